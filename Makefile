@@ -1,0 +1,42 @@
+# Every target makes its own virtual environment first; a second run finds it ready.
+
+PYTHON ?= python3
+VENV   := .venv
+READY  := $(VENV)/.ready
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench soak clean system
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## run the demonstration, offline
+	$(BIN)/python examples/demo.py
+
+test: $(READY) system ## run every test but the long ones
+	$(BIN)/pytest
+
+check: $(READY) ## format, lint, types, and the rules of the house
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/pytest tests/house
+
+bench: $(READY) ## measure
+	$(BIN)/python benchmarks/run.py
+
+soak: $(READY) system ## run the long tests
+	$(BIN)/pytest -m soak
+
+clean: ## remove the virtual environment and everything that tools left behind
+	rm -rf $(VENV) build dist .coverage htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests tools examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+system:
+	@tools/system-packages
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@

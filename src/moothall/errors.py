@@ -1,0 +1,35 @@
+"""Every error of Moothall, sorted by who has to act.
+
+    MoothallError
+    ├── DefinitionError   the author of a machine: it cannot mean what it says
+    ├── Refused           the sender: this run does not take that now
+    ├── EffectFailed      the world: a provider, a tool or a disk did not do its part
+    ├── Conflict          two writers: someone else moved the run first; read again
+    └── Broken            us: please report it
+
+Each message says who, what, and what to do now.
+"""
+
+
+class MoothallError(Exception):
+    """Any error that Moothall raises on purpose."""
+
+
+class DefinitionError(MoothallError):
+    """A machine, its data or its settings cannot mean what they say; correct the definition."""
+
+
+class Refused(MoothallError):
+    """The run does not accept this now; the message says what it does accept."""
+
+
+class EffectFailed(MoothallError):
+    """Something outside did not do its part; trying again may help."""
+
+
+class Conflict(MoothallError):
+    """Another writer moved the run first; read it again and decide again."""
+
+
+class Broken(MoothallError):
+    """Moothall itself is at fault or its store was damaged; nothing was changed."""

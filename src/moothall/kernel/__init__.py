@@ -1,0 +1,1 @@
+"""Statecharts: definition, interpreter, verification, drawing, simulation. Pure, synchronous, standard library only."""

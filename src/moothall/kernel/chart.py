@@ -1,0 +1,337 @@
+"""A machine compiled for the interpreter: numbered states, resolved rows, nothing left to look up by name.
+
+States are numbered in document order, so "is inside" is two comparisons: a state's descendants are the numbers
+between its own and its `end`. Everything here is worked out once, when the machine is made; mistakes that
+would leave a row without meaning (an unknown target, a name used twice) are collected and raised together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from moothall.errors import DefinitionError
+from moothall.kernel.effects import Effect
+from moothall.kernel.events import Done, Event, normalised
+from moothall.kernel.nodes import Action, Actions, Final, History, Names, Node, On, Parallel, State, anywhere, otherwise
+from moothall.kernel.step import Microstep, Scripted
+
+ROOT = 0
+COMPOUND, PARALLEL, ATOMIC, FINAL, HISTORY = "compound", "parallel", "atomic", "final", "history"
+_NOTHING: Mapping[str, int] = {}
+
+
+class Bound:
+    """An action of the table with its place, for messages, and the effects that it may emit."""
+
+    __slots__ = ("allowed", "call", "scripted", "where")
+
+    def __init__(self, action: Action, where: str, allowed: Mapping[str, int] | None) -> None:
+        self.scripted = isinstance(action, Scripted)
+        self.call: Callable[..., Any]
+        if isinstance(action, Scripted):
+            self.call = action.run
+        elif isinstance(action, Effect):
+            self.call = lambda data, event: action
+        elif callable(action):
+            self.call = action
+        else:
+            raise DefinitionError(f"{where}: {action!r} is neither a function nor an effect")
+        self.where = where
+        self.allowed = emitted(action) if allowed is None else allowed
+
+
+def emitted(action: Action) -> Mapping[str, int]:
+    """The effects that an action says it may emit, by kind, with their greatest number."""
+    if isinstance(action, Effect):
+        return {action.kind: 1}
+    found: Mapping[str, int] = getattr(action, "emits", _NOTHING)
+    return found
+
+
+class Row:
+    """A compiled row: whence, on what, whither, and under which bounds."""
+
+    __slots__ = (
+        "actions",
+        "at_most",
+        "descriptors",
+        "domain",
+        "guard",
+        "guard_scripted",
+        "id",
+        "internal",
+        "on",
+        "source",
+        "targets",
+        "via_history",
+    )
+
+    def __init__(self, id: str, on: On, source: int, descriptors: tuple[str, ...] | None) -> None:
+        self.id = id
+        self.on = on
+        self.source = source
+        self.descriptors = descriptors
+        self.at_most = on.at_most
+        self.guard_scripted = isinstance(on.when, Scripted)
+        self.guard: Callable[..., Any] | None = on.when.run if isinstance(on.when, Scripted) else on.when
+        self.targets: tuple[int, ...] = ()
+        self.domain: int | None = None
+        self.internal = on.internal
+        self.via_history = False
+        self.actions: tuple[Bound, ...] = ()
+
+    def __repr__(self) -> str:
+        return self.id
+
+
+class Place:
+    """A compiled state."""
+
+    __slots__ = (
+        "children",
+        "default",
+        "end",
+        "enter",
+        "exit",
+        "histories",
+        "index",
+        "initial",
+        "kind",
+        "name",
+        "node",
+        "parent",
+        "result",
+        "rows",
+        "starting",
+    )
+
+    def __init__(self, index: int, node: Node, kind: str, parent: int) -> None:
+        self.index = index
+        self.node = node
+        self.name = node.name
+        self.kind = kind
+        self.parent = parent
+        self.end = index + 1
+        self.children: list[int] = []
+        self.histories: list[int] = []
+        self.initial: tuple[int, ...] = ()
+        self.default: tuple[int, ...] = ()
+        self.enter: tuple[Bound, ...] = ()
+        self.exit: tuple[Bound, ...] = ()
+        self.starting: tuple[Bound, ...] = ()
+        self.result: Bound | None = None
+        self.rows: list[Row] = []
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Plan:
+    """What taking certain rows in a certain configuration does: worked out once, then followed."""
+
+    __slots__ = ("active", "counted", "ends", "microstep", "operations", "records", "visited")
+
+    def __init__(self) -> None:
+        self.operations: list[tuple[Any, ...]] = []
+        self.records: list[tuple[str, tuple[str, ...]]] = []
+        self.visited: list[Place] = []
+        self.counted: tuple[Row, ...] = ()
+        self.active: tuple[str, ...] = ()
+        self.ends = False
+        self.microstep: Microstep = _NO_MICROSTEP
+
+
+_NO_MICROSTEP = Microstep("", (), (), ())
+
+
+class Chart:
+    """The compiled form of one machine."""
+
+    def __init__(self, name: str, states: Sequence[Node], start: Names | None, moves: Sequence[On]) -> None:
+        self.places: list[Place] = []
+        self.by_name: dict[str, int] = {}
+        self.rows: list[Row] = []
+        self.problems: list[str] = []
+        self.candidates: dict[Any, Any] = {}
+        self.plans: dict[Any, Plan] = {}
+        self._add(State(name, states, start=start), -1)
+        self.by_name[anywhere] = ROOT
+        for place in self.places:
+            self._resolve(place)
+        for on in moves:
+            self._add_row(on)
+        for row in self.rows:
+            self._aim(row)
+        if self.problems:
+            raise DefinitionError(f"machine {name}: " + "; ".join(self.problems))
+
+    def _add(self, node: Node, parent: int) -> None:
+        index = len(self.places)
+        inner: Sequence[Node] = node.states if isinstance(node, State | Parallel) else ()
+        place = Place(index, node, _kind(node, inner), parent)
+        self.places.append(place)
+        if parent >= 0:
+            if self.by_name.setdefault(node.name, index) != index:
+                self.problems.append(f"two states are called {node.name!r}")
+            if not node.name or node.name == anywhere:
+                self.problems.append(f"{node.name!r} is no name for a state")
+        for child in inner:
+            siblings = place.histories if isinstance(child, History) else place.children
+            siblings.append(len(self.places))
+            self._add(child, index)
+        place.end = len(self.places)
+
+    def _resolve(self, place: Place) -> None:
+        node, name = place.node, place.name
+        if place.kind == COMPOUND:
+            place.initial = self._initial(place)
+        if isinstance(node, History):
+            place.default = self._indexes(node.default, f"history {name}")
+            place.starting = bind(node.do, f"{name}, default")
+            return
+        if node.enter:
+            place.enter = bind(node.enter, f"{name}, enter")
+        if node.exit:
+            place.exit = bind(node.exit, f"{name}, exit")
+        if isinstance(node, State) and node.starting:
+            place.starting = bind(node.starting, f"{name}, starting")
+        if isinstance(node, Final) and node.result is not None:
+            place.result = Bound(node.result, f"{name}, result", None)
+
+    def _initial(self, place: Place) -> tuple[int, ...]:
+        start = place.node.start if isinstance(place.node, State) else None
+        if start is None:
+            if not place.children:
+                self.problems.append(f"{place.name} has no states inside to begin with")
+            return tuple(place.children[:1])
+        found = self._indexes(start, f"the start of {place.name}")
+        for index in found:
+            if not place.index < index < place.end:
+                self.problems.append(f"{place.name} starts at {self.places[index].name}, which is not inside it")
+        return found
+
+    def _indexes(self, names: Names, where: str) -> tuple[int, ...]:
+        found = []
+        for name in (names,) if isinstance(names, str) else names:
+            index = self.by_name.get(name)
+            if index is None or index == ROOT:
+                self.problems.append(f"{where} names the unknown state {name!r}{self._nearest(name)}")
+            else:
+                found.append(index)
+        return tuple(found)
+
+    def _nearest(self, name: str) -> str:
+        close = [known for known in self.by_name if known.lower().startswith(name.lower()[:3]) and known != anywhere]
+        return f" (did you mean {min(close, key=len)!r}?)" if close else ""
+
+    def _add_row(self, on: On) -> None:
+        source = self.by_name.get(on.state)
+        if source is None:
+            self.problems.append(f"a row begins at the unknown state {on.state!r}{self._nearest(on.state)}")
+            return
+        place = self.places[source]
+        row = Row(f"{on.state}/{len(place.rows)}", on, source, self._descriptors(on, place))
+        place.rows.append(row)
+        self.rows.append(row)
+
+    def _descriptors(self, on: On, place: Place) -> tuple[str, ...] | None:
+        event = on.event
+        if isinstance(event, type):
+            return (f"done.state.{place.name}" if event is Done else event.name,)
+        if isinstance(event, str):
+            return tuple(normalised(part) for part in event.split())
+        if event is otherwise:
+            return self._remaining(place)
+        if isinstance(event, Sequence):
+            inner = [self._descriptors(On(on.state, one), place) for one in event]
+            return tuple(part for parts in inner for part in parts or ())
+        return None
+
+    def _remaining(self, place: Place) -> tuple[str, ...]:
+        """What `otherwise` takes: the events of the rows above it, and the ways the state's own effects end."""
+        node = place.node
+        named = [part for row in place.rows for part in row.descriptors or ()]
+        if not isinstance(node, History):
+            for action in sequence(node.enter):
+                outcomes: tuple[type[Event], ...] = getattr(action, "outcomes", ())
+                named += [event.name for event in outcomes]
+        if not named:
+            self.problems.append(f"otherwise in {place.name} has no row above it and nothing to wait for")
+        return tuple(dict.fromkeys(named))
+
+    def _aim(self, row: Row) -> None:
+        on, place = row.on, self.places[row.source]
+        where = f"{place.name} on {trigger(on)}"
+        if on.to is not None:
+            row.targets = self._indexes(on.to, where)
+        if on.do:
+            allowed = None if on.emits is None else {kind.kind: most for kind, most in on.emits.items()}
+            row.actions = bind(on.do, where, allowed)
+        if on.at_most is not None and (type(on.at_most) is not int or on.at_most < 0):
+            self.problems.append(f"{where}: at_most must be a whole number, not {on.at_most!r}")
+        if place.kind in (FINAL, HISTORY):
+            self.problems.append(f"{where}: a {place.kind} state has no moves of its own")
+        row.via_history = any(self.places[target].kind == HISTORY for target in row.targets)
+        if row.targets and not row.via_history:
+            row.domain = self.domain(row, row.targets)
+
+    def domain(self, row: Row, targets: tuple[int, ...]) -> int:
+        """The state whose inside a row rearranges: what is active below it is left, the targets are entered."""
+        low, high = min(targets), max(targets)
+        source = self.places[row.source]
+        if row.source == ROOT:
+            return ROOT
+        if row.internal and source.kind == COMPOUND and source.index < low and high < source.end:
+            return source.index
+        above = self.places[source.parent]
+        while above.index != ROOT and not (above.kind == COMPOUND and above.index < low and high < above.end):
+            above = self.places[above.parent]
+        return above.index
+
+    def ancestors(self, index: int) -> Iterator[Place]:
+        """The states around a state, innermost first, the machine itself last."""
+        above = self.places[index].parent
+        while above >= 0:
+            yield self.places[above]
+            above = self.places[above].parent
+
+    def around(self, active: tuple[str, ...]) -> set[int]:
+        """The whole configuration of these atomic states: themselves and all that is around them."""
+        found = {ROOT}
+        for name in active:
+            index = self.by_name[name]
+            while index not in found:
+                found.add(index)
+                index = self.places[index].parent
+        return found
+
+
+def _kind(node: Node, inner: Sequence[Node]) -> str:
+    if isinstance(node, State):
+        return COMPOUND if inner else ATOMIC
+    if isinstance(node, Parallel):
+        return PARALLEL
+    return FINAL if isinstance(node, Final) else HISTORY
+
+
+def sequence(actions: Actions) -> Sequence[Action]:
+    """Actions as a sequence, also where the author wrote a single one."""
+    return actions if isinstance(actions, Sequence) else (actions,)
+
+
+def bind(actions: Actions, where: str, allowed: Mapping[str, int] | None = None) -> tuple[Bound, ...]:
+    """Actions with their place."""
+    return tuple(Bound(action, where, allowed) for action in sequence(actions))
+
+
+def trigger(on: On) -> str:
+    """The event of a row as a reader would say it."""
+    event = on.event
+    if isinstance(event, type):
+        return event.__name__
+    if isinstance(event, str):
+        return event
+    if isinstance(event, Sequence):
+        return ", ".join(trigger(On(on.state, one)) for one in event)
+    return event.value

@@ -1,0 +1,271 @@
+"""Values to plain JSON and back, guided by types alone.
+
+There is one codec and it writes no type names: what a value is, the reader must already know. Nothing is
+imported by name and everything read back is checked, so a stored file can be wrong but never do harm.
+`decode(type, encode(value)) == value` for dataclasses, enums, literals, unions, lists, tuples, frozensets,
+string-keyed mappings and the JSON scalars.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from moothall.errors import DefinitionError, Refused
+
+T = TypeVar("T")
+Decoder = Callable[[Any, str], Any]
+_SCALARS = frozenset((str, int, bool, type(None)))
+
+
+def encode(value: Any) -> Any:
+    """Plain JSON for a value: dicts, lists, strings, numbers, booleans and None."""
+    kind: Any = type(value)
+    if kind in _SCALARS:
+        return value
+    if kind is float:
+        if not math.isfinite(value):
+            raise DefinitionError(f"{value} has no place in JSON; use None where a number is missing")
+        return value
+    if kind is list or kind is tuple:
+        return [encode(item) for item in value]
+    if kind is dict:
+        return {_key(key): encode(item) for key, item in value.items()}
+    if is_dataclass(value):
+        return {name: encode(getattr(value, name)) for name in _field_names(kind)}
+    return _encode_rarer(value)
+
+
+def _encode_rarer(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return encode(value.value)
+    if isinstance(value, frozenset | set):
+        return sorted((encode(item) for item in value), key=repr)
+    if isinstance(value, Mapping):
+        return {_key(key): encode(item) for key, item in value.items()}
+    for scalar in (bool, int, float, str):
+        if isinstance(value, scalar):
+            return encode(scalar(value))
+    raise DefinitionError(
+        f"a {type(value).__name__} cannot be stored; a run's data are dataclasses, lists, dicts, texts, numbers"
+    )
+
+
+def _key(key: object) -> str:
+    if type(key) is not str:
+        raise DefinitionError(f"the key {key!r} cannot be stored: JSON objects have strings as keys")
+    return key
+
+
+@lru_cache(maxsize=1024)
+def _field_names(kind: Any) -> tuple[str, ...]:
+    return tuple(item.name for item in fields(kind))
+
+
+def decode(kind: type[T], value: Any, where: str = "") -> T:
+    """The value of this type that some JSON stands for, or a refusal that names the place."""
+    found: T = _decoder(cast(Any, kind))(value, where or getattr(kind, "__name__", str(kind)))
+    return found
+
+
+def _refuse(where: str, wanted: str, value: Any) -> Refused:
+    shown = repr(value)
+    return Refused(f"{where}: expected {wanted}, got {shown if len(shown) < 60 else shown[:57] + '...'}")
+
+
+@lru_cache(maxsize=1024)
+def _decoder(kind: Any) -> Decoder:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is Any or kind is object or isinstance(kind, TypeVar):
+        return lambda value, where: value
+    if kind in _SCALAR_DECODERS:
+        return _SCALAR_DECODERS[kind]
+    if origin is Union or origin is types.UnionType:
+        return _decode_union(arguments)
+    if origin is Literal:
+        return _decode_literal(arguments)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return _decode_enum(kind)
+    if is_dataclass(kind):
+        return _decode_dataclass(kind)  # type: ignore[arg-type]
+    return _decode_collection(kind, origin or kind, arguments)
+
+
+def _scalar(wanted: type, name: str) -> Decoder:
+    def decoder(value: Any, where: str) -> Any:
+        if type(value) is wanted:
+            return value
+        raise _refuse(where, name, value)
+
+    return decoder
+
+
+def _decode_float(value: Any, where: str) -> float:
+    if type(value) is float or type(value) is int:
+        return value
+    raise _refuse(where, "a number", value)
+
+
+_SCALAR_DECODERS: dict[Any, Decoder] = {
+    str: _scalar(str, "a text"),
+    int: _scalar(int, "a whole number"),
+    bool: _scalar(bool, "true or false"),
+    type(None): _scalar(type(None), "null"),
+    float: _decode_float,
+}
+
+
+def _decode_union(arguments: tuple[Any, ...]) -> Decoder:
+    choices = tuple(_decoder(argument) for argument in arguments)
+    wanted = " or ".join(getattr(argument, "__name__", str(argument)) for argument in arguments)
+
+    def decoder(value: Any, where: str) -> Any:
+        refusals = []
+        for choice in choices:
+            try:
+                return choice(value, where)
+            except Refused as refusal:
+                refusals.append(refusal)
+        deeper = [refusal for refusal in refusals if not str(refusal).startswith(f"{where}:")]
+        raise deeper[0] if deeper else _refuse(where, wanted, value)
+
+    return decoder
+
+
+def _decode_literal(choices: tuple[Any, ...]) -> Decoder:
+    def decoder(value: Any, where: str) -> Any:
+        for choice in choices:
+            if type(choice) is type(value) and choice == value:
+                return value
+        raise _refuse(where, "one of " + ", ".join(map(repr, choices)), value)
+
+    return decoder
+
+
+def _decode_enum(kind: type[Enum]) -> Decoder:
+    members = [(encode(member.value), member) for member in kind]
+
+    def decoder(value: Any, where: str) -> Any:
+        for plain, member in members:
+            if type(plain) is type(value) and plain == value:
+                return member
+        raise _refuse(where, "one of " + ", ".join(repr(plain) for plain, _ in members), value)
+
+    return decoder
+
+
+def _decode_dataclass(kind: type) -> Decoder:
+    try:
+        hints = get_type_hints(kind)
+    except NameError as error:
+        raise DefinitionError(
+            f"{kind.__name__}: the type {error.name!r} of a field cannot be found; define it at the top of its module"
+        ) from error
+    parts = {item.name: hints[item.name] for item in fields(kind)}
+    required = frozenset(
+        item.name for item in fields(kind) if item.default is MISSING and item.default_factory is MISSING
+    )
+    decoders: dict[str, Decoder] = {}
+
+    def decoder(value: Any, where: str) -> Any:
+        if type(value) is not dict:
+            raise _refuse(where, f"an object with the fields of {kind.__name__}", value)
+        if not decoders:
+            decoders.update({name: _decoder(hint) for name, hint in parts.items()})
+        if unknown := value.keys() - decoders.keys():
+            raise Refused(f"{where}: unknown field {min(unknown)!r}; known are {', '.join(decoders) or 'none'}")
+        if missing := required - value.keys():
+            raise Refused(f"{where}: the field {min(missing)!r} is missing")
+        return kind(**{name: decoders[name](item, f"{where}.{name}") for name, item in value.items()})
+
+    return decoder
+
+
+def _decode_collection(kind: Any, origin: Any, arguments: tuple[Any, ...]) -> Decoder:
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _decode_mapping(_decoder(arguments[1] if arguments else Any))
+    if origin is tuple and arguments and arguments[-1] is not Ellipsis:
+        return _decode_fixed(tuple(_decoder(argument) for argument in arguments))
+    make = _SEQUENCES.get(origin)
+    if make is None:
+        raise DefinitionError(f"{kind} cannot be stored; use dataclasses, lists, tuples, dicts, strings and numbers")
+    inner = _decoder(arguments[0] if arguments else Any)
+
+    def decoder(value: Any, where: str) -> Any:
+        if type(value) is not list:
+            raise _refuse(where, "a list", value)
+        return make(inner(item, f"{where}[{index}]") for index, item in enumerate(value))
+
+    return decoder
+
+
+_SEQUENCES: dict[Any, Callable[[Any], Any]] = {
+    list: list,
+    tuple: tuple,
+    Sequence: tuple,
+    frozenset: frozenset,
+    set: set,
+}
+
+
+def _decode_mapping(inner: Decoder) -> Decoder:
+    def decoder(value: Any, where: str) -> Any:
+        if type(value) is not dict:
+            raise _refuse(where, "an object", value)
+        return {key: inner(item, f"{where}.{key}") for key, item in value.items()}
+
+    return decoder
+
+
+def _decode_fixed(inner: tuple[Decoder, ...]) -> Decoder:
+    def decoder(value: Any, where: str) -> Any:
+        if type(value) is not list or len(value) != len(inner):
+            raise _refuse(where, f"a list of {len(inner)}", value)
+        return tuple(one(item, f"{where}[{index}]") for index, (one, item) in enumerate(zip(inner, value, strict=True)))
+
+    return decoder
+
+
+def schema(kind: Any) -> dict[str, Any]:
+    """The JSON Schema of a type, as models and people are shown it."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind in _SCHEMAS:
+        return dict(_SCHEMAS[kind])
+    if origin is Union or origin is types.UnionType:
+        return {"anyOf": [schema(argument) for argument in arguments]}
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"enum": [encode(member.value) for member in kind]}
+    if is_dataclass(kind):
+        return _dataclass_schema(kind)  # type: ignore[arg-type]
+    if isinstance(origin or kind, type) and issubclass(origin or kind, Mapping):
+        return {"type": "object", "additionalProperties": schema(arguments[1] if arguments else Any)}
+    if origin is tuple and arguments and arguments[-1] is not Ellipsis:
+        return {"type": "array", "prefixItems": [schema(one) for one in arguments], "items": False}
+    if (origin or kind) in _SEQUENCES:
+        return {"type": "array", "items": schema(arguments[0] if arguments else Any)}
+    return {}
+
+
+def _dataclass_schema(kind: type) -> dict[str, Any]:
+    hints = {name: hint for name, hint in get_type_hints(kind).items() if get_origin(hint) is not ClassVar}
+    required = [item.name for item in fields(kind) if item.default is MISSING and item.default_factory is MISSING]
+    properties = {item.name: schema(hints[item.name]) for item in fields(kind)}
+    found = {"type": "object", "title": kind.__name__, "properties": properties, "additionalProperties": False}
+    return found | ({"required": required} if required else {})
+
+
+_SCHEMAS: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    type(None): {"type": "null"},
+    Any: {},
+}

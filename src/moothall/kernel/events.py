@@ -1,0 +1,124 @@
+"""What has happened: events, their dotted names, and the events that the kernel itself knows.
+
+An event is a frozen dataclass with a dotted name. A subclass's name extends its parent's, so that "is a
+subclass of" and "has this prefix" are one notion, and a row that names a class also takes its subclasses.
+The kernel reads `event.name` and nothing else of an event.
+
+Three families of names end a run that has no row for them:
+
+    error.*           the run fails (machines with errors="strict")
+    run.exhausted.*   the run ends at a limit
+    run.cancelled     the run ends cancelled
+
+Constructing an event has no side effect; time and ids come in with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, dataclass_transform
+
+from moothall.errors import DefinitionError
+
+_NAME = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
+
+
+@dataclass_transform(frozen_default=True)
+class Event:
+    """Something that has happened; subclass it with the fields that it carries."""
+
+    name: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        own = cls.__dict__
+        if "name" not in own.get("__annotations__", {}):
+            cls.name = _extended(getattr(cls.__mro__[1], "name", ""), own.get("name"), cls.__name__)
+        dataclass(frozen=True)(cls)
+
+
+def _extended(parent: str, given: str | None, title: str) -> str:
+    """The full name of an event class: given or taken from its title, and always below its parent's."""
+    if given is None:
+        given = re.sub(r"(?<!^)(?=[A-Z])", "_", title).lower()
+        given = f"{parent}.{given}" if parent else given
+    if given and not _NAME.fullmatch(given):
+        raise DefinitionError(f"event {title}: {given!r} is no dotted name; use letters, digits, '_', '-' and dots")
+    if parent and given and not given.startswith(parent + "."):
+        raise DefinitionError(f"event {title}: its name {given!r} must begin with its parent's: {parent + '.'!r}")
+    return given
+
+
+class Named(Event):
+    """An event known by its name alone, as documents send them."""
+
+    name: str  # type: ignore[misc]
+    data: Any = None
+
+
+class Started(Event):
+    """The run began."""
+
+    name = "run.started"
+
+
+class Done(Event):
+    """A state reached its end. In a row: the row's own state."""
+
+    name = "done.state"
+
+
+class GaveUp(Event):
+    """An effect was tried and could not be done."""
+
+    name = "error.effect"
+    reason: str = ""
+    fault: str = "world"
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+class Misbehaved(Event):
+    """A guard, a move or a script of the machine went wrong."""
+
+    name = "error.execution"
+    where: str = ""
+    reason: str = ""
+
+
+class Exhausted(Event):
+    """A bound was reached: a budget, the visits of a state, the transitions of a run."""
+
+    name = "run.exhausted"
+    resource: str = ""
+    limit: float = 0
+    where: str = ""
+
+
+class Cancelled(Event):
+    """Someone asked the run to stop."""
+
+    name = "run.cancelled"
+    reason: str = ""
+
+
+class Answered(Event):
+    """A person answered a question."""
+
+    value: Any = None
+    shape: str = ""
+    by: str = ""
+
+
+class Expired(Event):
+    """A question's deadline passed without an answer."""
+
+
+def matches(descriptor: str, name: str) -> bool:
+    """Whether a normalised descriptor takes an event of this name."""
+    return not descriptor or name == descriptor or (name.startswith(descriptor) and name[len(descriptor)] == ".")
+
+
+def normalised(descriptor: str) -> str:
+    """A descriptor without its wildcard: "a.*" and "a." are "a", and "*" is "", which takes everything."""
+    return "" if descriptor == "*" else descriptor.removesuffix(".*").removesuffix(".")

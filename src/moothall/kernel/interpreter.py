@@ -1,0 +1,663 @@
+"""The one place where a run moves: `transition(machine, snapshot, event, answers) -> Step | Ask`.
+
+Pure and synchronous. The semantics are those of SCXML's algorithm (W3C Recommendation, Appendix D):
+
+- An event is offered to each active atomic state and the states around it, inner before outer, rows in
+  document order; the first row whose guard holds is chosen. Of two rows that would leave the same state the
+  inner one wins, else the earlier one.
+- A microstep leaves states innermost first, does the rows' moves, enters states outermost first. Then rows
+  without an event are tried, then raised events, until nothing is left to do. Snapshots exist only there.
+- `errors` is read in two places: at a guard that went wrong (strict: nothing is taken for this event; scxml:
+  the guard counts as false), and at an `error.*` event that no row takes (strict: the run fails; scxml: ignored).
+- An event that matches nothing gives a step with nothing taken.
+
+Candidate rows and the plan of a microstep are kept per configuration; a plan that consulted history never is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from moothall.kernel.chart import (
+    ATOMIC,
+    COMPOUND,
+    FINAL,
+    HISTORY,
+    PARALLEL,
+    ROOT,
+    Bound,
+    Chart,
+    Place,
+    Plan,
+    Row,
+    trigger,
+)
+from moothall.kernel.codec import encode
+from moothall.kernel.effects import Effect
+from moothall.kernel.events import Cancelled, Event, Exhausted, Misbehaved, Named, Started, matches
+from moothall.kernel.machine import Machine
+from moothall.kernel.step import Answer, Append, Ask, Microstep, Moment, Move, Snapshot, Status, Step, Tail, Wanted
+
+MEMO = 4096
+
+
+def start(machine: Machine, data: Any, answers: Sequence[Answer] = ()) -> Step | Ask:
+    """The first step of a run: enter the start state."""
+    turn = _Turn(machine, Snapshot((), data), Started(), answers)
+    try:
+        turn.follow(_plan_start(machine.chart))
+        turn.settle()
+    except _Unanswered as unanswered:
+        return unanswered.ask
+    return turn.step(None)
+
+
+def transition(
+    machine: Machine, snapshot: Snapshot, event: Event, answers: Sequence[Answer] = (), *, within: str | None = None
+) -> Step | Ask:
+    """Move a run by one event. `within` offers the event to that state and the states around it alone."""
+    if snapshot.status != "live":
+        return Step(snapshot, event, (), snapshot)
+    turn = _Turn(machine, snapshot, event, answers)
+    try:
+        turn.offer(event, within)
+        turn.settle()
+    except _Unanswered as unanswered:
+        return unanswered.ask
+    return turn.step(snapshot)
+
+
+def accepts(machine: Machine, snapshot: Snapshot, event: Event | str) -> bool:
+    """Whether a row of the active states names this event, whatever its guard will say."""
+    name = event if isinstance(event, str) else event.name
+    if snapshot.status != "live":
+        return False
+    return any(
+        _bounded(row, snapshot) for rows in _candidates(machine.chart, snapshot.active, name, None) for row in rows
+    )
+
+
+def possible(machine: Machine, snapshot: Snapshot) -> tuple[str, ...]:
+    """The events that rows of the active states name, inner states first; "*" stands for any."""
+    if snapshot.status != "live":
+        return ()
+    chart = machine.chart
+    found: dict[str, None] = {}
+    for name in snapshot.active:
+        index = chart.by_name[name]
+        for place in (chart.places[index], *chart.ancestors(index)):
+            for row in place.rows:
+                if row.descriptors is not None and _bounded(row, snapshot):
+                    found |= dict.fromkeys(descriptor or "*" for descriptor in row.descriptors)
+    return tuple(found)
+
+
+def _bounded(row: Row, snapshot: Snapshot) -> bool:
+    return row.at_most is None or snapshot.counts.get(row.id, 0) < row.at_most
+
+
+class _Unanswered(BaseException):
+    """A script has no answer yet. No guard or move may catch it."""
+
+    def __init__(self, ask: Ask) -> None:
+        self.ask = ask
+
+
+class _Turn:
+    """The working state of one call: what a step is made from. It never outlives the call."""
+
+    __slots__ = (
+        "active",
+        "answers",
+        "appends",
+        "asked",
+        "chart",
+        "counts",
+        "data",
+        "effects",
+        "event",
+        "first",
+        "history",
+        "machine",
+        "microsteps",
+        "output",
+        "queue",
+        "reason",
+        "status",
+        "threads",
+    )
+
+    def __init__(self, machine: Machine, snapshot: Snapshot, event: Event, answers: Sequence[Answer]) -> None:
+        self.machine = machine
+        self.chart = machine.chart
+        self.first = self.event = event
+        self.active = snapshot.active
+        self.data = snapshot.data
+        self.status: Status = "live"
+        self.reason = ""
+        self.output = snapshot.output
+        self.counts = snapshot.counts
+        self.history = snapshot.history
+        self.threads = snapshot.threads
+        self.answers = answers
+        self.asked = 0
+        self.queue: deque[Event] = deque()
+        self.microsteps: list[Microstep] = []
+        self.effects: list[Wanted] = []
+        self.appends: list[Append] = []
+
+    # what happens
+
+    def offer(self, event: Event, within: str | None = None) -> None:
+        """Take the rows that this event enables; see to it that what nobody took has its consequence."""
+        self.event = event
+        rows = self.select(event.name, within)
+        if rows:
+            self.take(rows, event.name)
+        elif rows is not None:
+            self.untaken(event)
+
+    def settle(self) -> None:
+        """Go on until nothing is left to do: rows without an event first, then raised events."""
+        limit = self.machine.max_microsteps
+        while self.status == "live":
+            if len(self.microsteps) > limit:
+                self.end("failed", _explained(self.first, self.microsteps, limit))
+            elif rows := self.select(None, None):
+                self.take(rows, "")
+            elif self.queue:
+                self.offer(self.queue.popleft())
+            else:
+                return
+
+    def untaken(self, event: Event) -> None:
+        name = event.name
+        if matches("error", name) and self.machine.errors == "strict":
+            self.end("failed", _reason(event))
+        elif matches(Exhausted.name, name):
+            self.end("limited", _reason(event))
+        elif matches(Cancelled.name, name):
+            self.leave_all()
+            self.end("cancelled", _reason(event))
+
+    def end(self, status: Status, reason: str) -> None:
+        self.status, self.reason = status, reason
+        if status != "done":
+            self.effects = [wanted for wanted in self.effects if wanted.owner is None and status == "cancelled"]
+
+    # selection
+
+    def select(self, name: str | None, within: str | None) -> tuple[Row, ...] | None:
+        """The rows to take for this event (None: those without an event); None where a guard went wrong."""
+        chosen: list[Row] = []
+        candidates = _candidates(self.chart, self.active, name, within)
+        for rows in candidates:
+            for row in rows:
+                held = self.holds(row)
+                if held is None:
+                    return None
+                if held:
+                    if row not in chosen:
+                        chosen.append(row)
+                    break
+        if len(chosen) > 1:
+            chosen = self.unconflicted(chosen)
+        return tuple(chosen)
+
+    def holds(self, row: Row) -> bool | None:
+        """Whether a row may be taken now; None where its guard went wrong and that must not count as "no"."""
+        if row.at_most is not None and self.counts.get(row.id, 0) >= row.at_most:
+            return False
+        guard = row.guard
+        if guard is None:
+            return True
+        try:
+            if row.guard_scripted:
+                held = guard(self.data, self.event, self.moment(None))
+            else:
+                held = guard(self.data, self.event)
+        except Exception as error:  # the author's code may raise anything
+            return self.misguarded(row, f"{type(error).__name__}: {error}")
+        if held is True or held is False:
+            return held
+        return self.misguarded(row, f"it gave {held!r}; a guard gives True or False")
+
+    def misguarded(self, row: Row, reason: str) -> bool | None:
+        name = getattr(row.on.when, "label", None) or getattr(row.on.when, "__qualname__", repr(row.on.when))
+        self.queue.append(Misbehaved(f"{self.chart.places[row.source]} on {trigger(row.on)}, guard {name}", reason))
+        return None if self.machine.errors == "strict" else False
+
+    def unconflicted(self, rows: list[Row]) -> list[Row]:
+        """Without the rows that another, inner or earlier one pre-empts."""
+        places, kept = self.chart.places, list[Row]()
+        domains = {row: _domain(self.chart, row, self.history) for row in rows}
+        for row in rows:
+            rivals = [other for other in kept if _conflict(places, domains[row], domains[other])]
+            if all(other.source < row.source < places[other.source].end for other in rivals):
+                kept = [other for other in kept if other not in rivals] + [row]
+        return kept
+
+    # taking rows
+
+    def take(self, rows: tuple[Row, ...], name: str) -> None:
+        key = (self.active, name, rows)
+        plan = self.chart.plans.get(key)
+        if plan is None:
+            plan, historic = _plan(self.chart, self.active, rows, self.history, name)
+            if not historic:
+                _remember(self.chart.plans, key, plan)
+        if plan.visited and self.overvisited(plan):
+            return
+        if plan.counted:
+            self.counts = dict(self.counts)
+            for row in plan.counted:
+                self.counts[row.id] = self.counts.get(row.id, 0) + 1
+        self.follow(plan)
+
+    def overvisited(self, plan: Plan) -> bool:
+        """Whether the plan would enter a state once too often; counts the visits where it would not."""
+        counts = dict(self.counts)
+        for place in plan.visited:
+            limit = getattr(place.node, "max_visits", None)
+            counts[place.name] = counts.get(place.name, 0) + 1
+            if limit is not None and counts[place.name] > limit:
+                exhausted = Exhausted("visits", limit, place.name)
+                if self.event.name == exhausted.name:
+                    self.end("limited", _reason(exhausted))
+                self.queue.append(exhausted)
+                return True
+        self.counts = counts
+        return False
+
+    def follow(self, plan: Plan) -> None:
+        if plan.records:
+            self.history = {**self.history, **dict(plan.records)}
+        self.active = plan.active
+        self.microsteps.append(plan.microstep)
+        if plan.microstep.exited and self.effects:
+            left = plan.microstep.exited
+            self.effects = [wanted for wanted in self.effects if wanted.owner not in left]
+        for action, owner, active, done in plan.operations:
+            if done is None:
+                self.act(action, owner, active)
+            else:
+                self.finish(action, active, done)
+        if plan.ends and self.status == "live":
+            self.leave_all()
+            self.end("done", "")
+
+    def finish(self, result: Bound | None, active: frozenset[str], done: tuple[str, ...]) -> None:
+        """A final state was entered: its result travels with the first done event, or is the run's outcome."""
+        value = None if result is None else self.attempt(result, active)
+        if value is _WRONG:
+            value = None
+        if not done:
+            self.output = value
+        for position, name in enumerate(done):
+            self.queue.append(Named(name, None if position else value))
+
+    def leave_all(self) -> None:
+        """Do the exit moves of everything that is active, innermost first."""
+        around = self.chart.around(self.active)
+        for index in sorted(around, reverse=True):
+            place = self.chart.places[index]
+            around.discard(index)
+            for action in place.exit:
+                self.act(action, None, _names(self.chart, around))
+
+    # moves
+
+    def act(self, action: Bound, owner: str | None, active: frozenset[str] | None) -> None:
+        """Do one move and keep what it gave: data, effects, appends, raised events."""
+        given = self.attempt(action, active)
+        if type(given) is self.machine.data:
+            self.data = given
+        elif given is _WRONG:
+            return
+        elif isinstance(given, Effect):
+            self.want((given,), owner, action)
+        elif isinstance(given, Move):
+            self.apply(given, owner, action)
+        elif given is None or self.machine.data not in (None, dict):
+            wanted = "the new data" if self.machine.data is None else f"a {self.machine.data.__name__}"
+            self.misbehaved(action.where, f"it gave {type(given).__name__}; a move gives {wanted}, a Move or an effect")
+        else:
+            self.data = given
+
+    def attempt(self, action: Bound, active: frozenset[str] | None) -> Any:
+        try:
+            if action.scripted:
+                return action.call(self.data, self.event, self.moment(active))
+            return action.call(self.data, self.event)
+        except Exception as error:  # the author's code may raise anything
+            self.misbehaved(action.where, f"{type(error).__name__}: {error}")
+            return _WRONG
+
+    def misbehaved(self, where: str, reason: str) -> None:
+        self.queue.append(Misbehaved(where, reason))
+
+    def apply(self, move: Move[Any], owner: str | None, action: Bound) -> None:
+        if move.effects and not self.want(move.effects, owner, action):
+            return
+        self.data = move.data
+        self.queue.extend(move.raises)
+        for append in move.appends:
+            self.append(append)
+        if move.error:
+            self.misbehaved(action.where, move.error)
+
+    def want(self, effects: tuple[Effect, ...], owner: str | None, action: Bound) -> bool:
+        """Want effects, if they are of the kinds and number that the table declares."""
+        kinds = [effect.kind for effect in effects]
+        for kind in kinds:
+            if kinds.count(kind) > action.allowed.get(kind, 0):
+                most = action.allowed.get(kind, 0)
+                self.misbehaved(action.where, f"it wants {kinds.count(kind)} × {kind}, but `emits` allows {most}")
+                return False
+        self.effects += [Wanted(effect, owner if effect.owned else None) for effect in effects]
+        return True
+
+    def append(self, append: Append) -> None:
+        tail = self.threads.get(append.thread, _EMPTY)
+        text = json.dumps(encode(append.message), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        digest = hashlib.blake2b((tail.head + text).encode(errors="surrogatepass"), digest_size=16).hexdigest()
+        self.threads = {**self.threads, append.thread: Tail(tail.count + 1, digest)}
+        self.appends.append(append)
+
+    # scripts
+
+    def moment(self, active: frozenset[str] | None) -> Moment:
+        if active is None:
+            active = _names(self.chart, self.chart.around(self.active))
+        return Moment(active, self.evaluate)
+
+    def evaluate(self, script: Any, scope: Any) -> Answer:
+        if self.asked < len(self.answers):
+            self.asked += 1
+            return self.answers[self.asked - 1]
+        raise _Unanswered(Ask(script, scope))
+
+    def step(self, before: Snapshot | None) -> Step:
+        after = Snapshot(
+            self.active, self.data, self.status, self.reason, self.output, self.counts, self.history, self.threads
+        )
+        return Step(
+            before,
+            self.first,
+            tuple(self.microsteps),
+            after,
+            tuple(self.effects),
+            tuple(self.appends),
+            tuple(self.answers[: self.asked]),
+        )
+
+
+_EMPTY = Tail(0, "")
+_WRONG = object()
+
+
+def _reason(event: Event) -> str:
+    match event:
+        case Misbehaved(where=where, reason=reason):
+            return f"{where}: {reason}"
+        case Exhausted(resource=resource, limit=limit, where=where):
+            return f"limit of {limit:g} {resource} reached" + (f" in {where}" if where else "")
+        case _:
+            return getattr(event, "reason", "") or event.name
+
+
+def _explained(event: Event, microsteps: Sequence[Microstep], limit: int) -> str:
+    tail = [" and ".join(microstep.taken) or "start" for microstep in microsteps[-limit:]]
+    for length in range(1, len(tail) // 2 + 1):
+        if tail[-length:] == tail[-2 * length : -length]:
+            return f"{event.name} caused more than {limit} microsteps; these rows repeat: {' → '.join(tail[-length:])}"
+    return f"{event.name} caused more than {limit} microsteps; the last: {' → '.join(tail[-5:])}"
+
+
+# candidates and plans: pure functions of chart and configuration
+
+
+def _remember(memo: dict[Any, Any], key: Any, value: Any) -> None:
+    if len(memo) >= MEMO:
+        memo.clear()
+    memo[key] = value
+
+
+def _candidates(
+    chart: Chart, active: tuple[str, ...], name: str | None, within: str | None
+) -> tuple[tuple[Row, ...], ...]:
+    """For each active atomic state the rows that this event could take, in the order in which they are tried."""
+    key = (active, name, within)
+    found: tuple[tuple[Row, ...], ...] | None = chart.candidates.get(key)
+    if found is None:
+        found = tuple(_rows_for(chart, chart.by_name[state], name) for state in _inside(chart, active, within))
+        _remember(chart.candidates, key, found)
+    return found
+
+
+def _inside(chart: Chart, active: tuple[str, ...], within: str | None) -> tuple[str, ...]:
+    if within is None:
+        return active
+    place = chart.places[chart.by_name[within]]
+    return tuple(state for state in active if place.index <= chart.by_name[state] < place.end)
+
+
+def _rows_for(chart: Chart, index: int, name: str | None) -> tuple[Row, ...]:
+    return tuple(
+        row
+        for place in (chart.places[index], *chart.ancestors(index))
+        for row in place.rows
+        if (row.descriptors is None if name is None else _takes(row, name))
+    )
+
+
+def _takes(row: Row, name: str) -> bool:
+    return row.descriptors is not None and any(matches(descriptor, name) for descriptor in row.descriptors)
+
+
+def _names(chart: Chart, indexes: set[int]) -> frozenset[str]:
+    return frozenset(chart.places[index].name for index in indexes if index != ROOT)
+
+
+def _effective(chart: Chart, targets: Sequence[int], history: Any) -> list[int]:
+    """Targets with history states replaced by what they stand for now."""
+    found: list[int] = []
+    for target in targets:
+        place = chart.places[target]
+        if place.kind != HISTORY:
+            found.append(target)
+        elif place.name in history:
+            found += [chart.by_name[name] for name in history[place.name]]
+        else:
+            found += _effective(chart, place.default, history)
+    return found
+
+
+def _domain(chart: Chart, row: Row, history: Any) -> int | None:
+    if not row.via_history:
+        return row.domain
+    return chart.domain(row, tuple(_effective(chart, row.targets, history)))
+
+
+def _conflict(places: list[Place], one: int | None, other: int | None) -> bool:
+    if one is None or other is None:
+        return False
+    return one <= other < places[one].end or other <= one < places[other].end
+
+
+class _Entering:
+    """Which states a microstep enters: the targets, what is around them, what they begin with."""
+
+    def __init__(self, chart: Chart, history: Any) -> None:
+        self.chart = chart
+        self.history = history
+        self.states: set[int] = set()
+        self.defaults: set[int] = set()
+        self.restored: dict[int, tuple[Bound, ...]] = {}
+        self.historic = False
+
+    def down(self, index: int) -> None:
+        """Enter a state and whatever it begins with."""
+        place = self.chart.places[index]
+        if place.kind == HISTORY:
+            self.recall(place)
+            return
+        self.states.add(index)
+        if place.kind == COMPOUND:
+            self.defaults.add(index)
+            self.all_down(place.initial, index)
+        elif place.kind == PARALLEL:
+            self.regions(place)
+
+    def recall(self, place: Place) -> None:
+        self.historic = True
+        stored = self.history.get(place.name)
+        if stored is None:
+            self.restored[place.parent] = place.starting
+        self.all_down(
+            _effective(self.chart, (place.index,), self.history) if stored is not None else place.default, place.parent
+        )
+
+    def all_down(self, targets: Sequence[int], above: int) -> None:
+        for target in targets:
+            self.down(target)
+        for target in targets:
+            self.up(target, above)
+
+    def up(self, index: int, above: int) -> None:
+        """Enter what lies between a state and the one above, which is not entered."""
+        for place in self.chart.ancestors(index):
+            if place.index == above:
+                return
+            self.states.add(place.index)
+            if place.kind == PARALLEL:
+                self.regions(place)
+
+    def regions(self, place: Place) -> None:
+        for child in place.children:
+            end = self.chart.places[child].end
+            if not any(child < state < end for state in self.states):
+                self.down(child)
+
+
+def _plan_start(chart: Chart) -> Plan:
+    entering = _Entering(chart, {})
+    entering.all_down(chart.places[ROOT].initial, ROOT)
+    plan = Plan()
+    _enter(chart, plan, entering, {ROOT})
+    return _finished(chart, plan, (), "", [], entering)
+
+
+def _plan(chart: Chart, active: tuple[str, ...], rows: tuple[Row, ...], history: Any, name: str) -> tuple[Plan, bool]:
+    """What taking these rows does, and whether history was consulted."""
+    plan = Plan()
+    configuration = chart.around(active)
+    domains = [_domain(chart, row, history) for row in rows]
+    historic = any(row.via_history for row in rows)
+    exited = sorted(
+        (
+            index
+            for index in configuration
+            for domain in set(domains)
+            if domain is not None and _below(chart, index, domain)
+        ),
+        reverse=True,
+    )
+    _record(chart, plan, exited, configuration)
+    around = set(configuration)
+    for index in exited:
+        for action in chart.places[index].exit:
+            plan.operations.append((action, None, _seen(chart, action, around), None))
+        around.discard(index)
+    for row in rows:
+        owner = chart.places[row.targets[0] if row.targets else row.source].name
+        for action in row.actions:
+            plan.operations.append((action, owner, _seen(chart, action, around), None))
+    left = {**history, **dict(plan.records)}
+    entering = _Entering(chart, left)
+    for row, domain in zip(rows, domains, strict=True):
+        if domain is not None:
+            for target in row.targets:
+                entering.down(target)
+            for target in _effective(chart, row.targets, left):
+                entering.up(target, domain)
+    _enter(chart, plan, entering, around)
+    plan.counted = tuple(row for row in rows if row.at_most is not None)
+    return _finished(chart, plan, rows, name, exited, entering), historic or entering.historic
+
+
+def _below(chart: Chart, index: int, domain: int) -> bool:
+    return domain < index < chart.places[domain].end
+
+
+def _seen(chart: Chart, action: Bound, around: set[int]) -> frozenset[str] | None:
+    """The active states as a scripted move sees them at its turn; others do not look."""
+    return _names(chart, around) if action.scripted else None
+
+
+def _record(chart: Chart, plan: Plan, exited: list[int], configuration: set[int]) -> None:
+    """Remember where states with history stood, before anything is left."""
+    for index in exited:
+        place = chart.places[index]
+        for remembered in place.histories:
+            history = chart.places[remembered]
+            inside = sorted(one for one in configuration if index < one < place.end)
+            if getattr(history.node, "deep", False):
+                kept = [one for one in inside if chart.places[one].kind in (ATOMIC, FINAL)]
+            else:
+                kept = [one for one in inside if chart.places[one].parent == index]
+            plan.records.append((history.name, tuple(chart.places[one].name for one in kept)))
+
+
+def _enter(chart: Chart, plan: Plan, entering: _Entering, around: set[int]) -> None:
+    for index in sorted(entering.states):
+        place = chart.places[index]
+        around.add(index)
+        actions = list(place.enter)
+        if index in entering.defaults:
+            actions += place.starting
+        actions += entering.restored.get(index, ())
+        for action in actions:
+            plan.operations.append((action, place.name, _seen(chart, action, around), None))
+        if getattr(place.node, "max_visits", None) is not None:
+            plan.visited.append(place)
+        if place.kind == FINAL:
+            done = _done(chart, place, around)
+            plan.operations.append((place.result, None, _names(chart, around), done))
+            plan.ends = plan.ends or not done
+    plan.active = tuple(chart.places[one].name for one in sorted(around) if chart.places[one].kind in (ATOMIC, FINAL))
+
+
+def _done(chart: Chart, place: Place, around: set[int]) -> tuple[str, ...]:
+    """The done events that entering a final state raises; none where it ends the run."""
+    if place.parent == ROOT:
+        return ()
+    parent = chart.places[place.parent]
+    done: tuple[str, ...] = (f"done.state.{parent.name}",)
+    grand = chart.places[parent.parent]
+    if grand.kind == PARALLEL and all(_is_over(chart, child, around) for child in grand.children):
+        done += (f"done.state.{grand.name}",)
+    return done
+
+
+def _is_over(chart: Chart, index: int, around: set[int]) -> bool:
+    place = chart.places[index]
+    if place.kind == COMPOUND:
+        return any(child in around and chart.places[child].kind == FINAL for child in place.children)
+    return place.kind == PARALLEL and all(_is_over(chart, child, around) for child in place.children)
+
+
+def _finished(
+    chart: Chart, plan: Plan, rows: tuple[Row, ...], name: str, exited: list[int], entering: _Entering
+) -> Plan:
+    plan.microstep = Microstep(
+        name,
+        tuple(row.id for row in rows),
+        tuple(chart.places[index].name for index in exited),
+        tuple(chart.places[index].name for index in sorted(entering.states)),
+    )
+    return plan

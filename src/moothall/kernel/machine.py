@@ -1,0 +1,163 @@
+"""What authors write: a machine as a table of states and moves.
+
+The table reads like the diagram. Rows of one state are tried in order; the first whose event matches and
+whose guard holds is taken. A guard is `(data, event) -> bool`. A move is `(data, event) -> new data`, or a
+`Move` where it also wants effects. `enter` and `exit` take moves too, and effects such as `ask(...)`.
+
+    On("reviewing", Replied,   to="approving", when=good_enough)
+    On("reviewing", Replied,   to="drafting",  do=keep_notes, at_most=3)
+    On("reviewing", otherwise, to="approving")
+
+`otherwise` takes every event that earlier rows of its state name, and every event in which the state's own
+effects end, where none of those rows was taken. A row with a spent bound (`at_most`) is passed over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from functools import cached_property
+from typing import Any, Literal
+
+from moothall.errors import DefinitionError
+from moothall.kernel import events as known
+from moothall.kernel.chart import Chart, sequence
+from moothall.kernel.events import Event
+from moothall.kernel.nodes import Action, Final, History, Names, Node, On, Parallel, State
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most that a run may spend; what is None has no limit."""
+
+    _: KW_ONLY
+    usd: float | None = None
+    tokens: int | None = None
+    calls: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            limit = getattr(self, item.name)
+            if limit is not None and not (isinstance(limit, int | float) and limit >= 0):
+                raise DefinitionError(f"budget: {item.name} must be a number of at least 0, not {limit!r}")
+
+    def limits(self) -> dict[str, float]:
+        """The limits that are set, by resource."""
+        every = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: limit for name, limit in every.items() if limit is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A frozen definition: states, moves, the type of its data, its bounds."""
+
+    name: str
+    _: KW_ONLY
+    states: Sequence[Node]
+    moves: Sequence[On]
+    data: type | None = None
+    start: Names | None = None
+    budget: Budget | None = None
+    result: Callable[[Any], Any] | None = None
+    events: Sequence[type[Event]] = ()
+    costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    errors: Literal["strict", "scxml"] = "strict"
+    max_microsteps: int = 1000
+    chart: Chart = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "chart", Chart(self.name, self.states, self.start, self.moves))
+
+    @cached_property
+    def digest(self) -> str:
+        """The hash of the definition: states, moves, bounds, names of guards and moves, prompts."""
+        text = "\n".join((self.name, self.errors, repr(self.budget), *_lines(self.chart)))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def vocabulary(self) -> Mapping[str, type[Event]]:
+        """The events that this machine can be told, by name."""
+        found: dict[str, type[Event]] = {event.name: event for event in _KNOWN}
+        for event in (*self.events, *self._named()):
+            for one in _with_subclasses(event):
+                if found.setdefault(one.name, one) is not one:
+                    raise DefinitionError(f"machine {self.name}: two events are called {one.name!r}")
+        return found
+
+    def _named(self) -> Iterator[type[Event]]:
+        for on in self.moves:
+            for one in (
+                (on.event,) if isinstance(on.event, type | str) or not isinstance(on.event, Sequence) else on.event
+            ):
+                if isinstance(one, type):
+                    yield one
+        for action in self.actions():
+            yield from getattr(action, "outcomes", ())
+
+    @cached_property
+    def shapes(self) -> Mapping[str, Any]:
+        """The types of replies and answers that the table asks for, by name."""
+        found: dict[str, Any] = {}
+        for action in self.actions():
+            for name, kind in getattr(action, "shapes", {}).items():
+                if found.setdefault(name, kind) != kind:
+                    raise DefinitionError(f"machine {self.name}: two reply shapes are called {name!r}; rename one")
+        return found
+
+    def actions(self) -> Iterator[Action]:
+        """Every action of the table, as the author wrote it."""
+        for place in self.chart.places:
+            node = place.node
+            if isinstance(node, History):
+                yield from sequence(node.do)
+                continue
+            yield from sequence(node.enter)
+            yield from sequence(node.exit)
+            if isinstance(node, State):
+                yield from sequence(node.starting)
+        for on in self.moves:
+            yield from sequence(on.do)
+
+
+_KNOWN = tuple(one for one in vars(known).values() if isinstance(one, type) and issubclass(one, Event) and one.name)
+
+
+def _with_subclasses(event: type[Event]) -> Iterator[type[Event]]:
+    yield event
+    for one in event.__subclasses__():
+        yield from _with_subclasses(one)
+
+
+def _lines(chart: Chart) -> Iterator[str]:
+    """The definition as text: what the hash covers, and nothing that a comment or a new path would change."""
+    for place in chart.places:
+        node = place.node
+        inner = f"{place.parent} {place.name} {place.kind} {place.initial}{place.default}"
+        match node:
+            case State(max_visits=visits) | Parallel(max_visits=visits):
+                extra = f" visits={visits}" if visits is not None else ""
+            case Final(result=result):
+                extra = f" result={label(result)}" if result is not None else ""
+            case History(deep=deep):
+                extra = f" deep={deep}"
+        if isinstance(node, History):
+            yield inner + extra + labels(node.do)
+        else:
+            starting = node.starting if isinstance(node, State) else ()
+            yield inner + extra + labels(node.enter) + "|" + labels(node.exit) + "|" + labels(starting)
+    for row in chart.rows:
+        on = row.on
+        guard = label(on.when) if on.when is not None else ""
+        yield f"{row.id} {row.descriptors} {row.targets} {on.internal} {on.at_most} ?{guard} !{labels(on.do)}"
+
+
+def labels(actions: Any) -> str:
+    """The names of some actions, separated by blanks."""
+    return " ".join(map(label, sequence(actions))) if actions != () else ""
+
+
+def label(action: Any) -> str:
+    """What a guard or an action is called: its own label where it has one, else its name."""
+    return getattr(action, "label", None) or getattr(action, "__qualname__", None) or repr(action)

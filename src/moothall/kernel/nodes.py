@@ -1,0 +1,97 @@
+"""The rows and boxes of a machine, as authors write them: states of all kinds, and moves between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from enum import Enum
+from typing import Any
+
+from moothall.kernel.effects import Effect
+from moothall.kernel.events import Event
+from moothall.kernel.step import Scripted
+
+Guard = Callable[[Any, Any], bool] | Scripted
+Action = Callable[[Any, Any], Any] | Scripted | Effect
+Actions = Action | Sequence[Action]
+Names = str | Sequence[str]
+
+
+class Trigger(Enum):
+    """The two triggers of a row that are no event."""
+
+    OTHERWISE = "otherwise"
+    ALWAYS = "always"
+
+
+otherwise = Trigger.OTHERWISE
+always = Trigger.ALWAYS
+anywhere = "*"
+When = type[Event] | str | Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state; with `states` inside it is compound and begins at `start`, or at the first of them."""
+
+    name: str
+    states: Sequence[Node] = ()
+    _: KW_ONLY
+    start: Names | None = None
+    starting: Actions = ()
+    enter: Actions = ()
+    exit: Actions = ()
+    max_visits: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """A state whose inner states are all active at once; it is done when all of them are."""
+
+    name: str
+    states: Sequence[Node]
+    _: KW_ONLY
+    enter: Actions = ()
+    exit: Actions = ()
+    max_visits: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """An end: of the run at the top, of the surrounding state elsewhere. `result` makes the outcome from the data."""
+
+    name: str
+    _: KW_ONLY
+    result: Callable[[Any, Any], Any] | Scripted | None = None
+    enter: Actions = ()
+    exit: Actions = ()
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Where the surrounding state stood when it was last left; `default` before it ever was."""
+
+    name: str
+    default: Names
+    _: KW_ONLY
+    deep: bool = False
+    do: Actions = ()
+
+
+Node = State | Parallel | Final | History
+
+
+@dataclass(frozen=True, slots=True)
+class On:
+    """One row: in this state, on this event, if the guard holds, move there. Without `to` the state is not left."""
+
+    state: str
+    event: When | Sequence[When]
+    _: KW_ONLY
+    to: Names | None = None
+    when: Guard | None = None
+    do: Actions = ()
+    at_most: int | None = None
+    internal: bool = False
+    emits: Mapping[type[Effect], int] | None = None
+    writes: Sequence[str] | None = None

@@ -1,0 +1,151 @@
+"""The values that the interpreter takes and gives: snapshots, moves, steps, questions to a script engine.
+
+All of them are frozen. A `Step` explains itself: where the run stood, the event, what was taken, where it
+stands, what it appends and what it wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from moothall.kernel.effects import Effect
+from moothall.kernel.events import Event
+
+D = TypeVar("D")
+Status = Literal["live", "done", "failed", "limited", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """A message that a move adds to the end of a thread."""
+
+    thread: str
+    message: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Move(Generic[D]):
+    """What a move decided: the new data, and what it wants, appends and raises."""
+
+    data: D
+    effects: tuple[Effect, ...] = ()
+    appends: tuple[Append, ...] = ()
+    raises: tuple[Event, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """How far a thread has grown: the number of its messages and the digest of the last."""
+
+    count: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Where a run stands: its atomic states in document order, its data, its counters."""
+
+    active: tuple[str, ...]
+    data: Any
+    status: Status = "live"
+    reason: str = ""
+    output: Any = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    history: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    threads: Mapping[str, Tail] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Microstep:
+    """One set of transitions taken together, and the event that they answered ("" where none was needed)."""
+
+    event: str
+    taken: tuple[str, ...]
+    exited: tuple[str, ...]
+    entered: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An effect and the state that wants it; when that state is left, the effect is no longer wanted."""
+
+    effect: Effect
+    owner: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one event did to a run."""
+
+    before: Snapshot | None
+    event: Event
+    microsteps: tuple[Microstep, ...]
+    snapshot: Snapshot
+    effects: tuple[Wanted, ...] = ()
+    appends: tuple[Append, ...] = ()
+    answers: tuple[Answer, ...] = ()
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The rows taken, in order."""
+        return tuple(row for microstep in self.microsteps for row in microstep.taken)
+
+    @property
+    def left(self) -> frozenset[str]:
+        """The states that were left, even if they were entered again."""
+        return frozenset(state for microstep in self.microsteps for state in microstep.exited)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The interpreter met a script that it has no answer for: evaluate it and call again with the answer appended."""
+
+    script: Any
+    scope: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A script gave a value."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A script gave nothing: undefined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A script went wrong or was stopped."""
+
+    reason: str
+
+
+Answer = Value | Absent | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a scripted guard or move may use besides data and event."""
+
+    active: frozenset[str]
+    evaluate: Callable[[Any, Any], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """A guard or move that needs to know the active states, or to have a script evaluated."""
+
+    run: Callable[[Any, Event, Moment], Any]
+    label: str
+    emits: Mapping[str, int] = field(default_factory=dict)
+
+
+def In(state: str) -> Scripted:
+    """Whether a state is active, as a guard."""
+    return Scripted(lambda data, event, moment: state in moment.active, f"In({state})")

@@ -1,0 +1,33 @@
+"""What `import moothall` offers is a promise: a name comes or goes only together with this list."""
+
+import inspect
+from importlib import import_module
+
+PUBLIC: tuple[str, ...] = ()
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(import_module("moothall").__all__) == sorted(PUBLIC)
+
+
+def test_every_public_name_resolves() -> None:
+    moothall = import_module("moothall")
+    missing = [name for name in moothall.__all__ if not hasattr(moothall, name)]
+    assert not missing
+
+
+def test_every_public_class_and_function_says_what_it_is() -> None:
+    moothall = import_module("moothall")
+    offered = {name: getattr(moothall, name) for name in moothall.__all__}
+    silent = [name for name, thing in offered.items() if is_explainable(thing) and not is_explained(thing)]
+    assert not silent
+
+
+def is_explainable(thing: object) -> bool:
+    return inspect.isclass(thing) or inspect.isroutine(thing)
+
+
+def is_explained(thing: object) -> bool:
+    """A dataclass without a docstring gets its signature as one; that explains nothing."""
+    text = thing.__doc__ or ""
+    return bool(text.strip()) and not text.startswith(f"{getattr(thing, '__name__', '')}(")

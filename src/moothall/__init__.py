@@ -1,0 +1,81 @@
+"""Durable state machines for agents that debate, hand off, approve and act.
+
+Write a machine as a table of states and moves, with your own async functions as agents and tools, and `run` it:
+it survives `kill -9`, keeps to its budget, and can be drawn, checked and explained.
+
+The names below are the public ones. Each room is opened when one of its names is first used, so that importing
+the package costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from moothall.agents.asking import Replied as Replied
+    from moothall.agents.asking import Returned as Returned
+    from moothall.agents.asking import YesNo as YesNo
+    from moothall.agents.asking import ask as ask
+    from moothall.agents.asking import call as call
+    from moothall.agents.asking import days as days
+    from moothall.agents.asking import hours as hours
+    from moothall.agents.asking import minutes as minutes
+    from moothall.agents.asking import question as question
+    from moothall.agents.asking import yes as yes
+    from moothall.agents.ports import Reply as Reply
+    from moothall.app.running import Outcome as Outcome
+    from moothall.app.running import arun as arun
+    from moothall.app.running import run as run
+    from moothall.errors import Broken as Broken
+    from moothall.errors import Conflict as Conflict
+    from moothall.errors import DefinitionError as DefinitionError
+    from moothall.errors import EffectFailed as EffectFailed
+    from moothall.errors import MoothallError as MoothallError
+    from moothall.errors import Refused as Refused
+    from moothall.kernel.effects import Alarm as Alarm
+    from moothall.kernel.effects import Effect as Effect
+    from moothall.kernel.effects import Send as Send
+    from moothall.kernel.events import Answered as Answered
+    from moothall.kernel.events import Cancelled as Cancelled
+    from moothall.kernel.events import Done as Done
+    from moothall.kernel.events import Event as Event
+    from moothall.kernel.events import Exhausted as Exhausted
+    from moothall.kernel.events import Expired as Expired
+    from moothall.kernel.events import GaveUp as GaveUp
+    from moothall.kernel.machine import Budget as Budget
+    from moothall.kernel.machine import Machine as Machine
+    from moothall.kernel.nodes import Final as Final
+    from moothall.kernel.nodes import History as History
+    from moothall.kernel.nodes import On as On
+    from moothall.kernel.nodes import Parallel as Parallel
+    from moothall.kernel.nodes import State as State
+    from moothall.kernel.nodes import always as always
+    from moothall.kernel.nodes import anywhere as anywhere
+    from moothall.kernel.nodes import otherwise as otherwise
+    from moothall.kernel.step import Append as Append
+    from moothall.kernel.step import In as In
+    from moothall.kernel.step import Move as Move
+
+__version__ = "0.1.0"
+
+_ROOMS = {
+    "agents.asking": "Replied Returned YesNo ask call days hours minutes question yes",
+    "agents.ports": "Reply",
+    "app.running": "Outcome arun run",
+    "errors": "Broken Conflict DefinitionError EffectFailed MoothallError Refused",
+    "kernel.effects": "Alarm Effect Send",
+    "kernel.events": "Answered Cancelled Done Event Exhausted Expired GaveUp",
+    "kernel.machine": "Budget Machine",
+    "kernel.nodes": "Final History On Parallel State always anywhere otherwise",
+    "kernel.step": "Append In Move",
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
+
+__all__ = sorted(_ROOM_OF)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _ROOM_OF:
+        raise AttributeError(f"moothall has no public name {name!r}")
+    found: object = getattr(import_module(f"moothall.{_ROOM_OF[name]}"), name)
+    globals()[name] = found
+    return found

@@ -6,6 +6,7 @@ exactly one event. The kinds here are carried out by the runtime itself; all oth
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, dataclass_transform
 
@@ -22,6 +23,7 @@ class Effect:
     kind: ClassVar[str] = ""
     outcomes: ClassVar[tuple[type[Event], ...]] = ()
     owned: ClassVar[bool] = True
+    costs: ClassVar[Mapping[str, float]] = {}
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True)(cls)

@@ -1,0 +1,117 @@
+"""Finds machines: `FILE.py:NAME` and `package.module:NAME`, and the other way round.
+
+A file that is loaded to find its machine must not start runs while it is loaded; `run` asks `is_loading`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from weakref import WeakKeyDictionary
+
+from moothall.errors import DefinitionError, MoothallError
+from moothall.kernel.machine import Machine
+
+_loading: list[str] = []
+_sources: WeakKeyDictionary[Machine, str] = WeakKeyDictionary()
+
+
+def is_loading() -> str:
+    """The source that is being loaded right now; "" where none is."""
+    return _loading[-1] if _loading else ""
+
+
+def find(source: str) -> Machine:
+    """The machine at this source. Without `:NAME` the file's only machine."""
+    path, _, name = source.rpartition(":") if ":" in source else (source, "", "")
+    if not path:
+        raise DefinitionError(f"{source!r} names no machine; write FILE.py:NAME or package.module:NAME")
+    module = _load_file(Path(path)) if path.endswith(".py") else _load_module(path)
+    machines = {key: value for key, value in vars(module).items() if isinstance(value, Machine)}
+    if name:
+        found = getattr(module, name, None)
+        if not isinstance(found, Machine):
+            raise DefinitionError(f"{path} has no machine {name!r}; {_listed(machines)}")
+        return found
+    if len(machines) != 1:
+        raise DefinitionError(f"{path}: {_listed(machines)}; name one as {path}:NAME")
+    return next(iter(machines.values()))
+
+
+def _listed(machines: dict[str, Machine]) -> str:
+    return "its machines are " + ", ".join(machines) if machines else "it has no machine"
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise DefinitionError(f"there is no file {path}")
+    resolved = path.resolve()
+    name = "moothall_file_" + "".join(one if one.isalnum() else "_" for one in str(resolved))
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, resolved)
+    if spec is None or spec.loader is None:
+        raise DefinitionError(f"{path} cannot be loaded as Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(resolved.parent))
+    _loading.append(str(path))
+    try:
+        spec.loader.exec_module(module)
+    except MoothallError:
+        del sys.modules[name]
+        raise
+    except Exception as error:  # a user's file may raise anything while it is loaded
+        del sys.modules[name]
+        raise DefinitionError(f"{path}{_line(error, str(resolved))}: {type(error).__name__}: {error}") from error
+    finally:
+        _loading.pop()
+        sys.path.remove(str(resolved.parent))
+    return module
+
+
+def _line(error: Exception, path: str) -> str:
+    """Where in the file an error came from, as `:LINE`."""
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return f":{error.lineno}"
+    line, trace = "", error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == path:
+            line = f":{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line
+
+
+def _load_module(name: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    _loading.append(name)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise DefinitionError(f"there is no module {error.name!r}; a file is written FILE.py:NAME") from error
+    finally:
+        _loading.pop()
+
+
+def source_of(machine: Machine) -> str:
+    """Where a machine can be found again from any folder; "" where it was made on the fly."""
+    if machine not in _sources:
+        found = (_source_in(module, machine) for module in list(sys.modules.values()))
+        _sources[machine] = next(filter(None, found), "")
+    return _sources[machine]
+
+
+def _source_in(module: ModuleType, machine: Machine) -> str:
+    file = getattr(module, "__file__", None) or ""
+    if not file.endswith(".py"):
+        return ""
+    for key, value in list(vars(module).items()):
+        if value is machine:
+            dotted = "." in module.__name__
+            return f"{module.__name__}:{key}" if dotted else f"{Path(file).resolve()}:{key}"
+    return ""

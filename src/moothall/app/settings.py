@@ -1,0 +1,61 @@
+"""Where things live and what is set: state directory, store, model. Only this floor reads the environment."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from moothall.agents.ports import Model
+from moothall.errors import DefinitionError
+from moothall.models.rehearsal import RehearsalModel
+from moothall.models.scripted import ScriptedModel
+from moothall.runtime.ports import Store
+from moothall.stores.memory import MemoryStore
+from moothall.stores.sqlite import SqliteStore
+
+
+def state_directory() -> Path:
+    """The folder of the store: MOOTHALL_HOME, else the user's state directory."""
+    if home := os.environ.get("MOOTHALL_HOME"):
+        return Path(home)
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "moothall"
+
+
+def open_store(address: str | None = None) -> Store:
+    """A store by its address: `sqlite:FILE` or `memory`; without one, the file in the state directory."""
+    address = address or os.environ.get("MOOTHALL_STORE") or f"sqlite:{state_directory() / 'moothall.db'}"
+    kind, _, rest = address.partition(":")
+    if kind == "memory":
+        return MemoryStore()
+    if kind == "sqlite" and rest:
+        return SqliteStore(Path(rest))
+    raise DefinitionError(f"{address!r} is no store; write sqlite:FILE or memory")
+
+
+def open_model(name: str) -> Model:
+    """A model by its name: `rehearsal`, or `scripted:FILE` with `,log=LOG` behind it where calls are to be counted."""
+    if name == "rehearsal":
+        return RehearsalModel()
+    script, log = _script(name)
+    return ScriptedModel.from_file(script, log)
+
+
+def absolute_model(name: str) -> str:
+    """A model's name that means the same from another folder."""
+    if not name.startswith("scripted:"):
+        return name
+    script, log = _script(name)
+    return f"scripted:{script.resolve()}" + (f",log={log.resolve()}" if log is not None else "")
+
+
+def _script(name: str) -> tuple[Path, Path | None]:
+    kind, _, rest = name.partition(":")
+    file, _, log = rest.partition(",log=")
+    if kind != "scripted" or not file:
+        raise DefinitionError(f"{name!r} is no model; write rehearsal or scripted:FILE")
+    return Path(file), Path(log) if log else None
+
+
+def configured_model() -> str:
+    """The model to use where none is named; "" where nothing is configured."""
+    return os.environ.get("MOOTHALL_MODEL", "")

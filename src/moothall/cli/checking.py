@@ -1,0 +1,58 @@
+"""Commands that look at machines: `check`, `graph`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+
+from moothall.app.finding import find
+from moothall.cli.main import DEFINITION, DONE
+from moothall.cli.screen import painted, print_json
+from moothall.kernel.draw import draw
+from moothall.kernel.verify import Certificate, Finding, certify, verify
+
+Work = Callable[[Namespace], int]
+
+
+def check(parser: ArgumentParser) -> Work:
+    """Check a machine."""
+    parser.add_argument("machine", help="FILE.py:NAME or package.module:NAME")
+    parser.add_argument("--json", action="store_true", help="print findings and certificate as JSON")
+
+    def work(chosen: Namespace) -> int:
+        machine = find(chosen.machine)
+        findings = verify(machine)
+        bound = certify(machine)
+        if chosen.json:
+            print_json({"machine": machine.name, "findings": findings, "certificate": bound})
+        else:
+            for finding in findings:
+                print(_line(finding))
+            print(_bound(bound) if isinstance(bound, Certificate) else painted("no bound", "red"))
+        return DEFINITION if any(finding.level == "error" for finding in findings) else DONE
+
+    return work
+
+
+def graph(parser: ArgumentParser) -> Work:
+    """Draw a machine."""
+    parser.add_argument("machine", help="FILE.py:NAME or package.module:NAME")
+    parser.add_argument("--format", choices=("tree", "mermaid", "dot", "json"), default="mermaid", help="what to draw")
+
+    def work(chosen: Namespace) -> int:
+        print(draw(find(chosen.machine), chosen.format))
+        return DONE
+
+    return work
+
+
+def _line(finding: Finding) -> str:
+    level = painted(finding.level, "red" if finding.level == "error" else "yellow")
+    return f"{level} {finding.code} {painted(finding.place, 'bold')}: {finding.why}\n      {finding.remedy}"
+
+
+def _bound(bound: Certificate) -> str:
+    parts = [f"{bound.transitions} transitions", *(f"{most:g} {name}" for name, most in bound.resources.items())]
+    return (
+        f"{painted('bounded', 'green')}: at most " + ", ".join(parts) + ("" if bound.exact else " (an upper estimate)")
+    )

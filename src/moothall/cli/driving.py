@@ -1,0 +1,189 @@
+"""Commands that move runs: `run`, `resume`, `answer`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from moothall.app import running
+from moothall.app.finding import find
+from moothall.app.running import Outcome, Setting, Terms
+from moothall.cli.main import DONE, FAILED, WAITING
+from moothall.cli.screen import Progress, notice, painted, print_json, shortened, status
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.codec import encode
+from moothall.kernel.machine import Budget
+
+Work = Callable[[Namespace], int]
+BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float}
+
+
+def run(parser: ArgumentParser) -> Work:
+    """Start a machine."""
+    parser.add_argument("machine", help="FILE.py:NAME or package.module:NAME")
+    parser.add_argument("input", nargs="?", help="the input: a text for the first field of the data, or a JSON object")
+    parser.add_argument("--input-json", metavar="FILE", help="read the input from a JSON file")
+    parser.add_argument("--model", default="", help="who plays agents that are no functions: rehearsal, scripted:FILE")
+    parser.add_argument(
+        "--budget", default="", help="the most to spend, such as usd=0.50,calls=20,tokens=9000,seconds=60"
+    )
+    parser.add_argument("--run-id", help="the id of the run (default: a new one)")
+    _shared(parser)
+
+    def work(chosen: Namespace) -> int:
+        machine = find(chosen.machine)
+        given = _input(chosen)
+        terms = Terms(chosen.run_id or running.new_id(machine), chosen.model, _budget(chosen.budget))
+        _tell(chosen, f"run {terms.run}")
+        return _drive(chosen, terms.run, lambda setting: running.begin(setting, machine, given, terms))
+
+    return work
+
+
+def resume(parser: ArgumentParser) -> Work:
+    """Go on with a run."""
+    parser.add_argument("run", help="the run's id")
+    _shared(parser)
+
+    def work(chosen: Namespace) -> int:
+        async def go_on(setting: Setting) -> Outcome:
+            stored = await setting.store.load(chosen.run)
+            _tell(chosen, f"run {chosen.run} goes on after entry {stored.head['seq']}")
+            return await running.resume(setting, find(_source(stored.record.source, chosen.run)), chosen.run)
+
+        return _drive(chosen, chosen.run, go_on)
+
+    return work
+
+
+def answer(parser: ArgumentParser) -> Work:
+    """Answer a question."""
+    parser.add_argument("run", help="the run's id")
+    parser.add_argument("question", nargs="?", help="the question's id, where several are open")
+    given = parser.add_mutually_exclusive_group(required=True)
+    given.add_argument("--yes", action="store_true", help="answer yes")
+    given.add_argument("--no", action="store_true", help="answer no")
+    given.add_argument("--text", help="answer with a text")
+    given.add_argument("--json-file", metavar="FILE", help="answer with the JSON in a file")
+    _shared(parser)
+
+    def work(chosen: Namespace) -> int:
+        value = _answer(chosen)
+
+        async def go_on(setting: Setting) -> Outcome:
+            stored = await setting.store.load(chosen.run)
+            machine = find(_source(stored.record.source, chosen.run))
+            return await running.answer(setting, machine, chosen.run, value, chosen.question)
+
+        return _drive(chosen, chosen.run, go_on)
+
+    return work
+
+
+def _shared(parser: ArgumentParser) -> None:
+    parser.add_argument("--store", help="where runs are kept: sqlite:FILE (default: in the state directory)")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    parser.add_argument("--quiet", "-q", action="store_true", help="no progress on stderr")
+
+
+def _drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, Any, Outcome]]) -> int:
+    progress = Progress()
+    observers = () if chosen.quiet else (progress,)
+    with running.opened(chosen.store) as store:
+        try:
+            outcome = asyncio.run(go(Setting(store, observers=observers, notice=notice)))
+        except KeyboardInterrupt:
+            progress.clear()
+            notice(f"stopped; nothing is lost. Go on with:  {command('resume', chosen, run)}")
+            return FAILED
+    progress.clear()
+    return _render(chosen, outcome)
+
+
+def _render(chosen: Namespace, outcome: Outcome) -> int:
+    if chosen.json:
+        print_json(outcome)
+    elif outcome.status in ("done", "limited"):
+        print(
+            outcome.result
+            if isinstance(outcome.result, str)
+            else json.dumps(encode(outcome.result), ensure_ascii=False)
+        )
+    _explain(chosen, outcome)
+    return {"done": DONE, "waiting": WAITING}.get(outcome.status, FAILED)
+
+
+def _explain(chosen: Namespace, outcome: Outcome) -> None:
+    """Say how the run stands and what a person can do now, unless all is well and silence was asked for."""
+    spent = ", ".join(f"{amount:g} {resource}" for resource, amount in sorted(outcome.spent.items()))
+    why = f": {outcome.reason}" if outcome.reason else ""
+    _tell(
+        chosen, f"{outcome.run} is {status(outcome.status, sys.stderr)}{why}" + (f" (spent {spent})" if spent else "")
+    )
+    for question in outcome.questions:
+        print(
+            painted(f"question {question.id}: {shortened(question.prompt, 300)}", "bold", sys.stderr), file=sys.stderr
+        )
+        way = "--yes | --no" if question.schema == {"type": "boolean"} else "--text … | --json-file FILE"
+        print(f"answer with:  {command('answer', chosen, outcome.run)} {way}", file=sys.stderr)
+
+
+def command(name: str, chosen: Namespace, run: str) -> str:
+    """A command line that a person can copy."""
+    return f"moot {name} {run}" + (f" --store {chosen.store}" if chosen.store else "")
+
+
+def _tell(chosen: Namespace, text: str) -> None:
+    if not chosen.quiet:
+        print(text, file=sys.stderr)
+
+
+def _source(source: str, run: str) -> str:
+    if not source:
+        raise DefinitionError(f"run {run} began with a machine that was made on the fly; give it a name in a module")
+    return source
+
+
+def _input(chosen: Namespace) -> Any:
+    if chosen.input_json:
+        return _json_file(chosen.input_json)
+    text = chosen.input
+    if text is not None and text.lstrip().startswith("{"):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise Refused(f"the input looks like JSON but is none: {error}") from error
+    return text
+
+
+def _answer(chosen: Namespace) -> Any:
+    if chosen.yes or chosen.no:
+        return bool(chosen.yes)
+    return chosen.text if chosen.text is not None else _json_file(chosen.json_file)
+
+
+def _json_file(name: str) -> Any:
+    try:
+        return json.loads(Path(name).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Refused(f"{name} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise Refused(f"{name} is no JSON: {error}") from error
+
+
+def _budget(text: str) -> Budget | None:
+    if not text:
+        return None
+    limits: dict[str, Any] = {}
+    for part in text.split(","):
+        name, _, amount = part.partition("=")
+        try:
+            limits[name.strip()] = BUDGET[name.strip()](amount)
+        except (KeyError, ValueError) as error:
+            raise Refused(f"--budget {text!r}: write it as usd=0.50,calls=20,tokens=9000,seconds=60") from error
+    return Budget(**limits)

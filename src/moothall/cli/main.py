@@ -1,0 +1,92 @@
+"""`moot`: finds the command, lets it work, and turns errors into a sentence and an exit code.
+
+The table below is all that `moot --help` needs; a command's module is loaded when the command is used.
+
+Exit codes: 0 done, 1 the run failed, was refused or ended at a limit, 2 wrong usage, 3 the provider failed,
+4 configuration or definition is wrong, 5 the run waits for a person, 6 cannot tell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple, NoReturn
+
+from moothall import __version__
+from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, MoothallError, Refused
+
+DONE, FAILED, USAGE, PROVIDER, DEFINITION, WAITING, CANNOT_TELL = range(7)
+
+
+class Command(NamedTuple):
+    """One command: what it does in one line, and the module of this package that has it."""
+
+    help: str
+    room: str
+
+
+COMMANDS = {
+    "run": Command("start a machine and drive it as far as it goes", "driving"),
+    "resume": Command("go on with a run where its journal ends", "driving"),
+    "answer": Command("answer a question of a waiting run, and go on", "driving"),
+    "ls": Command("list the runs of the store", "looking"),
+    "show": Command("show where a run stands and its journal", "looking"),
+    "report": Command("write a run's journal and picture as one HTML page", "looking"),
+    "check": Command("check a machine: dead ends, endless loops, what it can cost at most", "checking"),
+    "graph": Command("draw a machine", "checking"),
+}
+
+EXIT_CODES = {DefinitionError: DEFINITION, EffectFailed: PROVIDER, Refused: FAILED, Conflict: FAILED, Broken: FAILED}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = _front_parser()
+    name = given[0] if given else ""
+    if name not in COMMANDS:
+        parser.parse_args(given or ["--help"])
+        return USAGE
+    room = import_module(f"moothall.cli.{COMMANDS[name].room}")
+    own = argparse.ArgumentParser(prog=f"moot {name}", description=_sentence(COMMANDS[name].help))
+    work = getattr(room, name)(own)
+    chosen = own.parse_args(given[1:])
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        code: int = work(chosen)
+        return code
+    except MoothallError as error:
+        print(f"moot {name}: {error}", file=sys.stderr)
+        return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
+    except KeyboardInterrupt:
+        print(f"moot {name}: stopped", file=sys.stderr)
+        return FAILED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return DONE
+
+
+def _stop(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _front_parser() -> argparse.ArgumentParser:
+    width = max(map(len, COMMANDS))
+    listed = "\n".join(f"  {name:<{width}}  {command.help}" for name, command in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="moot",
+        usage="moot COMMAND [options]",
+        description="Durable state machines for agents that debate, hand off, approve and act.",
+        epilog=f"commands:\n{listed}\n\n`moot COMMAND --help` tells more about one.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"moothall {__version__}")
+    parser.add_argument("command", choices=list(COMMANDS), metavar="COMMAND", help=argparse.SUPPRESS)
+    return parser
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."

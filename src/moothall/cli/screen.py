@@ -1,0 +1,91 @@
+"""What a person sees: colours only on a terminal, notices and progress on stderr, results on stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from moothall.kernel.codec import encode
+from moothall.kernel.effects import AskPerson, Effect
+from moothall.runtime.journal import Entry, Head, RunId, encode_entry
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+STATUS_COLOURS = {"done": "green", "waiting": "yellow", "running": "cyan", "limited": "yellow"}
+
+
+def painted(text: str, colour: str, stream: TextIO = sys.stdout) -> str:
+    """A text in a colour, where the stream is a terminal and NO_COLOR is not set."""
+    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m"
+
+
+def status(text: str, stream: TextIO = sys.stdout) -> str:
+    """A status in its colour."""
+    return painted(text, STATUS_COLOURS.get(text, "red"), stream)
+
+
+def print_json(value: Any) -> None:
+    """JSON on stdout, for scripts."""
+    print(json.dumps(encode(value), ensure_ascii=False, indent=2))
+
+
+def notice(text: str) -> None:
+    """Something that a person should know, on stderr."""
+    print(painted(text, "yellow", sys.stderr), file=sys.stderr)
+
+
+class Progress:
+    """Tells on stderr, line by line, what a run does; on a terminal also what it is waiting for."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._began = time.monotonic()
+
+    def __call__(self, run: RunId, entry: Entry, head: Head) -> None:
+        """One entry was committed."""
+        self.clear()
+        print(told(encode_entry(entry), sys.stderr), file=sys.stderr)
+        waiting = ", ".join(wanted(one.effect) for one in head.pending if not isinstance(one.effect, AskPerson))
+        if self._live and waiting:
+            spent = time.monotonic() - self._began
+            print(painted(f"      … {waiting} ({spent:.0f} s)", "dim", sys.stderr), end="\r", file=sys.stderr)
+
+    def clear(self) -> None:
+        """Take the line back that says what is waited for."""
+        if self._live:
+            print("\x1b[2K", end="\r", file=sys.stderr)
+
+
+def told(entry: Mapping[str, Any], stream: TextIO) -> str:
+    """An entry of a journal in one line: number, where from, where to, why."""
+    before, after = " + ".join(entry["from"]), " + ".join(entry["to"])
+    way = after if not before or before == after else f"{before} → {after}"
+    note = painted(f"  ignored: {entry['ignored']}", "dim", stream) if "ignored" in entry else ""
+    if "status" in entry:
+        note += f"  {status(entry['status'], stream)}" + (f": {entry['reason']}" if "reason" in entry else "")
+    return f"{entry['seq']:>5}  {painted(way, 'bold', stream)}  {happened(entry['event'])}{note}"
+
+
+def happened(event: Mapping[str, Any]) -> str:
+    """An event of a journal in a few words."""
+    who = event.get("agent") or event.get("tool") or ""
+    said = event.get("text") or event.get("reason") or event.get("resource") or ""
+    if not said and event.get("value") is not None:
+        said = json.dumps(event["value"], ensure_ascii=False)
+    return " ".join(part for part in (event["name"], who, shortened(said)) if part)
+
+
+def wanted(effect: Effect) -> str:
+    """An effect in a few words."""
+    return f"{effect.kind} {getattr(effect, 'agent', '') or getattr(effect, 'tool', '')}".strip()
+
+
+def shortened(text: str, width: int = 60) -> str:
+    """A text on one line, cut where it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"

@@ -1,0 +1,1 @@
+"""Models behind the one port: offline ones, and adapters to providers."""

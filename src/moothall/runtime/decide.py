@@ -1,0 +1,185 @@
+"""What an event does to a run, decided without touching anything.
+
+`decide` asks the kernel for the step and adds what the runtime answers for: the effects in flight, their keys,
+their due times, and the budget. The rules:
+
+- An event that ends an effect settles it; if the effect is no longer wanted, the event is kept and ignored.
+- Leaving a state drops the effects that it wanted.
+- A reservation is part of the step that wants the effect. What the budget does not cover is denied: the effect is
+  not performed and ends in `Exhausted` instead.
+- When the run is over, nothing is in flight but what its last step wanted on the way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from moothall.errors import Broken
+from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send
+from moothall.kernel.events import Event
+from moothall.kernel.interpreter import start, transition
+from moothall.kernel.machine import Machine
+from moothall.kernel.step import Ask, Step
+from moothall.runtime.journal import Entry, Head, Pending, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One durable life of a machine: how it began, and its definition."""
+
+    record: Record
+    machine: Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """An event with the cause that makes it unique in its run, and the time."""
+
+    event: Event
+    cause: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The entry to keep and the head after it."""
+
+    head: Head
+    entry: Entry
+
+
+def first(run: Run, data: object) -> Decision:
+    """The decision that begins a run."""
+    step = _decided(start(run.machine, data))
+    happening = Happening(step.event, "start", run.record.began)
+    return _committed(run, step, Head(-1, step.snapshot), happening, None)
+
+
+def decide(run: Run, head: Head, happening: Happening) -> Decision:
+    """The decision on one event."""
+    settled = in_flight(head, happening.cause)
+    spent = _charged(head.spent, happening.event, settled)
+    if settled is None and is_effect_key(happening.cause):
+        return _ignored(head, happening, spent)
+    within = settled.owner if settled is not None else None
+    step = _decided(transition(run.machine, head.snapshot, happening.event, within=within))
+    kept = _still_wanted(step, head.pending, settled)
+    return _committed(run, step, Head(head.seq, step.snapshot, kept, spent, head.issued), happening, within)
+
+
+def in_flight(head: Head, cause: str) -> Pending | None:
+    """The effect in flight that has this key."""
+    for one in head.pending:
+        if one.key == cause:
+            return one
+    return None
+
+
+def is_effect_key(cause: str) -> bool:
+    """Whether a cause is the key of an effect, and not a command."""
+    return cause[:1].isdigit()
+
+
+def _decided(step: Step | Ask) -> Step:
+    if isinstance(step, Ask):
+        raise Broken("this machine needs a script engine, and none is connected")
+    return step
+
+
+def _still_wanted(step: Step, pending: tuple[Pending, ...], settled: Pending | None) -> tuple[Pending, ...]:
+    if step.snapshot.status != "live":
+        return ()
+    left = step.left
+    forgotten = {wanted.effect.id for wanted in step.effects if isinstance(wanted.effect, CancelSend)}
+    return tuple(
+        one
+        for one in pending
+        if one is not settled
+        and one.owner not in left
+        and not (forgotten and isinstance(one.effect, Send) and one.effect.id in forgotten)
+    )
+
+
+def _charged(spent: Mapping[str, float], event: Event, settled: Pending | None) -> Mapping[str, float]:
+    usage: Mapping[str, float] = getattr(event, "usage", {})
+    costs = settled.effect.costs if settled is not None and not settled.denied else {}
+    if not usage and not costs:
+        return spent
+    total = dict(spent)
+    for resource in {**costs, **usage}:
+        total[resource] = total.get(resource, 0) + usage.get(resource, costs.get(resource, 0))
+    return total
+
+
+def _committed(run: Run, step: Step, head: Head, happening: Happening, within: str | None) -> Decision:
+    """The decision that a step makes: new effects with keys and due times, and the budget's word on each."""
+    wanted: list[Pending] = []
+    issued = dict(head.issued) if step.effects else head.issued
+    for one in step.effects:
+        effect = one.effect
+        if not isinstance(effect, CancelSend):
+            subject = getattr(effect, "agent", "") or effect.kind
+            issued = {**issued, subject: issued.get(subject, 0) + 1}
+            denied = _denied(run, effect, head, wanted, happening.at)
+            key = f"{head.seq + 1}.{len(wanted)}"
+            wanted.append(Pending(key, effect, one.owner, issued[subject], _due(effect, happening.at), denied))
+    after = Head(head.seq + 1, step.snapshot, (*head.pending, *wanted), head.spent, issued)
+    return Decision(after, _entry(step, after.seq, happening, within, tuple(wanted)))
+
+
+def _due(effect: Effect, at: float) -> float | None:
+    match effect:
+        case Send(delay=delay) | Alarm(delay=delay):
+            return at + delay
+        case AskPerson(within=within) if within is not None:
+            return at + within
+        case _:
+            return None
+
+
+def _denied(run: Run, effect: Effect, head: Head, wanted: Sequence[Pending], at: float) -> str:
+    """The resource that the budget lacks for this effect; "" where it is covered."""
+    limits = run.record.limits
+    if not limits or not effect.costs:
+        return ""
+    spent = {**head.spent, "seconds": at - run.record.began}
+    cost = _cost(run.machine, effect)
+    others = [_cost(run.machine, one.effect) for one in (*head.pending, *wanted) if not one.denied]
+    for resource, limit in limits.items():
+        used = spent.get(resource, 0)
+        reserved = sum(other.get(resource, 0) for other in others)
+        if used >= limit or used + reserved + cost.get(resource, 0) > limit:
+            return resource
+    return ""
+
+
+def _cost(machine: Machine, effect: Effect) -> Mapping[str, float]:
+    return {**effect.costs, **machine.costs.get(effect.kind, {})}
+
+
+def _ignored(head: Head, happening: Happening, spent: Mapping[str, float]) -> Decision:
+    active = head.snapshot.active
+    after = Head(head.seq + 1, head.snapshot, head.pending, spent, head.issued)
+    reason = "its effect is no longer wanted: the state that wanted it was left"
+    entry = Entry(after.seq, happening.at, happening.cause, happening.event, active, active, ignored=reason)
+    return Decision(after, entry)
+
+
+def _entry(step: Step, seq: int, happening: Happening, within: str | None, wanted: tuple[Pending, ...]) -> Entry:
+    before = step.before.active if step.before is not None else ()
+    snapshot = step.snapshot
+    return Entry(
+        seq,
+        happening.at,
+        happening.cause,
+        happening.event,
+        before,
+        snapshot.active,
+        step.taken,
+        within,
+        wanted,
+        step.appends,
+        snapshot.status,
+        snapshot.reason,
+    )

@@ -1,0 +1,165 @@
+"""Where runs meet: begin one, open one again, and move one by one event.
+
+`advance` is the durable heart: read, decide, commit. Answers, cancels, timers and the ends of effects all enter
+through it, and nothing writes beside it. A repeat of a cause returns the first decision; a conflict with
+another writer means: read again, decide again. Observers see entries after they are committed; what they raise is
+dropped, so that watching cannot harm a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from moothall.errors import Conflict, DefinitionError, Refused
+from moothall.kernel.codec import decode
+from moothall.kernel.effects import AskPerson, Effect
+from moothall.kernel.events import Answered, Cancelled, Event
+from moothall.kernel.interpreter import accepts, possible
+from moothall.kernel.machine import Machine
+from moothall.runtime.decide import Decision, Happening, Run, decide, first, in_flight
+from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, shaped
+from moothall.runtime.ports import Clock, Performer, Store
+
+Observer = Callable[[RunId, Entry, Head], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """How an event was received: the entry's number, the effects now due, and whether it was new."""
+
+    seq: int
+    due: tuple[Pending, ...]
+    received: Literal["taken", "ignored", "duplicate"]
+
+
+@dataclass
+class Hall:
+    """A store, a clock and performers, and the runs that are open here."""
+
+    store: Store
+    clock: Clock
+    performers: Mapping[str, Performer]
+    observers: list[Observer] = field(default_factory=list)
+    runs: dict[RunId, Run] = field(default_factory=dict)
+    heads: dict[RunId, Head] = field(default_factory=dict)
+
+    def effects(self) -> dict[str, type[Effect]]:
+        """The effects that can be performed here, by kind."""
+        return {kind: performer.effect for kind, performer in self.performers.items()}
+
+
+async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> Head:
+    """Begin a run: decide its first step and keep it."""
+    run = Run(record, machine)
+    decision = first(run, data)
+    await hall.store.begin(record, decision.head, decision.entry)
+    hall.runs[record.run] = run
+    _keep(hall, record.run, decision)
+    return decision.head
+
+
+async def reopen(hall: Hall, run: RunId, machine: Machine) -> Head:
+    """Open a run that the store holds, under the definition that it began with."""
+    stored = await hall.store.load(run)
+    if stored.record.digest != machine.digest:
+        raise DefinitionError(
+            f"run {run} began under another definition of {machine.name!r} "
+            f"({stored.record.digest[:12]}, now {machine.digest[:12]}); bring the old one back, or start a new run"
+        )
+    head = Reader(machine, hall.effects()).head(stored.head)
+    hall.runs[run], hall.heads[run] = Run(stored.record, machine), head
+    return head
+
+
+async def advance(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
+    """Move a run by one event: read, decide, commit. Nothing else happens here."""
+    while True:
+        head = hall.heads[run]
+        if in_flight(head, cause) is None and (earlier := await _earlier(hall, run, cause)) is not None:
+            return Advanced(earlier, head.pending, "duplicate")
+        decision = decide(hall.runs[run], head, Happening(event, cause, hall.clock.now()))
+        try:
+            await hall.store.commit(run, decision.head, decision.entry)
+        except Conflict:
+            await reopen(hall, run, hall.runs[run].machine)
+            continue
+        _keep(hall, run, decision)
+        return Advanced(decision.head.seq, decision.head.pending, "ignored" if decision.entry.ignored else "taken")
+
+
+async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None, by: str = "") -> Advanced:
+    """Answer a question of a run. Answering the same question twice is harmless."""
+    head, machine = hall.heads[run], hall.runs[run].machine
+    asked = _question(run, head, question)
+    if asked is None:
+        assert question is not None
+        earlier = await _earlier(hall, run, question)
+        if earlier is None:
+            raise Refused(f"run {run} has no question {question!r}; {_open_questions(head)}")
+        return Advanced(earlier, head.pending, "duplicate")
+    assert isinstance(asked.effect, AskPerson)
+    shape = asked.effect.shape
+    if shape in machine.shapes:
+        decode(machine.shapes[shape], value, "the answer")
+    return await advance(hall, run, shaped(machine, Answered(value, shape, by)), asked.key)
+
+
+async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
+    """Tell a run an event from outside, if it accepts it now."""
+    machine, snapshot = hall.runs[run].machine, hall.heads[run].snapshot
+    if not accepts(machine, snapshot, event) and await _earlier(hall, run, cause) is None:
+        where = " and ".join(snapshot.active)
+        accepted = ", ".join(possible(machine, snapshot)) or f"nothing: it is {snapshot.status}"
+        raise Refused(f"{where} does not accept {event.name}; it accepts {accepted}")
+    return await advance(hall, run, event, cause)
+
+
+async def cancel(hall: Hall, run: RunId, reason: str, cause: str) -> Advanced:
+    """Ask a run to stop. A machine with a row for it may do so in its own way."""
+    return await advance(hall, run, Cancelled(reason), cause)
+
+
+def questions(head: Head) -> tuple[Pending, ...]:
+    """The questions that wait for a person."""
+    return tuple(one for one in head.pending if isinstance(one.effect, AskPerson))
+
+
+def _question(run: RunId, head: Head, question: str | None) -> Pending | None:
+    open_ = questions(head)
+    if question is not None:
+        return next((one for one in open_ if one.key == question), None)
+    if len(open_) == 1:
+        return open_[0]
+    if not open_ and head.snapshot.status != "live":
+        raise Refused(f"run {run} is {head.snapshot.status}; it accepts no answer")
+    raise Refused(f"run {run}: {_open_questions(head)}")
+
+
+def _open_questions(head: Head) -> str:
+    open_ = questions(head)
+    if not open_:
+        return "no question is open"
+    return "open questions are " + ", ".join(f"{one.key} ({_prompt(one)})" for one in open_)
+
+
+def _prompt(question: Pending) -> str:
+    return question.effect.prompt if isinstance(question.effect, AskPerson) else ""
+
+
+async def _earlier(hall: Hall, run: RunId, cause: str) -> int | None:
+    """The entry that this cause already has."""
+    for entry in await hall.store.entries(run):
+        if entry["cause"] == cause:
+            return int(entry["seq"])
+    return None
+
+
+def _keep(hall: Hall, run: RunId, decision: Decision) -> None:
+    hall.heads[run] = decision.head
+    for observer in tuple(hall.observers):
+        try:
+            observer(run, decision.entry, decision.head)
+        except Exception:  # an observer may do anything; the run goes on without it
+            hall.observers.remove(observer)

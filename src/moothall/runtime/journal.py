@@ -1,0 +1,199 @@
+"""What a run leaves behind, as values, and their one form in JSON.
+
+    Head      where the run stands: snapshot, effects in flight, what was spent
+    Pending   an effect that a committed step wants and that has not ended yet
+    Entry     one event, what it did, and what it wants: the journal is the sequence of these
+    Record    how the run began: machine, definition, settings
+
+Nothing here is decoded by a type name from the file: events and effects are looked up in what the machine and
+the performers declare, and everything is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from moothall.errors import Broken, MoothallError
+from moothall.kernel import effects as known
+from moothall.kernel.codec import decode, encode
+from moothall.kernel.effects import Effect
+from moothall.kernel.events import Event, Named
+from moothall.kernel.machine import Machine
+from moothall.kernel.step import Append, Snapshot
+
+RunId = str
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An effect in flight. Its key is its place in the journal: the entry's number and its own."""
+
+    key: str
+    effect: Effect
+    owner: str | None = None
+    nth: int = 1
+    due: float | None = None
+    denied: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a run stands after its latest entry."""
+
+    seq: int
+    snapshot: Snapshot
+    pending: tuple[Pending, ...] = ()
+    spent: Mapping[str, float] = field(default_factory=dict)
+    issued: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event of a run and what it did. `ignored` says why an event did nothing."""
+
+    seq: int
+    at: float
+    cause: str
+    event: Event
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    taken: tuple[str, ...] = ()
+    within: str | None = None
+    effects: tuple[Pending, ...] = ()
+    appends: tuple[Append, ...] = ()
+    status: str = "live"
+    reason: str = ""
+    ignored: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """How a run began; the same for all its life."""
+
+    run: RunId
+    machine: str
+    digest: str
+    began: float
+    source: str = ""
+    model: str = ""
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Decodes what a store holds of the runs of one machine."""
+
+    machine: Machine
+    effects: Mapping[str, type[Effect]]
+
+    def head(self, plain: Any) -> Head:
+        """A head from its JSON."""
+        try:
+            snapshot = plain["snapshot"]
+            data = self.machine.data
+            if data is not None:
+                snapshot = {**snapshot, "data": decode(data, snapshot["data"], "data")}
+            return Head(
+                decode(int, plain["seq"], "seq"),
+                decode(Snapshot, snapshot, "snapshot"),
+                tuple(self.pending(one) for one in plain["pending"]),
+                decode(dict[str, float], plain["spent"], "spent"),
+                decode(dict[str, int], plain["issued"], "issued"),
+            )
+        except (KeyError, TypeError, MoothallError) as error:
+            raise Broken(f"the stored snapshot cannot be read: {error}") from error
+
+    def pending(self, plain: Mapping[str, Any]) -> Pending:
+        """An effect in flight from its JSON."""
+        head = {name: plain[name] for name in ("key", "owner", "nth", "due", "denied") if name in plain}
+        kind = self.effects.get(plain["kind"]) or _KNOWN.get(plain["kind"])
+        if kind is None:
+            raise Broken(f"no performer here knows the effect {plain['kind']!r}")
+        values = dict(plain["effect"])
+        if isinstance(values.get("event"), dict):
+            values["event"] = self.event(values["event"])
+        return Pending(effect=decode_effect(kind, values), **head)
+
+    def event(self, plain: Mapping[str, Any]) -> Event:
+        """An event from its JSON: its class by name, its value by the shape that the machine knows."""
+        values = {name: value for name, value in plain.items() if name != "name"}
+        kind = self.machine.vocabulary.get(plain["name"])
+        if kind is None:
+            return Named(plain["name"], values.get("data"))
+        event = decode(kind, values, plain["name"])
+        return shaped(self.machine, event)
+
+
+def shaped(machine: Machine, event: Event) -> Event:
+    """An event whose value has the type that its shape names; the same event where it has none."""
+    shape = machine.shapes.get(getattr(event, "shape", ""))
+    if shape is None:
+        return event
+    value = getattr(event, "value", None)
+    values = {one.name: getattr(event, one.name) for one in fields(event)}  # type: ignore[arg-type]
+    return type(event)(**{**values, "value": decode(shape, encode(value), event.name)})
+
+
+def decode_effect(kind: type[Effect], values: dict[str, Any]) -> Effect:
+    """An effect of this class; an event inside it has been decoded already."""
+    event = values.pop("event", None)
+    if event is None:
+        return decode(kind, values, kind.kind)
+    return kind(event=event, **values)  # type: ignore[call-arg]
+
+
+_KNOWN = {
+    one.kind: one for one in vars(known).values() if isinstance(one, type) and issubclass(one, Effect) and one.kind
+}
+
+
+def encode_event(event: Event) -> dict[str, Any]:
+    """An event as JSON: its name and its fields."""
+    return {"name": event.name, **encode(event)}
+
+
+def encode_pending(pending: Pending) -> dict[str, Any]:
+    """An effect in flight as JSON."""
+    effect = pending.effect
+    values = {
+        one.name: encode_event(value) if isinstance(value := getattr(effect, one.name), Event) else encode(value)
+        for one in fields(effect)  # type: ignore[arg-type]
+    }
+    plain: dict[str, Any] = {"key": pending.key, "kind": effect.kind, "effect": values, "nth": pending.nth}
+    optional = {"owner": pending.owner, "due": pending.due, "denied": pending.denied or None}
+    return plain | {name: value for name, value in optional.items() if value is not None}
+
+
+def encode_head(head: Head) -> dict[str, Any]:
+    """A head as JSON."""
+    return {
+        "seq": head.seq,
+        "snapshot": encode(head.snapshot),
+        "pending": [encode_pending(one) for one in head.pending],
+        "spent": encode(head.spent),
+        "issued": encode(head.issued),
+    }
+
+
+def encode_entry(entry: Entry) -> dict[str, Any]:
+    """An entry as JSON; what is empty is left out."""
+    plain: dict[str, Any] = {
+        "seq": entry.seq,
+        "at": entry.at,
+        "cause": entry.cause,
+        "event": encode_event(entry.event),
+        "from": list(entry.before),
+        "to": list(entry.after),
+        "taken": list(entry.taken),
+        "effects": [encode_pending(one) for one in entry.effects],
+    }
+    optional = {
+        "within": entry.within,
+        "appends": [encode(one) for one in entry.appends],
+        "status": entry.status if entry.status != "live" else "",
+        "reason": entry.reason,
+        "ignored": entry.ignored,
+    }
+    return plain | {name: value for name, value in optional.items() if value}

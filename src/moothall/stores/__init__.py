@@ -1,0 +1,1 @@
+"""Where runs are kept: one store per file, all with the same contract."""

@@ -33,6 +33,7 @@ def run(parser: ArgumentParser) -> Work:
         "--budget", default="", help="the most to spend, such as usd=0.50,calls=20,tokens=9000,seconds=60"
     )
     parser.add_argument("--run-id", help="the id of the run (default: a new one)")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     _shared(parser)
 
     def work(chosen: Namespace) -> int:
@@ -48,6 +49,7 @@ def run(parser: ArgumentParser) -> Work:
 def resume(parser: ArgumentParser) -> Work:
     """Go on with a run."""
     parser.add_argument("run", help="the run's id")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     _shared(parser)
 
     def work(chosen: Namespace) -> int:
@@ -65,15 +67,21 @@ def answer(parser: ArgumentParser) -> Work:
     """Answer a question."""
     parser.add_argument("run", help="the run's id")
     parser.add_argument("question", nargs="?", help="the question's id, where several are open")
-    given = parser.add_mutually_exclusive_group(required=True)
-    given.add_argument("--yes", action="store_true", help="answer yes")
-    given.add_argument("--no", action="store_true", help="answer no")
-    given.add_argument("--text", help="answer with a text")
-    given.add_argument("--json-file", metavar="FILE", help="answer with the JSON in a file")
+    parser.add_argument("--yes", action="store_true", help="answer yes")
+    parser.add_argument("--no", action="store_true", help="answer no")
+    parser.add_argument("--text", help="answer with a text")
     _shared(parser)
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        action="append",
+        const=True,
+        metavar="FILE",
+        help="with FILE: answer with the JSON in it; alone: print the outcome as JSON",
+    )
 
     def work(chosen: Namespace) -> int:
-        value = _answer(chosen)
+        value = _answer(parser, chosen)
 
         async def go_on(setting: Setting) -> Outcome:
             stored = await setting.store.load(chosen.run)
@@ -87,22 +95,53 @@ def answer(parser: ArgumentParser) -> Work:
 
 def _shared(parser: ArgumentParser) -> None:
     parser.add_argument("--store", help="where runs are kept: sqlite:FILE (default: in the state directory)")
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     parser.add_argument("--quiet", "-q", action="store_true", help="no progress on stderr")
 
 
 def _drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, Any, Outcome]]) -> int:
     progress = Progress()
-    observers = () if chosen.quiet else (progress,)
     with running.opened(chosen.store) as store:
+        setting = Setting(store, observers=() if chosen.quiet else (progress,), notice=notice)
         try:
-            outcome = asyncio.run(go(Setting(store, observers=observers, notice=notice)))
+            outcome = asyncio.run(_watched(progress, go(setting)))
+            while (value := _prompted(outcome)) is not None:
+                outcome = asyncio.run(_watched(progress, _answered(setting, run, value)))
         except KeyboardInterrupt:
             progress.clear()
             notice(f"stopped; nothing is lost. Go on with:  {command('resume', chosen, run)}")
             return FAILED
-    progress.clear()
     return _render(chosen, outcome)
+
+
+async def _watched(progress: Progress, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    ticking = asyncio.create_task(progress.tick())
+    try:
+        return await work
+    finally:
+        ticking.cancel()
+        progress.clear()
+
+
+async def _answered(setting: Setting, run: str, value: Any) -> Outcome:
+    stored = await setting.store.load(run)
+    return await running.answer(setting, find(_source(stored.record.source, run)), run, value)
+
+
+def _prompted(outcome: Outcome) -> Any:
+    """The answer of the person at the terminal, where there is one, to a single question; None: not now."""
+    if len(outcome.questions) != 1 or not sys.stdin.isatty() or not sys.stderr.isatty():
+        return None
+    schema = outcome.questions[0].schema
+    print(painted(outcome.questions[0].prompt, "bold", sys.stderr), file=sys.stderr)
+    if schema == {"type": "boolean"}:
+        said = _typed("[y]es, [n]o, or Enter to answer later: ")
+        return {"y": True, "yes": True, "n": False, "no": False}.get(said.lower())
+    return _typed("your answer, or Enter to answer later: ") or None if schema == {"type": "string"} else None
+
+
+def _typed(prompt: str) -> str:
+    print(prompt, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
 
 
 def _render(chosen: Namespace, outcome: Outcome) -> int:
@@ -129,7 +168,7 @@ def _explain(chosen: Namespace, outcome: Outcome) -> None:
         print(
             painted(f"question {question.id}: {shortened(question.prompt, 300)}", "bold", sys.stderr), file=sys.stderr
         )
-        way = "--yes | --no" if question.schema == {"type": "boolean"} else "--text … | --json-file FILE"
+        way = "--yes | --no" if question.schema == {"type": "boolean"} else "--text … | --json FILE"
         print(f"answer with:  {command('answer', chosen, outcome.run)} {way}", file=sys.stderr)
 
 
@@ -161,10 +200,15 @@ def _input(chosen: Namespace) -> Any:
     return text
 
 
-def _answer(chosen: Namespace) -> Any:
+def _answer(parser: ArgumentParser, chosen: Namespace) -> Any:
+    """The one answer that was given. `--json` alone asks for JSON and is no answer."""
+    files = [one for one in chosen.json or () if one is not True]
+    given = [one for one in (chosen.yes or None, chosen.no or None, chosen.text, *files) if one is not None]
+    if len(given) != 1:
+        parser.error("give one answer: --yes, --no, --text TEXT or --json FILE")
     if chosen.yes or chosen.no:
         return bool(chosen.yes)
-    return chosen.text if chosen.text is not None else _json_file(chosen.json_file)
+    return chosen.text if chosen.text is not None else _json_file(files[0])
 
 
 def _json_file(name: str) -> Any:

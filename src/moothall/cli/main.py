@@ -39,7 +39,13 @@ COMMANDS = {
     "graph": Command("draw a machine", "checking"),
 }
 
-EXIT_CODES = {DefinitionError: DEFINITION, EffectFailed: PROVIDER, Refused: FAILED, Conflict: FAILED, Broken: FAILED}
+EXIT_CODES: dict[type[MoothallError], int] = {
+    DefinitionError: DEFINITION,
+    EffectFailed: PROVIDER,
+    Refused: FAILED,
+    Conflict: FAILED,
+    Broken: FAILED,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except MoothallError as error:
         print(f"moot {name}: {error}", file=sys.stderr)
-        return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
+        return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), FAILED)
     except KeyboardInterrupt:
         print(f"moot {name}: stopped", file=sys.stderr)
         return FAILED

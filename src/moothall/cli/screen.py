@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -40,25 +41,38 @@ def notice(text: str) -> None:
 
 
 class Progress:
-    """Tells on stderr, line by line, what a run does; on a terminal also what it is waiting for."""
+    """Tells on stderr, line by line, what a run does; on a terminal also what it is waiting for, and how long."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()
-        self._began = time.monotonic()
+        self._since = time.monotonic()
+        self._waiting = ""
 
     def __call__(self, run: RunId, entry: Entry, head: Head) -> None:
         """One entry was committed."""
         self.clear()
         print(told(encode_entry(entry), sys.stderr), file=sys.stderr)
-        waiting = ", ".join(wanted(one.effect) for one in head.pending if not isinstance(one.effect, AskPerson))
-        if self._live and waiting:
-            spent = time.monotonic() - self._began
-            print(painted(f"      … {waiting} ({spent:.0f} s)", "dim", sys.stderr), end="\r", file=sys.stderr)
+        self._waiting = ", ".join(wanted(one.effect) for one in head.pending if not isinstance(one.effect, AskPerson))
+        self._since = time.monotonic()
+        self._draw()
+
+    async def tick(self) -> None:
+        """Keep the line up to date that says what is waited for."""
+        while self._live:
+            await asyncio.sleep(0.5)
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._live and self._waiting:
+            self.clear()
+            seconds = time.monotonic() - self._since
+            line = shortened(f"… {self._waiting}", 90)
+            print(painted(f"       {line} ({seconds:.0f} s)", "dim", sys.stderr), end="\r", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        """Take the line back that says what is waited for."""
+        """Take that line back."""
         if self._live:
-            print("\x1b[2K", end="\r", file=sys.stderr)
+            print("\x1b[2K", end="\r", file=sys.stderr, flush=True)
 
 
 def told(entry: Mapping[str, Any], stream: TextIO) -> str:

@@ -22,11 +22,11 @@ _NOTHING: Mapping[str, int] = {}
 
 
 class Bound:
-    """An action of the table with its place, for messages, and the effects that it may emit."""
+    """An action of the table with its place, for messages, the effects that it may emit and the keys it may write."""
 
-    __slots__ = ("allowed", "call", "scripted", "where")
+    __slots__ = ("allowed", "call", "scripted", "where", "writes")
 
-    def __init__(self, action: Action, where: str, allowed: Mapping[str, int] | None) -> None:
+    def __init__(self, action: Action, where: str, allowed: Mapping[str, int] | None, writes: Names | None) -> None:
         self.scripted = isinstance(action, Scripted)
         self.call: Callable[..., Any]
         if isinstance(action, Scripted):
@@ -39,6 +39,7 @@ class Bound:
             raise DefinitionError(f"{where}: {action!r} is neither a function nor an effect")
         self.where = where
         self.allowed = emitted(action) if allowed is None else allowed
+        self.writes = written(action) if writes is None else frozenset((writes,) if isinstance(writes, str) else writes)
 
 
 def emitted(action: Action) -> Mapping[str, int]:
@@ -47,6 +48,12 @@ def emitted(action: Action) -> Mapping[str, int]:
         return {action.kind: 1}
     found: Mapping[str, int] = getattr(action, "emits", _NOTHING)
     return found
+
+
+def written(action: Action) -> frozenset[str] | None:
+    """The keys of the data that an action says it may write; None where it does not say."""
+    found = None if isinstance(action, Effect) else getattr(action, "writes", None)
+    return None if found is None else frozenset(found)
 
 
 class Row:
@@ -82,7 +89,7 @@ class Row:
         self.actions: tuple[Bound, ...] = ()
 
     def __repr__(self) -> str:
-        return self.id
+        return f"{self.on.state} on {trigger(self.on)}"
 
 
 class Place:
@@ -197,7 +204,7 @@ class Chart:
         if isinstance(node, State) and node.starting:
             place.starting = bind(node.starting, f"{name}, starting")
         if isinstance(node, Final) and node.result is not None:
-            place.result = Bound(node.result, f"{name}, result", None)
+            place.result = Bound(node.result, f"{name}, result", None, None)
 
     def _initial(self, place: Place) -> tuple[int, ...]:
         start = place.node.start if isinstance(place.node, State) else None
@@ -211,7 +218,9 @@ class Chart:
                 self.problems.append(f"{place.name} starts at {self.places[index].name}, which is not inside it")
         return found
 
-    def _indexes(self, names: Names, where: str) -> tuple[int, ...]:
+    def _indexes(self, names: Names, where: object) -> tuple[int, ...]:
+        if isinstance(names, str) and (index := self.by_name.get(names)):
+            return (index,)
         found = []
         for name in (names,) if isinstance(names, str) else names:
             index = self.by_name.get(name)
@@ -262,19 +271,18 @@ class Chart:
 
     def _aim(self, row: Row) -> None:
         on, place = row.on, self.places[row.source]
-        where = f"{place.name} on {trigger(on)}"
         if on.to is not None:
-            row.targets = self._indexes(on.to, where)
+            row.targets = self._indexes(on.to, row)
+            row.via_history = any(self.places[target].kind == HISTORY for target in row.targets)
+            if row.targets and not row.via_history:
+                row.domain = self.domain(row, row.targets)
         if on.do:
             allowed = None if on.emits is None else {kind.kind: most for kind, most in on.emits.items()}
-            row.actions = bind(on.do, where, allowed)
+            row.actions = bind(on.do, str(row), allowed, on.writes)
         if on.at_most is not None and (type(on.at_most) is not int or on.at_most < 0):
-            self.problems.append(f"{where}: at_most must be a whole number, not {on.at_most!r}")
-        if place.kind in (FINAL, HISTORY):
-            self.problems.append(f"{where}: a {place.kind} state has no moves of its own")
-        row.via_history = any(self.places[target].kind == HISTORY for target in row.targets)
-        if row.targets and not row.via_history:
-            row.domain = self.domain(row, row.targets)
+            self.problems.append(f"{row}: at_most must be a whole number, not {on.at_most!r}")
+        if place.kind == FINAL or place.kind == HISTORY:
+            self.problems.append(f"{row}: a {place.kind} state has no moves of its own")
 
     def domain(self, row: Row, targets: tuple[int, ...]) -> int:
         """The state whose inside a row rearranges: what is active below it is left, the targets are entered."""
@@ -320,9 +328,11 @@ def sequence(actions: Actions) -> Sequence[Action]:
     return actions if isinstance(actions, Sequence) else (actions,)
 
 
-def bind(actions: Actions, where: str, allowed: Mapping[str, int] | None = None) -> tuple[Bound, ...]:
+def bind(
+    actions: Actions, where: str, allowed: Mapping[str, int] | None = None, writes: Names | None = None
+) -> tuple[Bound, ...]:
     """Actions with their place."""
-    return tuple(Bound(action, where, allowed) for action in sequence(actions))
+    return tuple(Bound(action, where, allowed, writes) for action in sequence(actions))
 
 
 def trigger(on: On) -> str:

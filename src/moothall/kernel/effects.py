@@ -7,14 +7,13 @@ exactly one event. The kinds here are carried out by the runtime itself; all oth
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar
 
 from moothall.kernel.events import Answered, Event, Expired
+from moothall.kernel.frozen import Frozen
 
 
-@dataclass_transform(frozen_default=True)
-class Effect:
+class Effect(Frozen):
     """Something that a step wants done; subclass it with what the performer needs to know.
 
     An owned effect is no longer wanted when the state that wanted it is left.
@@ -24,9 +23,6 @@ class Effect:
     outcomes: ClassVar[tuple[type[Event], ...]] = ()
     owned: ClassVar[bool] = True
     costs: ClassVar[Mapping[str, float]] = {}
-
-    def __init_subclass__(cls) -> None:
-        dataclass(frozen=True)(cls)
 
 
 class AskPerson(Effect):

@@ -17,16 +17,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, dataclass_transform
+from dataclasses import field
+from typing import Any, ClassVar
 
 from moothall.errors import DefinitionError
+from moothall.kernel.frozen import Frozen
 
 _NAME = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
 
 
-@dataclass_transform(frozen_default=True)
-class Event:
+class Event(Frozen):
     """Something that has happened; subclass it with the fields that it carries."""
 
     name: ClassVar[str] = ""
@@ -35,7 +35,7 @@ class Event:
         own = cls.__dict__
         if "name" not in own.get("__annotations__", {}):
             cls.name = _extended(getattr(cls.__mro__[1], "name", ""), own.get("name"), cls.__name__)
-        dataclass(frozen=True)(cls)
+        super().__init_subclass__()
 
 
 def _extended(parent: str, given: str | None, title: str) -> str:

@@ -24,11 +24,11 @@ from moothall.errors import DefinitionError
 from moothall.kernel import events as known
 from moothall.kernel.chart import Chart, sequence
 from moothall.kernel.events import Event
+from moothall.kernel.frozen import Frozen
 from moothall.kernel.nodes import Action, Final, History, Names, Node, On, Parallel, State
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Frozen):
     """The most that a run may spend; what is None has no limit."""
 
     _: KW_ONLY
@@ -133,29 +133,35 @@ def _with_subclasses(event: type[Event]) -> Iterator[type[Event]]:
 def _lines(chart: Chart) -> Iterator[str]:
     """The definition as text: what the hash covers, and nothing that a comment or a new path would change."""
     for place in chart.places:
-        node = place.node
-        inner = f"{place.parent} {place.name} {place.kind} {place.initial}{place.default}"
-        match node:
-            case State(max_visits=visits) | Parallel(max_visits=visits):
-                extra = f" visits={visits}" if visits is not None else ""
-            case Final(result=result):
-                extra = f" result={label(result)}" if result is not None else ""
-            case History(deep=deep):
-                extra = f" deep={deep}"
-        if isinstance(node, History):
-            yield inner + extra + labels(node.do)
-        else:
-            starting = node.starting if isinstance(node, State) else ()
-            yield inner + extra + labels(node.enter) + "|" + labels(node.exit) + "|" + labels(starting)
+        yield f"{place.parent} {place.kind} {place.name}{_details(place.node)}"
     for row in chart.rows:
         on = row.on
-        guard = label(on.when) if on.when is not None else ""
-        yield f"{row.id} {row.descriptors} {row.targets} {on.internal} {on.at_most} ?{guard} !{labels(on.do)}"
+        guard = f" if {label(on.when)}" if on.when is not None else ""
+        bounds = f" at most {on.at_most}" if on.at_most is not None else ""
+        kind = " internal" if on.internal else ""
+        events = "always" if row.descriptors is None else " ".join(row.descriptors)
+        yield f"{row.id} on {events} to {on.to}{kind}{bounds}{guard}{labels(on.do)}"
+
+
+def _details(node: Node) -> str:
+    """All of a state but its name and kind."""
+    match node:
+        case State(start=None, starting=(), enter=(), exit=(), max_visits=None):
+            return ""
+        case State():
+            visits, start = node.max_visits, f" start {node.start}{labels(node.starting)}"
+            return f"{start} visits {visits} enter{labels(node.enter)} exit{labels(node.exit)}"
+        case Parallel():
+            return f" visits {node.max_visits} enter{labels(node.enter)} exit{labels(node.exit)}"
+        case Final():
+            return f" result {label(node.result)} enter{labels(node.enter)} exit{labels(node.exit)}"
+        case History():
+            return f" deep {node.deep} default {node.default}{labels(node.do)}"
 
 
 def labels(actions: Any) -> str:
-    """The names of some actions, separated by blanks."""
-    return " ".join(map(label, sequence(actions))) if actions != () else ""
+    """The names of some actions, a blank before each."""
+    return "".join(f" {label(action)}" for action in sequence(actions)) if actions != () else ""
 
 
 def label(action: Any) -> str:

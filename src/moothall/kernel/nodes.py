@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from enum import Enum
 from typing import Any
 
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
+from moothall.kernel.frozen import Frozen
 from moothall.kernel.step import Scripted
 
 Guard = Callable[[Any, Any], bool] | Scripted
@@ -30,8 +31,7 @@ anywhere = "*"
 When = type[Event] | str | Trigger
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Frozen):
     """A state; with `states` inside it is compound and begins at `start`, or at the first of them."""
 
     name: str
@@ -44,8 +44,7 @@ class State:
     max_visits: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Parallel:
+class Parallel(Frozen):
     """A state whose inner states are all active at once; it is done when all of them are."""
 
     name: str
@@ -56,8 +55,7 @@ class Parallel:
     max_visits: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Final:
+class Final(Frozen):
     """An end: of the run at the top, of the surrounding state elsewhere. `result` makes the outcome from the data."""
 
     name: str
@@ -67,8 +65,7 @@ class Final:
     exit: Actions = ()
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Frozen):
     """Where the surrounding state stood when it was last left; `default` before it ever was."""
 
     name: str
@@ -81,8 +78,7 @@ class History:
 Node = State | Parallel | Final | History
 
 
-@dataclass(frozen=True, slots=True)
-class On:
+class On(Frozen):
     """One row: in this state, on this event, if the guard holds, move there. Without `to` the state is not left."""
 
     state: str

@@ -7,26 +7,25 @@ stands, what it appends and what it wants.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, Literal, TypeVar
 
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
+from moothall.kernel.frozen import Frozen
 
 D = TypeVar("D")
 Status = Literal["live", "done", "failed", "limited", "cancelled"]
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(Frozen):
     """A message that a move adds to the end of a thread."""
 
     thread: str
     message: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Move(Generic[D]):
+class Move(Frozen, Generic[D]):
     """What a move decided: the new data, and what it wants, appends and raises."""
 
     data: D
@@ -36,16 +35,14 @@ class Move(Generic[D]):
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(Frozen):
     """How far a thread has grown: the number of its messages and the digest of the last."""
 
     count: int
     head: str
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Frozen):
     """Where a run stands: its atomic states in document order, its data, its counters."""
 
     active: tuple[str, ...]
@@ -58,8 +55,7 @@ class Snapshot:
     threads: Mapping[str, Tail] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Microstep:
+class Microstep(Frozen):
     """One set of transitions taken together, and the event that they answered ("" where none was needed)."""
 
     event: str
@@ -68,16 +64,14 @@ class Microstep:
     entered: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Frozen):
     """An effect and the state that wants it; when that state is left, the effect is no longer wanted."""
 
     effect: Effect
     owner: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Frozen):
     """What one event did to a run."""
 
     before: Snapshot | None
@@ -99,28 +93,24 @@ class Step:
         return frozenset(state for microstep in self.microsteps for state in microstep.exited)
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Frozen):
     """The interpreter met a script that it has no answer for: evaluate it and call again with the answer appended."""
 
     script: Any
     scope: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Frozen):
     """A script gave a value."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(Frozen):
     """A script gave nothing: undefined."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Frozen):
     """A script went wrong or was stopped."""
 
     reason: str
@@ -129,16 +119,14 @@ class Failed:
 Answer = Value | Absent | Failed
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Frozen):
     """What a scripted guard or move may use besides data and event."""
 
     active: frozenset[str]
     evaluate: Callable[[Any, Any], Answer]
 
 
-@dataclass(frozen=True, slots=True)
-class Scripted:
+class Scripted(Frozen):
     """A guard or move that needs to know the active states, or to have a script evaluated."""
 
     run: Callable[[Any, Event, Moment], Any]

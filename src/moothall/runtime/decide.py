@@ -4,10 +4,11 @@
 their due times, and the budget. The rules:
 
 - An event that ends an effect settles it; if the effect is no longer wanted, the event is kept and ignored.
-- Leaving a state drops the effects that it wanted.
+- Leaving a state drops the effects that it wanted. What they may have cost is charged all the same: they were begun.
 - A reservation is part of the step that wants the effect. What the budget does not cover is denied: the effect is
-  not performed and ends in `Exhausted` instead.
-- When the run is over, nothing is in flight but what its last step wanted on the way out.
+  not performed and ends in `Exhausted` instead. What an event does not report is charged as reserved.
+- When the run is over, nothing is in flight but what its last step wanted on the way out, and nothing that only the
+  run itself could hear: no timer, no question.
 """
 
 from __future__ import annotations
@@ -59,12 +60,15 @@ def first(run: Run, data: object) -> Decision:
 def decide(run: Run, head: Head, happening: Happening) -> Decision:
     """The decision on one event."""
     settled = in_flight(head, happening.cause)
-    spent = _charged(head.spent, happening.event, settled)
+    usage: Mapping[str, float] = getattr(happening.event, "usage", {})
     if settled is None and is_effect_key(happening.cause):
-        return _ignored(head, happening, spent)
+        return _ignored(head, happening, _charged(head.spent, usage))
     within = settled.owner if settled is not None else None
     step = _decided(transition(run.machine, head.snapshot, happening.event, within=within))
     kept = _still_wanted(step, head.pending, settled)
+    keys = {one.key for one in kept}
+    dropped = (_reserved(run, one) for one in head.pending if one is not settled and one.key not in keys)
+    spent = _charged(head.spent, {**_reserved(run, settled), **usage}, *dropped)
     return _committed(run, step, Head(head.seq, step.snapshot, kept, spent, head.issued), happening, within)
 
 
@@ -88,7 +92,7 @@ def _decided(step: Step | Ask) -> Step:
 
 
 def _still_wanted(step: Step, pending: tuple[Pending, ...], settled: Pending | None) -> tuple[Pending, ...]:
-    if step.snapshot.status != "live":
+    if _is_ending(step):
         return ()
     left = step.left
     forgotten = {wanted.effect.id for wanted in step.effects if isinstance(wanted.effect, CancelSend)}
@@ -101,24 +105,32 @@ def _still_wanted(step: Step, pending: tuple[Pending, ...], settled: Pending | N
     )
 
 
-def _charged(spent: Mapping[str, float], event: Event, settled: Pending | None) -> Mapping[str, float]:
-    usage: Mapping[str, float] = getattr(event, "usage", {})
-    costs = settled.effect.costs if settled is not None and not settled.denied else {}
-    if not usage and not costs:
+def _is_ending(step: Step) -> bool:
+    return step.snapshot.status != "live" and (step.before is None or step.before.status == "live")
+
+
+def _reserved(run: Run, pending: Pending | None) -> Mapping[str, float]:
+    return {} if pending is None or pending.denied else _cost(run.machine, pending.effect)
+
+
+def _charged(spent: Mapping[str, float], *bills: Mapping[str, float]) -> Mapping[str, float]:
+    if not any(bills):
         return spent
     total = dict(spent)
-    for resource in {**costs, **usage}:
-        total[resource] = total.get(resource, 0) + usage.get(resource, costs.get(resource, 0))
+    for bill in bills:
+        for resource, amount in bill.items():
+            total[resource] = total.get(resource, 0) + amount
     return total
 
 
 def _committed(run: Run, step: Step, head: Head, happening: Happening, within: str | None) -> Decision:
     """The decision that a step makes: new effects with keys and due times, and the budget's word on each."""
     wanted: list[Pending] = []
+    unperformed = CancelSend if step.snapshot.status == "live" else CancelSend | Send | Alarm | AskPerson
     issued = dict(head.issued) if step.effects else head.issued
     for one in step.effects:
         effect = one.effect
-        if not isinstance(effect, CancelSend):
+        if not isinstance(effect, unperformed):
             subject = getattr(effect, "agent", "") or effect.kind
             issued = {**issued, subject: issued.get(subject, 0) + 1}
             denied = _denied(run, effect, head, wanted, happening.at)
@@ -141,10 +153,10 @@ def _due(effect: Effect, at: float) -> float | None:
 def _denied(run: Run, effect: Effect, head: Head, wanted: Sequence[Pending], at: float) -> str:
     """The resource that the budget lacks for this effect; "" where it is covered."""
     limits = run.record.limits
-    if not limits or not effect.costs:
+    cost = _cost(run.machine, effect)
+    if not limits or not cost:
         return ""
     spent = {**head.spent, "seconds": at - run.record.began}
-    cost = _cost(run.machine, effect)
     others = [_cost(run.machine, one.effect) for one in (*head.pending, *wanted) if not one.denied]
     for resource, limit in limits.items():
         used = spent.get(resource, 0)

@@ -132,7 +132,7 @@ def shaped(machine: Machine, event: Event) -> Event:
     if shape is None:
         return event
     value = getattr(event, "value", None)
-    values = {one.name: getattr(event, one.name) for one in fields(event)}  # type: ignore[arg-type]
+    values = {one.name: getattr(event, one.name) for one in fields(event)}
     return type(event)(**{**values, "value": decode(shape, encode(value), event.name)})
 
 
@@ -159,7 +159,7 @@ def encode_pending(pending: Pending) -> dict[str, Any]:
     effect = pending.effect
     values = {
         one.name: encode_event(value) if isinstance(value := getattr(effect, one.name), Event) else encode(value)
-        for one in fields(effect)  # type: ignore[arg-type]
+        for one in fields(effect)
     }
     plain: dict[str, Any] = {"key": pending.key, "kind": effect.kind, "effect": values, "nth": pending.nth}
     optional = {"owner": pending.owner, "due": pending.due, "denied": pending.denied or None}

@@ -82,8 +82,16 @@ async def perform(hall: Hall, run: RunId, pending: Pending) -> Event:
             return await performer.perform(effect, Context(run, f"{run}.{pending.key}", pending.nth, attempt))
         except (DefinitionError, Broken) as error:
             return GaveUp(str(error), "definition")
-        except Exception as error:  # performers stand at the edge of the world: anything may go wrong there
+        except (Exception, asyncio.CancelledError) as error:  # performers stand at the edge of the world
+            if _is_stopping():
+                raise asyncio.CancelledError from error
             if attempt >= ATTEMPTS:
                 return GaveUp(f"{type(error).__name__}: {error}, after {attempt} attempts")
         await hall.clock.wait_until(hall.clock.now() + PAUSE * 4 ** (attempt - 1))
         attempt += 1
+
+
+def _is_stopping() -> bool:
+    """Whether it is us who are cancelled, and not something that a performer waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from string import Formatter
 from typing import Any, ClassVar
 
@@ -178,13 +179,19 @@ def shape_name(kind: Any) -> str:
 
 def render(template: str, arguments: Mapping[str, Any]) -> str:
     """A template with its arguments filled in; what is not a text is shown as JSON."""
-    parts = []
-    for literal, path, _, _ in Formatter().parse(template):
-        parts.append(literal)
-        if path is not None:
-            value = arguments[path]
-            parts.append(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-    return "".join(parts)
+    return "".join(literal + _shown(arguments, path) for literal, path in _parsed(template))
+
+
+def _shown(arguments: Mapping[str, Any], path: str | None) -> str:
+    if path is None:
+        return ""
+    value = arguments[path]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(template: str) -> tuple[tuple[str, str | None], ...]:
+    return tuple((literal, path) for literal, path, _, _ in Formatter().parse(template))
 
 
 def _called(one: str | Callable[..., Any]) -> tuple[str, Callable[..., Any] | None]:
@@ -193,7 +200,7 @@ def _called(one: str | Callable[..., Any]) -> tuple[str, Callable[..., Any] | No
 
 def _paths(template: str, where: str) -> tuple[str, ...]:
     try:
-        fields = [path for _, path, _, _ in Formatter().parse(template) if path is not None]
+        fields = [path for _, path in _parsed(template) if path is not None]
     except ValueError as error:
         raise DefinitionError(
             f"{where}: {error} in {template!r}; write {{{{ and }}}} for braces in the text"

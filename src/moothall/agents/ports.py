@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from moothall.kernel.frozen import Frozen
 
-@dataclass(frozen=True, slots=True)
-class Request:
+
+class Request(Frozen):
     """One call of a model: who speaks, the prompt, the shape of the reply, and the effect's key as seed.
 
     `nth` counts the calls of this agent in this run from 1, so that offline models know where they are.
@@ -21,8 +22,7 @@ class Request:
     schema: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Frozen):
     """What an agent says: a text, a value where one was asked for, and what it cost."""
 
     text: str = ""

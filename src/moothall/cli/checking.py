@@ -1,15 +1,19 @@
-"""Commands that look at machines: `check`, `graph`."""
+"""Commands that look at machines: `check`, `graph`, `conformance`."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
 
+from moothall.app.conformance import run_folder
 from moothall.app.finding import find
-from moothall.cli.main import DEFINITION, DONE
+from moothall.cli.main import DEFINITION, DONE, FAILED
 from moothall.cli.screen import painted, print_json
 from moothall.kernel.draw import draw
 from moothall.kernel.verify import Certificate, Finding, certify, verify
+from moothall.scripting.javascript import JavaScript, is_installed
 
 Work = Callable[[Namespace], int]
 
@@ -42,6 +46,28 @@ def graph(parser: ArgumentParser) -> Work:
     def work(chosen: Namespace) -> int:
         print(draw(find(chosen.machine), chosen.format))
         return DONE
+
+    return work
+
+
+def conformance(parser: ArgumentParser) -> Work:
+    """Run a folder of statechart tests."""
+    parser.add_argument("folder", type=Path, help="a folder with index.tsv and the documents that it names")
+    parser.add_argument("--tier", default="", help="only these tiers, such as A,B")
+    parser.add_argument("--json", action="store_true", help="print the score as JSON")
+
+    def work(chosen: Namespace) -> int:
+        tiers = frozenset(part.strip() for part in chosen.tier.split(",") if part.strip())
+        with JavaScript() if is_installed() else nullcontext() as evaluate:
+            score = run_folder(chosen.folder, tiers or None, evaluate)
+        if chosen.json:
+            failures = [failure.id for failure in score.failures]
+            print_json({"passed": score.passed, "failed": score.failed, "failures": failures})
+        else:
+            for failure in score.failures:
+                print(f"{painted('failed', 'red')} {failure.id}: {failure.reason}")
+            print(f"{score.passed} passed, {score.failed} failed")
+        return FAILED if score.failed else DONE
 
     return work
 

@@ -37,6 +37,7 @@ COMMANDS = {
     "report": Command("write a run's journal and picture as one HTML page", "looking"),
     "check": Command("check a machine: dead ends, endless loops, what it can cost at most", "checking"),
     "graph": Command("draw a machine", "checking"),
+    "conformance": Command("run statechart tests from outside and count what passes", "checking"),
 }
 
 EXIT_CODES: dict[type[MoothallError], int] = {

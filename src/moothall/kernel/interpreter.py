@@ -19,7 +19,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from moothall.kernel.chart import (
@@ -314,6 +315,8 @@ class _Turn:
     def act(self, action: Bound, owner: str | None, active: frozenset[str] | None) -> None:
         """Do one move and keep what it gave: data, effects, appends, raised events."""
         given = self.attempt(action, active)
+        if action.writes is not None and self.overwrites(action.writes, action.where, given):
+            return
         if type(given) is self.machine.data:
             self.data = given
         elif given is _WRONG:
@@ -336,6 +339,17 @@ class _Turn:
         except Exception as error:  # the author's code may raise anything
             self.misbehaved(action.where, f"{type(error).__name__}: {error}")
             return _WRONG
+
+    def overwrites(self, writes: frozenset[str], where: str, given: Any) -> bool:
+        """Whether a move changed what it does not declare; then nothing that it gave is kept."""
+        if given is _WRONG or given is None or isinstance(given, Effect):
+            return False
+        before, after = _keys(self.data), _keys(given.data if isinstance(given, Move) else given)
+        changed = [key for key in {**before, **after} if key not in writes and not _same(before, after, key)]
+        if changed:
+            allowed = ", ".join(sorted(writes)) or "nothing"
+            self.misbehaved(where, f"it writes {', '.join(map(str, changed))}, but `writes` allows {allowed}")
+        return bool(changed)
 
     def misbehaved(self, where: str, reason: str) -> None:
         self.queue.append(Misbehaved(where, reason))
@@ -398,6 +412,20 @@ class _Turn:
 
 _EMPTY = Tail(0, "")
 _WRONG = object()
+
+
+def _keys(data: Any) -> Mapping[str, Any]:
+    """The parts of a run's data that a move may be said to write."""
+    if isinstance(data, Mapping):
+        return data
+    if is_dataclass(data):
+        return {item.name: getattr(data, item.name) for item in fields(data)}
+    return {"the data": data}
+
+
+def _same(before: Mapping[str, Any], after: Mapping[str, Any], key: str) -> bool:
+    one, other = before.get(key, _WRONG), after.get(key, _WRONG)
+    return one is other or bool(one == other)
 
 
 def _reason(event: Event) -> str:

@@ -24,11 +24,11 @@ from moothall.errors import DefinitionError
 from moothall.kernel import events as known
 from moothall.kernel.chart import Chart, sequence
 from moothall.kernel.events import Event
-from moothall.kernel.frozen import Frozen
 from moothall.kernel.nodes import Action, Final, History, Names, Node, On, Parallel, State
 
 
-class Budget(Frozen):
+@dataclass(frozen=True, slots=True)
+class Budget:
     """The most that a run may spend; what is None has no limit."""
 
     _: KW_ONLY

@@ -14,27 +14,25 @@ their due times, and the budget. The rules:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from moothall.errors import Broken
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send
 from moothall.kernel.events import Event
+from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Ask, Step
 from moothall.runtime.journal import Entry, Head, Pending, Record
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Frozen):
     """One durable life of a machine: how it began, and its definition."""
 
     record: Record
     machine: Machine
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
+class Happening(Frozen):
     """An event with the cause that makes it unique in its run, and the time."""
 
     event: Event
@@ -42,8 +40,7 @@ class Happening:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Frozen):
     """The entry to keep and the head after it."""
 
     head: Head

@@ -15,7 +15,8 @@ from typing import Any, Literal
 from moothall.errors import Conflict, DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.effects import AskPerson, Effect
-from moothall.kernel.events import Answered, Cancelled, Event
+from moothall.kernel.events import Answered, Cancelled, Event, Expired
+from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
 from moothall.runtime.decide import Decision, Happening, Run, decide, first, in_flight
@@ -25,8 +26,7 @@ from moothall.runtime.ports import Clock, Performer, Store
 Observer = Callable[[RunId, Entry, Head], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Advanced:
+class Advanced(Frozen):
     """How an event was received: the entry's number, the effects now due, and whether it was new."""
 
     seq: int
@@ -95,10 +95,7 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
     asked = _question(run, head, question)
     if asked is None:
         assert question is not None
-        earlier = await _earlier(hall, run, question)
-        if earlier is None:
-            raise Refused(f"run {run} has no question {question!r}; {_open_questions(head)}")
-        return Advanced(earlier, head.pending, "duplicate")
+        return Advanced(await _answered(hall, run, question), head.pending, "duplicate")
     assert isinstance(asked.effect, AskPerson)
     shape = asked.effect.shape
     if shape in machine.shapes:
@@ -135,6 +132,17 @@ def _question(run: RunId, head: Head, question: str | None) -> Pending | None:
     if not open_ and head.snapshot.status != "live":
         raise Refused(f"run {run} is {head.snapshot.status}; it accepts no answer")
     raise Refused(f"run {run}: {_open_questions(head)}")
+
+
+async def _answered(hall: Hall, run: RunId, question: str) -> int:
+    """The entry with the answer to a question that is no longer open, or a refusal."""
+    ends = {entry["cause"]: entry for entry in await hall.store.entries(run)}
+    name = ends[question]["event"]["name"] if question in ends else ""
+    if name == Expired.name:
+        raise Refused(f"run {run}: the time to answer question {question} is over")
+    if name != Answered.name:
+        raise Refused(f"run {run} has no question {question!r}; {_open_questions(hall.heads[run])}")
+    return int(ends[question]["seq"])
 
 
 def _open_questions(head: Head) -> str:

@@ -12,7 +12,7 @@ the performers declare, and everything is checked.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 from moothall.errors import Broken, MoothallError
@@ -20,14 +20,14 @@ from moothall.kernel import effects as known
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event, Named
+from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Append, Snapshot
 
 RunId = str
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Frozen):
     """An effect in flight. Its key is its place in the journal: the entry's number and its own."""
 
     key: str
@@ -38,8 +38,7 @@ class Pending:
     denied: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Frozen):
     """Where a run stands after its latest entry."""
 
     seq: int
@@ -49,8 +48,7 @@ class Head:
     issued: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Frozen):
     """One event of a run and what it did. `ignored` says why an event did nothing."""
 
     seq: int
@@ -68,8 +66,7 @@ class Entry:
     ignored: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Frozen):
     """How a run began; the same for all its life."""
 
     run: RunId
@@ -81,8 +78,7 @@ class Record:
     limits: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(Frozen):
     """Decodes what a store holds of the runs of one machine."""
 
     machine: Machine
@@ -107,11 +103,11 @@ class Reader:
 
     def pending(self, plain: Mapping[str, Any]) -> Pending:
         """An effect in flight from its JSON."""
-        head = {name: plain[name] for name in ("key", "owner", "nth", "due", "denied") if name in plain}
+        head = {name: decode(kind, plain[name], name) for name, kind in _AROUND_AN_EFFECT.items() if name in plain}
         kind = self.effects.get(plain["kind"]) or _KNOWN.get(plain["kind"])
         if kind is None:
             raise Broken(f"no performer here knows the effect {plain['kind']!r}")
-        values = dict(plain["effect"])
+        values = decode(dict[str, Any], plain["effect"], "effect")
         if isinstance(values.get("event"), dict):
             values["event"] = self.event(values["event"])
         return Pending(effect=decode_effect(kind, values), **head)
@@ -120,7 +116,7 @@ class Reader:
         """An event from its JSON: its class by name, its value by the shape that the machine knows."""
         values = {name: value for name, value in plain.items() if name != "name"}
         kind = self.machine.vocabulary.get(plain["name"])
-        if kind is None:
+        if kind is None or (values.keys() == {"data"} and "data" not in _names(kind)):
             return Named(plain["name"], values.get("data"))
         event = decode(kind, values, plain["name"])
         return shaped(self.machine, event)
@@ -144,6 +140,17 @@ def decode_effect(kind: type[Effect], values: dict[str, Any]) -> Effect:
     return kind(event=event, **values)  # type: ignore[call-arg]
 
 
+def _names(kind: type[Event]) -> frozenset[str]:
+    return frozenset(one.name for one in fields(kind))
+
+
+_AROUND_AN_EFFECT: Mapping[str, Any] = {
+    "key": str,
+    "owner": str | None,
+    "nth": int,
+    "due": float | None,
+    "denied": str,
+}
 _KNOWN = {
     one.kind: one for one in vars(known).values() if isinstance(one, type) and issubclass(one, Effect) and one.kind
 }

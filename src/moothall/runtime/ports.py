@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
+from moothall.kernel.frozen import Frozen
 from moothall.runtime.journal import Entry, Head, Record, RunId
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Frozen):
     """A run as the store has it: how it began, and its head as JSON."""
 
     record: Record
@@ -59,8 +58,7 @@ class Clock(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Frozen):
     """What a performer knows besides its effect. The key stays the same when an effect is tried again."""
 
     run: RunId
@@ -72,8 +70,7 @@ class Context:
 Perform = Callable[[Any, Context], Awaitable[Event]]
 
 
-@dataclass(frozen=True, slots=True)
-class Performer:
+class Performer(Frozen):
     """Who performs one kind of effect: one effect in, one event out. Raising means: try again with the same key."""
 
     effect: type[Effect]

@@ -2,7 +2,8 @@
 
 The worker holds no truth: it reads what is in flight from the head, performs it, and tells the run how it ended.
 One effect is awaited in place; from the second on each has a task. When a step drops an effect, its task is
-cancelled. A performer that raises is tried again with the same key, after a pause; then the effect ends in `GaveUp`.
+cancelled. A denied effect ends after those that are being performed: what was paid for is not lost. A performer that
+raises is tried again with the same key, after a pause; then the effect ends in `GaveUp`.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ async def drive(hall: Hall, run: RunId) -> Head:
     try:
         while True:
             head = hall.heads[run]
-            for key in flying.keys() - {one.key for one in head.pending}:
-                flying.pop(key).cancel()
-            ready = [one for one in head.pending if one.key not in flying and not _waits(hall, one)]
-            if len(ready) == 1 and not flying:
+            ready = [one for one in head.pending if one.key not in flying and not _waits(hall, head, one)]
+            if flying:
+                for key in flying.keys() - {one.key for one in head.pending}:
+                    flying.pop(key).cancel()
+            elif len(ready) == 1:
                 await _end(hall, run, ready[0].key, await perform(hall, run, ready[0]))
                 continue
             for one in ready:
@@ -58,8 +60,10 @@ async def _end(hall: Hall, run: RunId, key: str, event: Event) -> None:
     await advance(hall, run, event, key)
 
 
-def _waits(hall: Hall, pending: Pending) -> bool:
-    """Whether only a person can end this effect for now."""
+def _waits(hall: Hall, head: Head, pending: Pending) -> bool:
+    """Whether this effect does not end yet: a question before its deadline, a denied one beside others at work."""
+    if pending.denied:
+        return any(not one.denied and not isinstance(one.effect, AskPerson | Send | Alarm) for one in head.pending)
     return isinstance(pending.effect, AskPerson) and (pending.due is None or pending.due > hall.clock.now())
 
 

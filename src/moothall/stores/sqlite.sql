@@ -1,5 +1,10 @@
+-- name: tables
+-- what the file holds so far
+SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~';
+
 -- name: schema
 -- one row per run, and one per entry of its journal; a head is small and whole at every step
+BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS runs (
     run     TEXT PRIMARY KEY,
     machine TEXT NOT NULL,
@@ -14,6 +19,11 @@ CREATE TABLE IF NOT EXISTS entries (
     body BLOB NOT NULL,
     PRIMARY KEY (run, seq)
 );
+COMMIT;
+
+-- name: columns
+-- fails where tables of these names are not ours
+SELECT runs.run, machine, record, runs.seq, status, head, entries.run, entries.seq, body FROM runs, entries LIMIT 0;
 
 -- name: begin
 -- keep a new run; fails where its id is taken

@@ -1,0 +1,1091 @@
+"""A machine as a picture: an SVG that stands alone, and the layout behind it as a value.
+
+The layout is layered. Inside each nested state the states are ranked by the longest path from the start; an arrow
+against the ranks runs upwards. Labels and the bends of long arrows are cells of their own between the ranks, so
+nothing can overlap: cells of one rank are kept apart, and ranks are. An arrow that crosses the border of a nested
+state does so at a port, which is a cell of the layout inside and a fixed point of the box outside. Arrows with the
+same target share their bends: many rows to one state are one trunk, with a label at each source.
+
+    ranks        depth first in document order, then the longest path; inside out is not needed for this
+    order        weighted means with exchanges of neighbours, keeping the order with the fewest crossings
+    coordinates  Brandes and Köpf, "Fast and Simple Horizontal Coordinate Assignment", with ports as shifts
+
+The picture has no script, no address and no identifier; colours follow the reader's light or dark scheme. Every
+text goes through one function that makes it harmless.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from graphlib import TopologicalSorter
+from itertools import pairwise
+from textwrap import wrap
+
+from moothall.kernel.chart import FINAL, HISTORY, PARALLEL, ROOT, Chart, Place, Row, trigger
+from moothall.kernel.draw import ANYWHERE, highlighted, inner, printable, row_text, shortened, state_notes
+from moothall.kernel.machine import Machine
+from moothall.kernel.nodes import History
+
+Point = tuple[float, float]
+
+NAME, SMALL, LINE = 13.0, 11.0, 15.0
+SHORT_LINE, LONG_LINE = 24, 34
+PAD, MARGIN, HEADER, TEXT = 16.0, 12.0, 32.0, 8.0
+DOT, CIRCLE, LOOP, TURN, PORT = 6.0, 12.0, 26.0, 10.0, 12.0
+NARROWEST = 50.0
+BETWEEN_BOXES, BETWEEN_LINES, BETWEEN_ROWS = 32.0, 16.0, 3.0
+GAP, WIDEST_GAP = 14.0, 46.0
+SWEEPS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Where a state stands. A start has the state that it begins as `start`; `anywhere` is the machine itself."""
+
+    state: int
+    name: str
+    kind: str
+    parent: int
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The text of a row at its arrow: lines of an event and of what follows it, and the whole row."""
+
+    lines: tuple[tuple[str, str], ...]
+    row: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A line from one state to another, through these points, with the labels of its rows."""
+
+    source: int
+    target: int
+    points: tuple[Point, ...]
+    labels: tuple[Label, ...]
+    rows: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where everything stands: outer boxes before the inner ones."""
+
+    width: float
+    height: float
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+    dividers: tuple[tuple[Point, Point], ...]
+
+
+def layout(machine: Machine) -> Layout:
+    """Where the states, arrows and labels of a machine stand on paper."""
+    return _Sketch(machine.chart).finished()
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """One arrow to be drawn, for all rows between its ends. A source below zero is the start inside a state."""
+
+    id: int
+    source: int
+    target: int
+    rows: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """The part of an arrow inside one state, between two nodes of it; None is the border of that state."""
+
+    link: _Link
+    tail: int | None
+    head: int | None
+    down: bool = True
+    first: bool = False
+    turns: bool = False
+
+
+@dataclass(slots=True)
+class _Level:
+    """The inside of one state before it has a geometry: nodes, the arcs between them, their layers."""
+
+    place: Place
+    nodes: list[int]
+    arcs: list[tuple[int, int]] = field(default_factory=list)
+    loops: dict[int, _Link] = field(default_factory=dict)
+    layer: dict[int, int] = field(default_factory=dict)
+    pieces: list[_Piece] = field(default_factory=list)
+
+
+class _Sketch:
+    """Takes a machine apart into levels, lays them out from the inside, and puts them together."""
+
+    def __init__(self, chart: Chart) -> None:
+        self.chart = chart
+        self.levels = {
+            place.index: _Level(place, _nodes(place)) for place in chart.places if inner(place) or place.index == ROOT
+        }
+        self.routes: list[tuple[_Link, list[tuple[int, _Piece]]]] = []
+        links = _links(chart)
+        for link in links:
+            self.lift(link)
+        for level in self.levels.values():
+            still = level.place.kind == PARALLEL
+            level.layer = dict.fromkeys(level.nodes, 0) if still else _layers(level.nodes, level.arcs)
+        for link in links:
+            if link.source != link.target:
+                self.routes.append((link, self.route(link)))
+        self.sheets: dict[int, _Sheet] = {}
+        for index in sorted(self.levels, reverse=True):
+            self.sheets[index] = _Sheet(self.levels[index], chart, self.sheets)
+
+    def chain(self, node: int) -> list[tuple[int, int]]:
+        """The states around a node, innermost first, each with the node of it that has this one inside."""
+        if node == ROOT:
+            return [(ROOT, ROOT)]
+        found = [(~node, node)] if node < 0 else []
+        node = ~node if node < 0 else node
+        while node != ROOT:
+            found.append((self.chart.places[node].parent, node))
+            node = self.chart.places[node].parent
+        return found
+
+    def meeting(self, link: _Link) -> tuple[int, int | None, int | None]:
+        """The state inside which an arrow runs from one node to another, and these nodes."""
+        source, target = link.source, link.target
+        heads, tails = dict(self.chain(target)), dict(self.chain(source))
+        if source > 0 and source in heads:
+            return source, None, heads[source]
+        if target in tails:
+            return target, tails[target], None
+        level = next(level for level in tails if level in heads)
+        return level, tails[level], heads[level]
+
+    def lift(self, link: _Link) -> None:
+        """Note what an arrow means for the order of the nodes where its ends meet."""
+        if link.source == link.target:
+            self.levels[self.chart.places[link.source].parent].loops[link.source] = link
+            return
+        level, tail, head = self.meeting(link)
+        if tail is not None and head is not None:
+            self.levels[level].arcs.append((tail, head))
+
+    def route(self, link: _Link) -> list[tuple[int, _Piece]]:
+        """The pieces of an arrow, from its source to its target."""
+        level, tail, head = self.meeting(link)
+        layer = self.levels[level].layer
+        turns = tail is not None and head is not None and self.chart.places[level].kind == PARALLEL
+        down = tail is None or head is None or turns or layer[tail] < layer[head]
+        found: list[tuple[int, _Piece]] = []
+        for around, node in self.chain(link.source) if tail is not None else ():
+            if around == level:
+                break
+            found.append((around, _Piece(link, node, None, down, not found)))
+        found.append((level, _Piece(link, tail, head, down, not found, turns)))
+        below = []
+        for around, node in self.chain(link.target) if head is not None else ():
+            if around == level:
+                break
+            below.append((around, _Piece(link, None, node, down and not turns)))
+        found += reversed(below)
+        for around, piece in found:
+            self.levels[around].pieces.append(piece)
+        return found
+
+    def finished(self) -> Layout:
+        origins: dict[int, Point] = {ROOT: (MARGIN, MARGIN)}
+        boxes: list[Box] = []
+        dividers: list[tuple[Point, Point]] = []
+        loops: list[Arrow] = []
+        for index in sorted(self.sheets):
+            sheet, (x, y) = self.sheets[index], origins[index]
+            for node in sheet.nodes:
+                box = sheet.box(node, x, y)
+                boxes.append(box)
+                origins[box.state] = (box.x, box.y)
+            loops += [sheet.loop(link, x, y) for link in sheet.level.loops.values()]
+            dividers += [((x + at, y + top), (x + at, y + sheet.height)) for at, top in sheet.dividers()]
+        arrows = [self.arrow(link, route, origins) for link, route in self.routes]
+        root = self.sheets[ROOT]
+        return Layout(
+            root.width + 2 * MARGIN, root.height + 2 * MARGIN, tuple(boxes), tuple(arrows + loops), tuple(dividers)
+        )
+
+    def arrow(self, link: _Link, route: list[tuple[int, _Piece]], origins: Mapping[int, Point]) -> Arrow:
+        points: list[Point] = []
+        labels: tuple[Label, ...] = ()
+        for level, piece in route:
+            x, y = origins[level]
+            points += [(x + dx, y + dy) for dx, dy in self.sheets[level].points(piece)]
+            labels += self.sheets[level].labels(piece, x, y)
+        return Arrow(link.source, link.target, tuple(_thinned(points)), labels, tuple(row.id for row in link.rows))
+
+
+def _nodes(place: Place) -> list[int]:
+    """What is drawn inside a state: its start, its states, and at the top the machine where it has rows of its own."""
+    start = [~place.index] if place.initial else []
+    return start + inner(place) + ([ROOT] if place.index == ROOT and place.rows else [])
+
+
+def _links(chart: Chart) -> list[_Link]:
+    pairs: dict[tuple[int, int], list[Row]] = {}
+    for place in chart.places:
+        pairs.update({(~place.index, target): [] for target in place.initial})
+        pairs.update({(place.index, target): [] for target in place.default})
+    for row in chart.rows:
+        for target in dict.fromkeys(row.targets):
+            pairs.setdefault((row.source, target), []).append(row)
+    return [_Link(id, source, target, tuple(rows)) for id, ((source, target), rows) in enumerate(pairs.items())]
+
+
+def _thinned(points: Iterable[Point]) -> Iterator[Point]:
+    """Points without repetitions, and without those in the middle of a straight upright line."""
+    kept: list[Point] = []
+    for point in points:
+        while kept and abs(kept[-1][0] - point[0]) < 0.5 and len(kept) > 1 and abs(kept[-2][0] - point[0]) < 0.5:
+            kept.pop()
+        kept.append(point)
+    return iter(kept)
+
+
+def _layers(nodes: Sequence[int], arcs: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """The layer of each node: one below the lowest node that leads to it; nodes without arcs in rows at the end."""
+    order = {node: position for position, node in enumerate(nodes)}
+    after = {node: sorted({head for tail, head in arcs if tail == node}, key=order.__getitem__) for node in nodes}
+    back = _back(nodes, after)
+    forward = [(tail, head) for tail in nodes for head in after[tail] if (tail, head) not in back]
+    before: dict[int, set[int]] = {node: set() for node in nodes}
+    for tail, head in forward:
+        before[head].add(tail)
+    layer: dict[int, int] = {}
+    for node in TopologicalSorter(before).static_order():
+        layer[node] = max((layer[other] + 1 for other in before[node]), default=0)
+    touched = {node for arc in forward for node in arc}
+    for node in nodes:
+        if node in touched and not before[node]:
+            layer[node] = min(layer[head] for tail, head in forward if tail == node) - 1
+    last = max((layer[node] for node in touched), default=-1)
+    for position, node in enumerate(node for node in nodes if node not in touched):
+        layer[node] = last + 1 + position // 5
+    return layer
+
+
+def _back(nodes: Sequence[int], after: Mapping[int, Sequence[int]]) -> set[tuple[int, int]]:
+    """The arcs that close a cycle, when one walks from the start in document order."""
+    found: set[tuple[int, int]] = set()
+    seen: set[int] = set()
+    for first in nodes:
+        if first in seen:
+            continue
+        seen.add(first)
+        path = {first: iter(after[first])}
+        while path:
+            node, rest = next(reversed(path.items()))
+            step = next(rest, None)
+            if step is None:
+                del path[node]
+            elif step in path:
+                found.add((node, step))
+            elif step not in seen:
+                seen.add(step)
+                path[step] = iter(after[step])
+    return found
+
+
+_Key = tuple[bool, int]  # a port: (True, target) is shared by all that goes there, (False, link) is one arrow's own
+
+
+@dataclass(slots=True)
+class _Cell:
+    """Something with a place in a rank. `x` is where its line runs: the middle of a box, the left of a label."""
+
+    rank: int
+    left: float = 1.0
+    right: float = 1.0
+    width: float = 0.0
+    height: float = 0.0
+    room: float = 0.0
+    node: int | None = None
+    bends: bool = False
+    ports: dict[tuple[bool, _Key], float] = field(default_factory=dict)
+    fixed: frozenset[tuple[bool, _Key]] = frozenset()
+    x: float = 0.0
+    y: float = 0.0
+
+    def port(self, bottom: bool, key: _Key) -> float:
+        """How far from its middle a line leaves or enters a cell."""
+        return self.ports.get((bottom, key), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wire:
+    """A line between cells of neighbouring ranks, from the bottom of the one to the top of the other."""
+
+    above: int
+    out: _Key
+    below: int
+    into: _Key
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    """The texts of an arrow, one below the other, before they have a place."""
+
+    texts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    width: float
+    height: float
+
+    def labels(self, x: float, y: float) -> Iterator[Label]:
+        for row, lines in self.texts:
+            yield Label(lines, row, x, y, self.width, LINE * len(lines))
+            y += LINE * len(lines) + BETWEEN_ROWS
+
+
+def _tag(rows: Sequence[Row]) -> _Tag:
+    texts = tuple((row_text(row), _broken(row)) for row in rows)
+    widths = [_width(event, SMALL, 1.08) + _width(rest, SMALL) for _, lines in texts for event, rest in lines]
+    height = sum(LINE * len(lines) for _, lines in texts) + BETWEEN_ROWS * (len(texts) - 1)
+    return _Tag(texts, max(widths), height)
+
+
+def _broken(row: Row) -> tuple[tuple[str, str], ...]:
+    """A row in up to three short lines: what happened, then under which condition and with which consequence."""
+    event = printable(trigger(row.on))
+    rest = row_text(row)[len(event) :].strip()
+    if len(event) + len(rest) < SHORT_LINE:
+        return ((event, f" {rest}" if rest else ""),)
+    lines = wrap(rest, SHORT_LINE, max_lines=2, placeholder=" …")
+    return ((shortened(event, LONG_LINE), ""), *(("", shortened(line, LONG_LINE)) for line in lines))
+
+
+def _width(text: str, size: float, weight: float = 1.0) -> float:
+    """About how wide a text is; fonts differ, so rather too wide than too narrow."""
+    return sum(map(_letter_width, text)) * size * weight
+
+
+def _letter_width(letter: str) -> float:
+    if unicodedata.east_asian_width(letter) in "WF":
+        return 1.0
+    if letter in "mwMW@%≤→…—":
+        return 0.9
+    if letter in " ijl.,:;|!'()[]/·":
+        return 0.36
+    return 0.44 if letter in "frt-" else 0.72 if letter.isupper() else 0.61
+
+
+def small_print(place: Place) -> list[str]:
+    """The lines below a state's name: what it does on entry, and its rows that do not leave it."""
+    return [*state_notes(place), *(row_text(row) for row in place.rows if not row.targets)]
+
+
+def _face(name: str, lines: Sequence[str]) -> tuple[float, float]:
+    """Width and height of a box with this text."""
+    across = max(_width(shortened(name, LONG_LINE), NAME, 1.1), *(_small(line) for line in lines), NARROWEST)
+    return across + 2 * PAD, 2 * (PAD - 7) + NAME + 1 + LINE * len(lines)
+
+
+def _small(line: str) -> float:
+    return _width(shortened(line, LONG_LINE), SMALL)
+
+
+def _heading(place: Place) -> tuple[float, float]:
+    """Width and height of what stands at the top of a nested state."""
+    if place.index == ROOT:
+        return 0.0, 0.0
+    lines = small_print(place)
+    across = max(_width(shortened(place.name, LONG_LINE), NAME, 1.1), *(_small(line) for line in lines), 0.0)
+    return across + PAD, HEADER + LINE * len(lines)
+
+
+class _Sheet:
+    """The inside of one state with its geometry, in coordinates of its own."""
+
+    def __init__(self, level: _Level, chart: Chart, sheets: Mapping[int, _Sheet]) -> None:
+        self.level = level
+        self.chart = chart
+        self.heading = _heading(level.place)
+        self.cells: list[_Cell] = []
+        self.nodes: dict[int, int] = {}
+        self.borders: dict[tuple[bool, _Key], int] = {}
+        self.bends: dict[tuple[str, int, int], int] = {}
+        self.tags: dict[int, _Tag] = {}
+        self.still = level.place.kind == PARALLEL
+        self.bottom = 2 * max(level.layer.values(), default=0) + (6 if any(p.turns for p in level.pieces) else 4)
+        if self.still:
+            _level_out([sheets[node] for node in level.nodes if node in sheets])
+        for node in level.nodes:
+            self.nodes[node] = self.add(self.node_cell(node, sheets.get(node) if node > ROOT else None))
+        self.stops = {piece: self.turn(piece) if piece.turns else self.run(piece) for piece in level.pieces}
+        self.arrange()
+
+    def arrange(self) -> None:
+        wires = list(dict.fromkeys(wire for stops in self.stops.values() for wire in self.wires(stops)))
+        order = _Order(self.cells, wires, fixed=2 if self.still else None)
+        order.settle()
+        _spread_ports(self.cells, wires, order)
+        _Columns(self.cells, wires, order).settle()
+        _straighten_ports(self.cells, wires)
+        self.width = self.place_across(order)
+        self.spans: dict[int, tuple[float, float]] = {}
+        self.height = self.place_down(wires, order)
+
+    def add(self, cell: _Cell) -> int:
+        self.cells.append(cell)
+        return len(self.cells) - 1
+
+    def node_cell(self, node: int, sheet: _Sheet | None) -> _Cell:
+        rank = 2 * self.level.layer[node] + 2
+        if node < 0:
+            return _Cell(rank, DOT, DOT, 2 * DOT, 2 * DOT, 2 * DOT, node)
+        place = self.chart.places[node]
+        if place.kind == HISTORY:
+            name = _width(shortened(place.name, LONG_LINE), SMALL) + 6
+            return _Cell(rank, CIRCLE, CIRCLE + name, 2 * CIRCLE, 2 * CIRCLE, 2 * CIRCLE, node)
+        if sheet is not None:
+            width, height = sheet.width, sheet.height
+        else:
+            width, height = _face(ANYWHERE if node == ROOT else place.name, small_print(place))
+        cell = _Cell(rank, width / 2, width / 2, width, height, height, node)
+        if sheet is not None:
+            cell.ports = {at: x - width / 2 for at, x in sheet.ports()}
+            cell.fixed = frozenset(cell.ports)
+        if loop := self.level.loops.get(node):
+            tag = _tag(loop.rows)
+            cell.right += LOOP + TEXT + tag.width
+            cell.room = max(height, tag.height)
+        return cell
+
+    def ports(self) -> Iterator[tuple[tuple[bool, _Key], float]]:
+        """Where lines cross the border of this state: at the bottom or not, for whom, and how far from the left."""
+        for at, index in self.borders.items():
+            yield at, self.cells[index].x
+
+    def bend(self, way: str, target: int, cell: _Cell) -> int:
+        """The cell where lines to the same target run together through a rank."""
+        key = (way, target, cell.rank)
+        if key not in self.bends:
+            self.bends[key] = self.add(cell)
+        return self.bends[key]
+
+    def end(self, node: int | None, key: _Key, *, bottom: bool) -> tuple[int, _Key]:
+        """Where a line begins or ends: at a node, or at the border of this state."""
+        if node is not None:
+            return self.nodes[node], key
+        if (bottom, key) not in self.borders:
+            self.borders[bottom, key] = self.add(_Cell(self.bottom if bottom else 0, 4, 4, bends=True))
+        return self.borders[bottom, key], key
+
+    def run(self, piece: _Piece) -> list[tuple[int, _Key]]:
+        """The cells that a piece passes, from its tail to its head."""
+        link, shared = piece.link, (True, piece.link.target)
+        own = (False, link.id) if piece.first else shared
+        tail = self.end(piece.tail, own, bottom=not piece.down if piece.tail is None else piece.down)
+        head = self.end(piece.head, shared, bottom=piece.down)
+        begin, end = self.cells[tail[0]].rank, self.cells[head[0]].rank
+        stops = [tail]
+        for rank in range(begin + 1, end) if piece.down else range(begin - 1, end, -1):
+            stops.append(self.passage(piece, rank, labelled=len(stops) == 1))
+        return [*stops, head]
+
+    def turn(self, piece: _Piece) -> list[tuple[int, _Key]]:
+        """The cells of a piece between two regions: below both of them, and up again."""
+        link, shared = piece.link, (True, piece.link.target)
+        rank = self.bottom - 2
+        tail, own = self.end(piece.tail, (False, link.id) if piece.first else shared, bottom=True)
+        head, _ = self.end(piece.head, shared, bottom=True)
+        down = self.passage(piece, rank - 1, labelled=True)
+        turn = self.bend("turn", link.target, _Cell(rank, 24, 24, 48, TURN, TURN))
+        up = self.bend("up", link.target, _Cell(rank - 1, bends=True))
+        return [(tail, own), down, (turn, (False, link.target)), (turn, shared), (up, shared), (head, shared)]
+
+    def passage(self, piece: _Piece, rank: int, *, labelled: bool) -> tuple[int, _Key]:
+        shared = (True, piece.link.target)
+        if labelled and piece.first and piece.link.rows:
+            tag = _tag(piece.link.rows)
+            index = self.add(_Cell(rank, 2, TEXT + tag.width, tag.width, tag.height, tag.height))
+            self.tags[index] = tag
+            return index, shared
+        return self.bend("down" if piece.down else "up", piece.link.target, _Cell(rank, bends=True)), shared
+
+    def wires(self, stops: Sequence[tuple[int, _Key]]) -> Iterator[_Wire]:
+        for (one, key), (other, into) in pairwise(stops):
+            if self.cells[one].rank < self.cells[other].rank:
+                yield _Wire(one, key, other, into)
+            elif one != other:
+                yield _Wire(other, into, one, key)
+
+    def place_across(self, order: _Order) -> float:
+        """Move everything to the right of the border, and the lines at the top out of the title's way."""
+        pad = PAD if self.level.place.index != ROOT else 0.0
+        left = min((cell.x - cell.left for cell in self.cells), default=0.0)
+        right = max((cell.x + cell.right for cell in self.cells), default=0.0)
+        width = max(right - left + 2 * pad, self.heading[0] + pad)
+        shift = (width - (right - left)) / 2 - left
+        for cell in self.cells:
+            cell.x += shift
+        least = self.heading[0] + pad
+        for index in order.at(0):
+            self.cells[index].x = max(self.cells[index].x, least)
+            least = self.cells[index].x + BETWEEN_LINES
+            width = max(width, self.cells[index].x + pad)
+        return width
+
+    def place_down(self, wires: Sequence[_Wire], order: _Order) -> float:
+        """Give every rank its height, and more room between two ranks the farther lines have to go sideways."""
+        y, before = self.heading[1], 0
+        self.spans = {0: (0.0, y), self.bottom: (y, y)}
+        for rank in (rank for rank in order.ranks if rank not in (0, self.bottom)):
+            y += self.gap(wires, rank, first=before == 0)
+            height = max(self.cells[index].room for index in order.at(rank))
+            self.spans[rank] = (y, y + height)
+            for index in order.at(rank):
+                self.cells[index].y = y + (height - self.cells[index].height) / 2
+            y, before = y + height, rank
+        if order.at(self.bottom):
+            y += self.gap(wires, self.bottom, first=False)
+            self.spans[self.bottom] = (y, y)
+        return y + (PAD if self.level.place.index != ROOT else 0.0)
+
+    def gap(self, wires: Sequence[_Wire], rank: int, *, first: bool) -> float:
+        far = [abs(self.at_bottom(w) - self.at_top(w)) for w in wires if self.cells[w.below].rank == rank]
+        if not far:
+            return 0.0 if first else GAP
+        return min(GAP + max(far) / 8, WIDEST_GAP)
+
+    def at_bottom(self, wire: _Wire) -> float:
+        return self.cells[wire.above].x + self.cells[wire.above].port(True, wire.out)
+
+    def at_top(self, wire: _Wire) -> float:
+        return self.cells[wire.below].x + self.cells[wire.below].port(False, wire.into)
+
+    def points(self, piece: _Piece) -> list[Point]:
+        """The way of a piece, from its tail to its head."""
+        stops = self.stops[piece]
+        ranks = [self.cells[index].rank for index, _ in stops]
+        found = self.edge(stops[0], bottom=ranks[1] > ranks[0])
+        for at in range(1, len(stops) - 1):
+            cell = self.cells[stops[at][0]]
+            top, bottom = self.spans[cell.rank]
+            if ranks[at] == ranks[at - 1] or ranks[at] == ranks[at + 1]:
+                found.append((cell.x + cell.port(False, stops[at][1]), top))
+            else:
+                through = [(cell.x, top), (cell.x, bottom)]
+                found += through if ranks[at] > ranks[at - 1] else reversed(through)
+        return found + self.edge(stops[-1], bottom=ranks[-2] > ranks[-1])[::-1]
+
+    def edge(self, stop: tuple[int, _Key], *, bottom: bool) -> list[Point]:
+        """From the outline of a cell to the outline of its rank."""
+        cell = self.cells[stop[0]]
+        span = self.spans[cell.rank]
+        x = cell.x + cell.port(bottom, stop[1])
+        if cell.node is None:
+            return [(x, self.height if cell.rank == self.bottom else 0.0), (x, span[0 if not bottom else 1])]
+        return [(x, cell.y + cell.height if bottom else cell.y), (x, span[1] if bottom else span[0])]
+
+    def labels(self, piece: _Piece, x: float, y: float) -> tuple[Label, ...]:
+        found: list[Label] = []
+        for index, _ in self.stops[piece]:
+            if tag := self.tags.get(index):
+                cell = self.cells[index]
+                found += tag.labels(x + cell.x + TEXT, y + cell.y)
+        return tuple(found)
+
+    def box(self, node: int, x: float, y: float) -> Box:
+        cell = self.cells[self.nodes[node]]
+        kind = "start" if node < 0 else ANYWHERE if node == ROOT else self.chart.places[node].kind
+        name = ANYWHERE if node == ROOT else self.chart.places[~node if node < 0 else node].name
+        left = x + cell.x - cell.width / 2
+        return Box(node, name, kind, self.level.place.index, left, y + cell.y, cell.width, cell.height)
+
+    def loop(self, link: _Link, x: float, y: float) -> Arrow:
+        """An arrow from a state to itself, at its right."""
+        box, tag = self.box(link.source, x, y), _tag(link.rows)
+        right, middle = box.x + box.width, box.y + min(box.height, 60) / 2
+        reach = right + LOOP
+        points = ((right, middle - 8), (reach, middle - 8), (reach, middle + 8), (right, middle + 8))
+        labels = tuple(tag.labels(reach - 2, middle - tag.height / 2))
+        return Arrow(link.source, link.target, points, labels, tuple(row.id for row in link.rows))
+
+    def dividers(self) -> Iterator[tuple[float, float]]:
+        """Between the regions of a parallel state: how far from the left, and from where downwards."""
+        regions = sorted((self.cells[index] for index in self.nodes.values()), key=lambda cell: cell.x)
+        for one, other in pairwise(regions) if self.still else ():
+            yield (one.x + one.right + other.x - other.left) / 2, self.heading[1]
+
+
+def _level_out(sheets: Sequence[_Sheet]) -> None:
+    """Make regions equally high."""
+    highest = max((sheet.height for sheet in sheets), default=0.0)
+    for sheet in sheets:
+        sheet.height = highest
+
+
+class _Order:
+    """The cells of each rank from left to right, with few crossings."""
+
+    def __init__(self, cells: Sequence[_Cell], wires: Sequence[_Wire], *, fixed: int | None) -> None:
+        self.cells = cells
+        self.ranks: dict[int, list[int]] = {}
+        for index, cell in enumerate(cells):
+            self.ranks.setdefault(cell.rank, []).append(index)
+        self.ranks = dict(sorted(self.ranks.items()))
+        self.above: dict[int, list[_Wire]] = {index: [] for index in range(len(cells))}
+        self.below: dict[int, list[_Wire]] = {index: [] for index in range(len(cells))}
+        for wire in wires:
+            self.above[wire.below].append(wire)
+            self.below[wire.above].append(wire)
+        self.fixed = fixed
+        self.position: dict[int, int] = {}
+        for rank in self.ranks:
+            self.number(rank)
+
+    def at(self, rank: int) -> list[int]:
+        return self.ranks.get(rank, [])
+
+    def number(self, rank: int) -> None:
+        self.position.update({index: place for place, index in enumerate(self.ranks[rank])})
+
+    def settle(self) -> None:
+        best, fewest = self.ranks, None
+        for turn in range(SWEEPS):
+            self.sweep(down=turn % 2 == 0)
+            self.exchange()
+            crossings = self.crossings()
+            if fewest is None or crossings < fewest:
+                best, fewest = {rank: list(order) for rank, order in self.ranks.items()}, crossings
+            if fewest == 0:
+                break
+        self.ranks = best
+        for rank in best:
+            self.number(rank)
+
+    def spots(self, index: int, *, above: bool) -> list[float]:
+        """Where the other ends of a cell's lines are, in the rank above or below."""
+        wires = self.above[index] if above else self.below[index]
+        return [self.spot(wire, bottom=above) for wire in wires]
+
+    def spot(self, wire: _Wire, *, bottom: bool) -> float:
+        index = wire.above if bottom else wire.below
+        cell = self.cells[index]
+        offset = cell.port(bottom, wire.out if bottom else wire.into)
+        return self.position[index] + offset / (cell.left + cell.right)
+
+    def sweep(self, *, down: bool) -> None:
+        for rank in self.ranks if down else reversed(self.ranks):
+            if rank != self.fixed:
+                self.ranks[rank].sort(key=lambda index: self.mean(index, above=down))
+                self.number(rank)
+
+    def mean(self, index: int, *, above: bool) -> float:
+        spots = self.spots(index, above=above)
+        return sum(spots) / len(spots) if spots else float(self.position[index])
+
+    def exchange(self) -> None:
+        """Exchange neighbours as long as that saves crossings."""
+        for rank, order in self.ranks.items():
+            for at in range(len(order) - 1) if rank != self.fixed else ():
+                one, other = order[at], order[at + 1]
+                if self.between(one, other) > self.between(other, one):
+                    order[at], order[at + 1] = other, one
+                    self.number(rank)
+
+    def between(self, one: int, other: int) -> int:
+        """How often the lines of two cells cross when the first stands to the left."""
+        return sum(
+            left > right
+            for above in (True, False)
+            for left in self.spots(one, above=above)
+            for right in self.spots(other, above=above)
+        )
+
+    def crossings(self) -> int:
+        return sum(
+            left > right
+            for order in self.ranks.values()
+            for at, one in enumerate(order)
+            for left in self.spots(one, above=True)
+            for other in order[at + 1 :]
+            for right in self.spots(other, above=True)
+        )
+
+
+def _sides(cells: Sequence[_Cell], wires: Sequence[_Wire]) -> Iterator[tuple[_Cell, bool, dict[_Key, list[_Wire]]]]:
+    """The sides of wide boxes with the lines at each of their ports that may still be moved."""
+    found: dict[tuple[int, bool], dict[_Key, list[_Wire]]] = {}
+    for wire in wires:
+        for index, bottom, key in ((wire.above, True, wire.out), (wire.below, False, wire.into)):
+            if cells[index].width > 40 and (cells[index].node is not None or not cells[index].bends):
+                found.setdefault((index, bottom), {}).setdefault(key, []).append(wire)
+    for (index, bottom), keys in found.items():
+        yield cells[index], bottom, keys
+
+
+def _spread_ports(cells: Sequence[_Cell], wires: Sequence[_Wire], order: _Order) -> None:
+    """Share the sides of the boxes among their lines, in the order of the lines' other ends."""
+    for cell, bottom, keys in _sides(cells, wires):
+        free = [key for key in keys if (bottom, key) not in cell.fixed]
+        means = {key: sum(order.spot(wire, bottom=not bottom) for wire in keys[key]) / len(keys[key]) for key in free}
+        free.sort(key=means.__getitem__)
+        step = min(22.0, (cell.width - 28) / max(len(free) - 1, 1))
+        for place, key in enumerate(free):
+            cell.ports[bottom, key] = (place - (len(free) - 1) / 2) * step
+
+
+def _straighten_ports(cells: Sequence[_Cell], wires: Sequence[_Wire]) -> None:
+    """Move ports along their side to where their lines come from, if that is not beyond the side's end."""
+    for cell, bottom, keys in _sides(cells, wires):
+        if cell.node is None:
+            continue
+        most = cell.width / 2 - PORT
+        for key, lines in keys.items():
+            if (bottom, key) not in cell.fixed:
+                xs = sorted(cells[wire.below if bottom else wire.above].x for wire in lines)
+                cell.ports[bottom, key] = max(-most, min(most, xs[(len(xs) - 1) // 2] - cell.x))
+        places = sorted((cell.ports[bottom, key], key) for key in keys)
+        for (_, key), (_, other) in pairwise(places):
+            if (bottom, other) not in cell.fixed:
+                cell.ports[bottom, other] = max(cell.ports[bottom, other], cell.ports[bottom, key] + PORT)
+        for (_, other), (_, key) in zip(places[-2::-1], places[:0:-1], strict=False):
+            if (bottom, other) not in cell.fixed:
+                cell.ports[bottom, other] = min(cell.ports[bottom, other], cell.ports[bottom, key] - PORT, most)
+
+
+class _Columns:
+    """Where the cells of each rank stand from left to right: straight long lines, little width, nothing overlaps.
+
+    Four times, from above and from below, from the left and from the right, each cell is aligned with the middle one
+    of its neighbours in the rank before; aligned cells form blocks, which are pushed together. The result is the mean
+    of the two middle positions of the four, which keeps all distances.
+    """
+
+    def __init__(self, cells: Sequence[_Cell], wires: Sequence[_Wire], order: _Order) -> None:
+        self.cells = cells
+        self.wires = wires
+        self.order = order
+        self.blocked = self.conflicts()
+
+    def settle(self) -> None:
+        if not self.cells:
+            return
+        found = [self.variant(flip, mirror) for flip in (False, True) for mirror in (False, True)]
+        spans = [self.span(xs) for xs in found]
+        low, high = min(spans, key=lambda span: span[1] - span[0])
+        for at, xs in enumerate(found):
+            shift = high - spans[at][1] if at % 2 else low - spans[at][0]
+            found[at] = [x + shift for x in xs]
+        for index, cell in enumerate(self.cells):
+            middle = sorted(xs[index] for xs in found)[1:3]
+            cell.x = sum(middle) / 2
+
+    def span(self, xs: Sequence[float]) -> tuple[float, float]:
+        return (
+            min(x - cell.left for x, cell in zip(xs, self.cells, strict=True)),
+            max(x + cell.right for x, cell in zip(xs, self.cells, strict=True)),
+        )
+
+    def trunk(self, wire: _Wire) -> bool:
+        """Whether a line is part of a long one, and should be upright."""
+        return self.cells[wire.above].bends and self.cells[wire.below].bends
+
+    def conflicts(self) -> set[_Wire]:
+        """The lines that cross a part of a long one, and so cannot be upright beside it."""
+        trunks = [wire for wire in self.wires if self.trunk(wire)]
+        return {
+            wire for wire in self.wires if not self.trunk(wire) and any(self.cross(wire, other) for other in trunks)
+        }
+
+    def cross(self, one: _Wire, other: _Wire) -> bool:
+        if self.cells[one.above].rank != self.cells[other.above].rank:
+            return False
+        above = self.order.spot(one, bottom=True) - self.order.spot(other, bottom=True)
+        return above * (self.order.spot(one, bottom=False) - self.order.spot(other, bottom=False)) < 0
+
+    def variant(self, flip: bool, mirror: bool) -> list[float]:
+        ranks = list(self.order.ranks.values())
+        ranks = [order[::-1] if mirror else order for order in (reversed(ranks) if flip else ranks)]
+        block, shift = self.aligned(ranks, flip, mirror)
+        xs = self.compacted(ranks, block, shift, mirror)
+        return [-x if mirror else x for x in xs]
+
+    def aligned(self, ranks: Sequence[Sequence[int]], flip: bool, mirror: bool) -> tuple[list[int], list[float]]:
+        """For each cell its block, named by the first of it, and how far it stands from that one."""
+        block = list(range(len(self.cells)))
+        shift = [0.0] * len(self.cells)
+        sign = -1 if mirror else 1
+        for order in ranks:
+            last = -math.inf
+            for index in order:
+                for wire in self.middle(index, flip, sign):
+                    other = wire.below if flip else wire.above
+                    if block[index] == index and last < sign * self.order.position[other]:
+                        last = sign * self.order.position[other]
+                        block[index] = block[other]
+                        shift[index] = shift[other] + sign * self.slant(wire, flip)
+        return block, shift
+
+    def middle(self, index: int, flip: bool, sign: int) -> list[_Wire]:
+        """The line, or the two, in the middle of those to the rank before; a long line goes first."""
+        wires = self.order.below[index] if flip else self.order.above[index]
+        wires = [wire for wire in wires if self.trunk(wire)] or wires
+        wires = sorted(wires, key=lambda wire: sign * self.order.position[wire.below if flip else wire.above])
+        return [wire for wire in wires[(len(wires) - 1) // 2 : len(wires) // 2 + 1] if wire not in self.blocked]
+
+    def slant(self, wire: _Wire, flip: bool) -> float:
+        """How far a cell stands from its neighbour when the line between their ports is upright."""
+        slant = self.cells[wire.above].port(True, wire.out) - self.cells[wire.below].port(False, wire.into)
+        return -slant if flip else slant
+
+    def compacted(
+        self, ranks: Sequence[Sequence[int]], block: Sequence[int], shift: Sequence[float], mirror: bool
+    ) -> list[float]:
+        """Blocks as far to the left as their distances allow, then as near as possible to what is at their right."""
+        apart: dict[int, dict[int, float]] = {index: {} for index in block}
+        for order in ranks:
+            for one, other in pairwise(order):
+                distance = self.distance(one, other, mirror) + shift[one] - shift[other]
+                left, right = block[one], block[other]
+                apart[right][left] = max(distance, apart[right].get(left, -math.inf))
+        x: dict[int, float] = {}
+        order = list(TopologicalSorter(apart).static_order())
+        for index in order:
+            x[index] = max((x[left] + distance for left, distance in apart[index].items()), default=0.0)
+        slack = dict.fromkeys(order, math.inf)
+        for index in reversed(order):
+            if slack[index] < math.inf:
+                x[index] = max(x[index], slack[index])
+            for left, distance in apart[index].items():
+                slack[left] = min(slack[left], x[index] - distance)
+        return [x[block[index]] + shift[index] for index in range(len(block))]
+
+    def distance(self, one: int, other: int, mirror: bool) -> float:
+        left, right = self.cells[one], self.cells[other]
+        gap = BETWEEN_BOXES if left.node is not None and right.node is not None else BETWEEN_LINES
+        return gap + (left.left + right.right if mirror else left.right + right.left)
+
+
+def picture(machine: Machine, *, active: Collection[str] = (), visited: Mapping[str, int] | None = None) -> str:
+    """The machine as an SVG that can stand alone or inside a page, with the states where a run stands marked."""
+    return _Painter(machine, highlighted(machine, active), visited or {}).svg()
+
+
+_STYLE = """\
+.moot text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",sans-serif;font-size:11px}
+.moot .name{font-size:13px;font-weight:600}
+.moot .event{font-weight:600}
+.moot .line{fill:none;stroke-width:1.3;stroke-linecap:round;stroke-linejoin:round}
+.moot .box,.moot .ring,.moot .nest{stroke-width:1.2}
+.moot .ring{fill:none}
+.moot .divider,.moot .default,.moot .anywhere .box{stroke-dasharray:4 4}
+.moot .active>.box,.moot .active>.nest,.moot .active>.ring{stroke-width:2}
+"""
+_COLOURS = """\
+.moot text{fill:INK}
+.moot .soft{fill:SOFT}
+.moot .box{fill:BOX;stroke:EDGE}
+.moot .nest{fill:NEST;stroke:EDGE}
+.moot .ring{stroke:EDGE}
+.moot .line{stroke:LINE}
+.moot .head,.moot .start{fill:LINE}
+.moot .divider{stroke:EDGE}
+.moot .badge rect{fill:LINE}
+.moot .badge text{fill:PAPER}
+.moot .active>.box{fill:GLOW;stroke:ACCENT}
+.moot .active>.nest,.moot .active>.ring{stroke:ACCENT}
+.moot .active>.name{fill:ACCENT}
+.moot:root{background:PAPER}
+"""
+_LIGHT = {
+    "INK": "#1e293b",
+    "SOFT": "#64748b",
+    "BOX": "#ffffff",
+    "NEST": "#64748b0d",
+    "EDGE": "#b6c2d1",
+    "LINE": "#7b8aa0",
+    "GLOW": "#eff6ff",
+    "ACCENT": "#2563eb",
+    "PAPER": "#ffffff",
+}
+_DARK = {
+    "INK": "#e2e8f0",
+    "SOFT": "#94a3b8",
+    "BOX": "#1b2536",
+    "NEST": "#94a3b80f",
+    "EDGE": "#475569",
+    "LINE": "#7b8aa0",
+    "GLOW": "#172a4d",
+    "ACCENT": "#7ab2ff",
+    "PAPER": "#0f172a",
+}
+
+
+def _coloured(colours: Mapping[str, str]) -> str:
+    text = _COLOURS
+    for name, colour in colours.items():
+        text = text.replace(name, colour)
+    return text
+
+
+class _Painter:
+    """Writes one picture: boxes from the outside in, then lines, then texts, so that nothing hides a text."""
+
+    def __init__(self, machine: Machine, active: frozenset[int], visited: Mapping[str, int]) -> None:
+        self.machine = machine
+        self.chart = machine.chart
+        self.active = active
+        self.visited = visited
+        self.layout = layout(machine)
+
+    def svg(self) -> str:
+        width, height = _number(self.layout.width), _number(self.layout.height)
+        style = f"{_STYLE}{_coloured(_LIGHT)}@media(prefers-color-scheme:dark){{\n{_coloured(_DARK)}}}\n"
+        return "\n".join(
+            [
+                f'<svg xmlns="http://www.w3.org/2000/svg" class="moot" role="img" viewBox="0 0 {width} {height}" '
+                f'width="{width}" height="{height}" style="max-width:100%;height:auto">',
+                f"<title>{_safe(self.machine.name)}</title>",
+                f"<style>\n{style}</style>",
+                *(line for box in self.layout.boxes for line in self.box(box)),
+                *(self.divider(*ends) for ends in self.layout.dividers),
+                *(line for arrow in self.layout.arrows for line in self.arrow(arrow)),
+                *(line for arrow in self.layout.arrows for label in arrow.labels for line in self.label(label)),
+                *(line for box in self.layout.boxes for line in self.badge(box)),
+                "</svg>\n",
+            ]
+        )
+
+    def box(self, box: Box) -> Iterator[str]:
+        if box.kind == "start":
+            yield f'<circle class="start" {_centre(box)} r="{_number(box.width / 2)}"/>'
+            return
+        place = self.chart.places[box.state]
+        marks = f"{box.kind} active" if box.state in self.active and box.state != ROOT else box.kind
+        yield f'<g class="{marks}"><title>{_safe(self.tooltip(box))}</title>'
+        if box.kind == HISTORY:
+            yield from self.history(box, place)
+        elif inner(place) and box.state != ROOT:
+            yield from self.nest(box, place)
+        else:
+            yield from self.plain(box, place)
+        yield "</g>"
+
+    def tooltip(self, box: Box) -> str:
+        rows = [row_text(row) for row in self.chart.places[box.state].rows]
+        return "\n".join([printable(box.name), *rows])
+
+    def history(self, box: Box, place: Place) -> Iterator[str]:
+        mark = "H*" if isinstance(place.node, History) and place.node.deep else "H"
+        middle = box.y + box.height / 2 + 4
+        yield f'<circle class="box" {_centre(box)} r="{_number(box.width / 2)}"/>'
+        yield _text(box.x + box.width / 2, middle, mark, "event", anchor="middle")
+        yield _text(box.x + box.width + 6, middle, shortened(printable(box.name), LONG_LINE), "soft")
+
+    def nest(self, box: Box, place: Place) -> Iterator[str]:
+        if self.chart.places[place.parent].kind != PARALLEL:
+            yield f'<rect class="nest" {_frame(box)} rx="10"/>'
+        yield _text(box.x + PAD, box.y + 21, shortened(printable(box.name), LONG_LINE), "name")
+        for at, line in enumerate(small_print(place)):
+            yield _text(box.x + PAD, box.y + 36 + LINE * at, shortened(line, LONG_LINE), "soft")
+
+    def plain(self, box: Box, place: Place) -> Iterator[str]:
+        round_corner = box.height / 2 if box.state == ROOT else 8
+        yield f'<rect class="box" {_frame(box)} rx="{_number(round_corner)}"/>'
+        if box.kind == FINAL:
+            yield f'<rect class="ring" {_frame(box, 3.5)} rx="5"/>'
+        middle = box.x + box.width / 2
+        look = "soft" if box.state == ROOT else "name"
+        yield _text(middle, box.y + 20.5, shortened(printable(box.name), LONG_LINE), look, anchor="middle")
+        for at, line in enumerate(small_print(place)):
+            yield _text(middle, box.y + 36 + LINE * at, shortened(line, LONG_LINE), "soft", anchor="middle")
+
+    def divider(self, top: Point, bottom: Point) -> str:
+        return f'<path class="line divider" d="M{_pair(top)}L{_pair(bottom)}"/>'
+
+    def arrow(self, arrow: Arrow) -> Iterator[str]:
+        look = "line default" if arrow.source > 0 and not arrow.rows else "line"
+        path = _loop_path(arrow.points) if arrow.source == arrow.target else _path(arrow.points)
+        yield f'<path class="{look}" d="{path}"/>'
+        yield f'<path class="head" d="{_head(arrow)}"/>'
+
+    def label(self, label: Label) -> Iterator[str]:
+        yield f"<g><title>{_safe(label.row)}</title>"
+        for at, (event, rest) in enumerate(label.lines):
+            spans = f'<tspan class="event">{_safe(event)}</tspan>' if event else ""
+            spans += f'<tspan class="soft">{_safe(rest)}</tspan>' if rest else ""
+            yield f'<text x="{_number(label.x)}" y="{_number(label.y + 11 + LINE * at)}">{spans}</text>'
+        yield "</g>"
+
+    def badge(self, box: Box) -> Iterator[str]:
+        times = self.visited.get(box.name, 0) if box.state > ROOT else 0
+        if times:
+            text = f"×{times}"
+            width = _width(text, SMALL) + 8
+            x, y = box.x + box.width - width + 6, box.y - 8
+            yield f'<g class="badge"><rect {_frame(replace(box, x=x, y=y, width=width, height=16))} rx="8"/>'
+            yield _text(x + width / 2, y + 12, text, "event", anchor="middle") + "</g>"
+
+
+def _path(points: Sequence[Point]) -> str:
+    """A line through points that leaves and enters every one of them upright."""
+    parts = [f"M{_pair(points[0])}"]
+    for (x, y), (to_x, to_y) in pairwise(points):
+        if abs(x - to_x) < 0.5:
+            parts.append(f"L{_pair((to_x, to_y))}")
+        elif abs(y - to_y) < 0.5:
+            parts.append(f"C{_pair((x, y + TURN))} {_pair((to_x, to_y + TURN))} {_pair((to_x, to_y))}")
+        else:
+            half = (y + to_y) / 2
+            parts.append(f"C{_pair((x, half))} {_pair((to_x, half))} {_pair((to_x, to_y))}")
+    return "".join(parts)
+
+
+def _loop_path(points: Sequence[Point]) -> str:
+    begin, out, back, end = points
+    return f"M{_pair(begin)}C{_pair(out)} {_pair(back)} {_pair(end)}"
+
+
+def _head(arrow: Arrow) -> str:
+    """The tip of an arrow: upright, or to the left where it returns to its own state."""
+    x, y = arrow.points[-1]
+    if arrow.source == arrow.target:
+        return f"M{_pair((x, y))}L{_pair((x + 7.5, y - 4.5))}L{_pair((x + 7.5, y + 3))}Z"
+    rise = -8 if arrow.points[-2][1] < y else 8
+    return f"M{_pair((x, y))}L{_pair((x - 3.8, y + rise))}L{_pair((x + 3.8, y + rise))}Z"
+
+
+def _safe(text: str) -> str:
+    """Text that is only text in a document."""
+    return html.escape("\n".join(printable(line) for line in text.split("\n")))
+
+
+def _text(x: float, y: float, text: str, look: str, *, anchor: str = "start") -> str:
+    where = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    return f'<text class="{look}" x="{_number(x)}" y="{_number(y)}"{where}>{_safe(text)}</text>'
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _pair(point: Point) -> str:
+    return f"{_number(point[0])},{_number(point[1])}"
+
+
+def _centre(box: Box) -> str:
+    return f'cx="{_number(box.x + box.width / 2)}" cy="{_number(box.y + box.height / 2)}"'
+
+
+def _frame(box: Box, inset: float = 0.0) -> str:
+    x, y = _number(box.x + inset), _number(box.y + inset)
+    return f'x="{x}" y="{y}" width="{_number(box.width - 2 * inset)}" height="{_number(box.height - 2 * inset)}"'

@@ -1,0 +1,1 @@
+"""Script engines, each behind its own wall: data in, data out, nothing of the host inside."""

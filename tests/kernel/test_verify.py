@@ -1,0 +1,528 @@
+"""What `verify` finds in machines, and that a certificate is never less than what a run can do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from random import Random
+from time import process_time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moothall.kernel.effects import Effect, StartChild
+from moothall.kernel.events import Answered, Cancelled, Done, Event, Exhausted, GaveUp, Misbehaved, Named
+from moothall.kernel.interpreter import start, transition
+from moothall.kernel.machine import Machine
+from moothall.kernel.nodes import Final, History, Node, On, Parallel, State, always, anywhere, otherwise
+from moothall.kernel.step import Ask, Move, Scripted, Snapshot, Step, Value
+from moothall.kernel.verify import Certificate, Unbounded, certify, reachable, verify
+from tests.kernel.broken_machines import BROKEN, GOOD, Broken, Call, Calling, Notify, Returned, Went, ask, good, keep
+
+# findings
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=lambda case: case.machine.name)
+def test_what_is_wrong_is_found_and_nothing_else(case: Broken) -> None:
+    assert {(finding.code, finding.place) for finding in verify(case.machine)} == case.findings
+
+
+@pytest.mark.parametrize("machine", GOOD, ids=lambda machine: machine.name)
+def test_nothing_is_found_in_what_is_right(machine: Machine) -> None:
+    assert verify(machine) == ()
+
+
+def test_every_code_is_tried_on_several_machines() -> None:
+    tried = Counter(code for case in BROKEN for code, _ in case.findings)
+    assert sum(tried.values()) >= 60
+    assert min(tried.values()) >= 2
+
+
+WARNINGS = {"paced-cycle", "no-otherwise", "unhandled-failure", "undeclared-writes"}
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=lambda case: case.machine.name)
+def test_a_finding_says_how_bad_it_is_and_what_to_do(case: Broken) -> None:
+    for finding in verify(case.machine):
+        if finding.code != "no-end":
+            assert finding.level == ("warning" if finding.code in WARNINGS else "error")
+        assert finding.why
+        assert finding.remedy
+
+
+def test_errors_come_first() -> None:
+    for case in BROKEN:
+        levels = [finding.level for finding in verify(case.machine)]
+        assert levels == sorted(levels)
+
+
+def test_a_cycle_is_named_in_full() -> None:
+    [case] = [case for case in BROKEN if case.machine.name == "drafting and reviewing for ever"]
+    [finding] = verify(case.machine)
+    assert finding.why == "drafting → reviewing → drafting: no row has at_most and no state has max_visits"
+
+
+def test_of_several_cycles_through_the_same_states_the_shortest_is_named() -> None:
+    states = [State(name, enter=Call()) for name in ("one", "two", "three")]
+    machine = Machine(
+        "short and long",
+        states=[*states, Final("finished")],
+        moves=[
+            On("one", Returned, to="two"),
+            On("two", Returned, to="three", when=good),
+            On("two", otherwise, to="one"),
+            On("three", Returned, to="one"),
+            On(anywhere, GaveUp, to="finished"),
+        ],
+    )
+    [finding] = verify(machine)
+    assert finding.why.startswith("one → two → one:")
+
+
+def test_a_machine_without_a_final_state_is_only_warned_of() -> None:
+    [finding] = verify(Machine("chat", states=[State("listening")], moves=[On("listening", Went, do=keep)]))
+    assert (finding.level, finding.code) == ("warning", "no-end")
+
+
+# size
+
+
+def chain(length: int) -> Machine:
+    names = [f"s{number}" for number in range(length)]
+    moves = [On(one, Went, to=other) for one, other in zip(names, [*names[1:], "finished"], strict=True)]
+    return Machine("chain", states=[*(State(name) for name in names), Final("finished")], moves=moves)
+
+
+def cpu(work: Any) -> float:
+    best = 1e9
+    for _ in range(5):
+        began = process_time()
+        work()
+        best = min(best, process_time() - began)
+    return best
+
+
+def test_reaching_five_thousand_states_takes_ten_milliseconds() -> None:
+    machine = chain(5000)
+    assert len(reachable(machine)) == 5001
+    assert cpu(lambda: reachable(machine)) < 0.010
+
+
+def test_verifying_takes_time_in_proportion_to_the_size() -> None:
+    small, large = chain(500), chain(5000)
+    assert verify(large) == ()
+    assert cpu(lambda: verify(large)) < 25 * cpu(lambda: verify(small))
+
+
+def test_a_very_long_cycle_is_named_in_short() -> None:
+    names = [f"s{number}" for number in range(3000)]
+    moves = [On(one, Went, to=other) for one, other in zip(names, [*names[1:], "s0"], strict=True)]
+    machine = Machine(
+        "ring", states=[*map(State, names), Final("finished")], moves=[*moves, On("s7", "x", to="finished")]
+    )
+    [finding] = verify(machine)
+    assert finding.why.startswith("s0 → s1 → s2 → … → s2999 → s0 (3000 rows):")
+
+
+# writes are enforced
+
+
+@dataclass(frozen=True)
+class Article:
+    draft: str = ""
+    notes: str = ""
+
+
+def moved(do: Any, data: Any, writes: Any = ("draft",)) -> Snapshot:
+    machine = Machine(
+        "article",
+        data=type(data),
+        states=[State("first"), State("second")],
+        moves=[On("first", Went, to="second", do=do, writes=writes)],
+    )
+    begun = start(machine, data)
+    assert isinstance(begun, Step)
+    step = transition(machine, begun.snapshot, Went())
+    assert isinstance(step, Step)
+    return step.snapshot
+
+
+@pytest.mark.parametrize("data", [Article(), {"draft": "", "notes": ""}], ids=["dataclass", "dict"])
+def test_a_move_may_write_what_it_declares(data: Any) -> None:
+    new = replace(data, draft="x") if isinstance(data, Article) else {**data, "draft": "x"}
+    assert moved(lambda *_: new, data).data == new
+    assert moved(lambda *_: Move(new), data).data == new
+    assert moved(lambda *_: new, data, writes="draft").data == new
+
+
+@pytest.mark.parametrize("data", [Article(), {"draft": "", "notes": ""}], ids=["dataclass", "dict"])
+def test_a_move_that_writes_something_else_fails_the_run_and_changes_nothing(data: Any) -> None:
+    new = replace(data, draft="x", notes="y") if isinstance(data, Article) else {**data, "draft": "x", "notes": "y"}
+    for do in (lambda *_: new, lambda *_: Move(new)):
+        after = moved(do, data)
+        assert (after.status, after.data) == ("failed", data)
+        assert after.reason == "first on Went: it writes notes, but `writes` allows draft"
+
+
+def test_keys_that_come_or_go_count_as_written() -> None:
+    assert moved(lambda *_: {"draft": ""}, {"draft": "", "notes": ""}).status == "failed"
+    assert moved(lambda *_: {"draft": "", "new": 1}, {"draft": ""}).status == "failed"
+
+
+def test_an_action_may_declare_what_it_writes_itself() -> None:
+    def draft(data: Any, event: Any) -> Any:
+        return replace(data, notes="y")
+
+    draft.writes = ("draft",)  # type: ignore[attr-defined]
+    assert moved(draft, Article(), writes=None).status == "failed"
+    assert moved(draft, Article(), writes=["notes"]).status == "live"
+
+
+# certificates: by hand
+
+
+def transitions(machine: Machine) -> int:
+    found = certify(machine)
+    assert isinstance(found, Certificate)
+    return found.transitions
+
+
+def test_a_certificate_counts_rows_effects_and_what_they_cost() -> None:
+    machine = Machine(
+        "article",
+        states=[State("drafting", enter=Call()), State("reviewing", enter=Call()), Final("finished")],
+        moves=[
+            On("drafting", Returned, to="reviewing"),
+            On("reviewing", Returned, to="finished", when=good),
+            On("reviewing", Returned, to="drafting", at_most=3),
+            On("reviewing", otherwise, to="finished"),
+            On(anywhere, GaveUp, to="finished"),
+        ],
+        costs={"call": {"tokens": 100, "calls": 1}},
+    )
+    assert certify(machine) == Certificate(8, {"call": 8, "calls": 8, "tokens": 800}, exact=True)
+
+
+def test_visits_bound_a_certificate_too() -> None:
+    machine = Machine(
+        "visits",
+        states=[State("here", enter=Call()), State("there", enter=Call(), max_visits=2), Final("finished")],
+        moves=[
+            On("here", Returned, to="there"),
+            On("there", Returned, to="here"),
+            On(anywhere, Exhausted, to="finished"),
+        ],
+    )
+    assert certify(machine) == Certificate(5, {"call": 5}, exact=True)
+
+
+def test_a_cycle_without_a_bound_is_named_instead() -> None:
+    [case] = [case for case in BROKEN if case.machine.name == "drafting and reviewing for ever"]
+    found = certify(case.machine)
+    assert isinstance(found, Unbounded)
+    assert found.cycle == ("drafting", "reviewing", "drafting")
+    assert "at_most" in found.why
+
+
+def test_messages_that_may_come_for_ever_have_no_bound() -> None:
+    machine = Machine(
+        "listening",
+        states=[State("listening", enter=ask), Final("finished")],
+        moves=[On("listening", Went, do=keep), On("listening", Answered, to="finished")],
+    )
+    assert isinstance(certify(machine), Unbounded)
+
+
+def test_a_failure_that_nothing_can_cause_is_not_counted() -> None:
+    [machine] = [machine for machine in GOOD if machine.name == "a person helps when something fails"]
+    assert certify(machine) == Certificate(2, {"ask.person": 1, "call": 1}, exact=True)
+
+
+def test_an_effect_that_is_forgotten_before_it_begins_is_not_counted() -> None:
+    def passing(effect: Effect) -> Machine:
+        return Machine(
+            "passing",
+            states=[State("first"), State("passed", enter=effect), State("last"), Final("finished")],
+            moves=[On("first", Went, to="passed"), On("passed", always, to="last"), On("last", Went, to="finished")],
+        )
+
+    assert certify(passing(Call())) == Certificate(3, {}, exact=True)
+    assert certify(passing(Notify())) == Certificate(3, {"notify": 1}, exact=True)
+
+
+def test_what_is_wanted_on_the_way_out_counts_even_when_the_run_is_cancelled() -> None:
+    machine = Machine(
+        "tidy", states=[State("first", exit=Notify()), Final("finished")], moves=[On("first", Went, to="finished")]
+    )
+    assert certify(machine) == Certificate(1, {"notify": 1}, exact=True)
+
+
+def test_done_comes_once_for_each_end() -> None:
+    machine = Machine(
+        "regions",
+        states=[
+            Parallel("both", [State("left", [State("l1"), Final("l2")]), State("right", [State("r1"), Final("r2")])]),
+            State("last"),
+            Final("finished"),
+        ],
+        moves=[
+            On("l1", "a", to="l2"),
+            On("r1", "b", to="r2"),
+            On("left", Done, do=Call()),
+            On("both", Done, to="last"),
+            On("last", Went, to="finished"),
+        ],
+    )
+    assert certify(machine) == Certificate(5, {"call": 1}, exact=True)
+
+
+# certificates: children
+
+
+CHILD = Certificate(7, {"call": 3, "tokens": 30}, exact=True)
+
+
+def with_child(**row: Any) -> Machine:
+    return Machine(
+        "parent",
+        states=[State("first"), State("working"), Final("finished")],
+        moves=[
+            On("first", Went, to="working", **row),
+            On("working", Went, to="first", at_most=1),
+            On("working", "x", to="finished"),
+        ],
+    )
+
+
+def start_child(data: Any, event: Any) -> Move[Any]:
+    return Move(data, effects=(StartChild("debate"),))
+
+
+start_child.child = "debate"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "row", [{"do": StartChild("debate")}, {"do": start_child, "emits": {StartChild: 1}}], ids=["effect", "function"]
+)
+def test_a_child_is_counted_as_often_as_it_is_started(row: dict[str, Any]) -> None:
+    expected = Certificate(4 + 2 * 7, {"call": 6, "start.child": 2, "tokens": 60}, exact=True)
+    assert certify(with_child(**row), {"debate": CHILD}) == expected
+
+
+def test_a_child_of_which_nothing_is_known_has_no_bound() -> None:
+    found = certify(with_child(do=StartChild("debate")))
+    assert isinstance(found, Unbounded)
+    assert "'debate'" in found.why
+    found = certify(with_child(do=keep, emits={StartChild: 1}), {"debate": CHILD})
+    assert isinstance(found, Unbounded)
+
+
+def test_a_certificate_is_as_exact_as_those_of_the_children() -> None:
+    found = certify(with_child(do=StartChild("debate")), {"debate": Certificate(7, {}, exact=False)})
+    assert isinstance(found, Certificate)
+    assert not found.exact
+
+
+def test_certificates_compose_from_the_inside_out() -> None:
+    inner = certify(with_child(do=Call()))
+    assert isinstance(inner, Certificate)
+    middle = certify(with_child(do=StartChild("inner")), {"inner": inner})
+    assert isinstance(middle, Certificate)
+    outer = certify(with_child(do=StartChild("middle")), {"middle": middle})
+    assert isinstance(outer, Certificate)
+    assert outer.resources["call"] == 2 * 2 * 2
+    assert outer.transitions == 4 + 2 * (4 + 2 * 4)
+
+
+# certificates: against brute force and against walks
+
+
+ROWS = "rows"
+EVENTS = tuple(Named(name) for name in ("a", "a.x", "b", "other", "error.mine")) + (Cancelled(),)
+
+
+class EndlessRun(Exception):
+    """Brute force came back to where it had been."""
+
+
+class TooMuch(Exception):
+    """Brute force would take too long for a test."""
+
+
+def asked(key: str) -> Scripted:
+    """A guard that brute force answers both ways."""
+    return Scripted(lambda data, event, moment: moment.evaluate(key, None).value, key)
+
+
+def steps(machine: Machine, snapshot: Snapshot | None, event: Event | None, within: str | None) -> Iterator[Step]:
+    """What the real interpreter does, for every way in which the guards may answer."""
+    todo: list[tuple[Value, ...]] = [()]
+    while todo:
+        answers = todo.pop()
+        if snapshot is None or event is None:
+            step = start(machine, {}, answers)
+        else:
+            step = transition(machine, snapshot, event, answers, within=within)
+        if isinstance(step, Ask):
+            todo += [(*answers, Value(True)), (*answers, Value(False))]
+        else:
+            yield step
+
+
+class BruteForce:
+    """Every run of a machine by the real interpreter: each event, offered to all and to each state, each guard's answer."""
+
+    def __init__(self, machine: Machine, limit: int) -> None:
+        self.machine = machine
+        self.limit = limit
+        self.known: dict[Any, Counter[str]] = {}
+        self.path: set[Any] = set()
+        self.scopes = [None, *(place.name for place in machine.chart.places[1:] if not isinstance(place.node, History))]
+
+    def most(self, snapshot: Snapshot | None = None) -> Counter[str]:
+        key = None
+        if snapshot is not None:
+            key = snapshot.active, frozenset(snapshot.counts.items()), frozenset(snapshot.history.items())
+        if key in self.known:
+            return self.known[key]
+        if key in self.path:
+            raise EndlessRun
+        self.path.add(key)
+        best: Counter[str] = Counter()
+        for step in self.next(snapshot):
+            self.limit -= 1
+            if self.limit < 0:
+                raise TooMuch
+            if "microsteps" in step.snapshot.reason:
+                raise EndlessRun
+            beyond = self.most(step.snapshot) if step.snapshot.status == "live" else Counter[str]()
+            best |= used(step) + beyond
+        self.path.discard(key)
+        self.known[key] = best
+        return best
+
+    def next(self, snapshot: Snapshot | None) -> Iterator[Step]:
+        if snapshot is None:
+            yield from steps(self.machine, None, None, None)
+            return
+        scopes = self.scopes if len(snapshot.active) > 1 else [None]
+        for event, scope in product(EVENTS, scopes):
+            for step in steps(self.machine, snapshot, event, scope):
+                if step.microsteps or step.snapshot.status != "live":
+                    yield step
+
+
+def used(step: Step) -> Counter[str]:
+    return Counter({ROWS: len(step.taken)}) + Counter(wanted.effect.kind for wanted in step.effects)
+
+
+def amounts(certificate: Certificate) -> dict[str, float]:
+    found = {ROWS: certificate.transitions, **certificate.resources}
+    return {name: amount for name, amount in found.items() if amount}
+
+
+class Maker:
+    """Makes small machines of every shape; with functions, moves raise events and go wrong as they please."""
+
+    def __init__(self, seed: int, *, functions: bool) -> None:
+        self.random = Random(seed)
+        self.functions = functions
+        self.names: list[str] = []
+        self.sources: list[str] = [anywhere]
+        self.boxes: list[str] = []
+        self.around_regions: set[str] = {anywhere}
+        self.eventless = self.chance(0.4)
+
+    def chance(self, likelihood: float) -> bool:
+        return self.random.random() < likelihood
+
+    def machine(self) -> Machine:
+        nodes = [self.node(2) for _ in range(self.random.randint(1, 3))]
+        self.names.append("end")
+        rows = [self.row() for _ in range(self.random.randint(2, 7))]
+        return Machine("made", states=[*nodes, Final("end")], moves=rows)
+
+    def named(self) -> str:
+        self.names.append(f"s{len(self.names)}")
+        return self.names[-1]
+
+    def node(self, depth: int) -> Node:
+        kind = self.random.random()
+        if depth and kind < 0.3:
+            return self.compound(self.named(), depth)
+        if depth and kind < 0.5:
+            name = self.named()
+            self.sources.append(name)
+            self.boxes.append(name)
+            self.around_regions.add(name)
+            return Parallel(name, [self.compound(self.named(), 1) for _ in range(2)], enter=self.actions())
+        name = self.named()
+        self.sources.append(name)
+        return State(name, enter=self.actions(), exit=self.actions(), max_visits=self.visits())
+
+    def compound(self, name: str, depth: int) -> State:
+        self.sources.append(name)
+        self.boxes.append(name)
+        inner = [self.node(depth - 1) for _ in range(self.random.randint(1, 2))]
+        if any(one.name in self.around_regions for one in inner):
+            self.around_regions.add(name)
+        if self.chance(0.6):
+            inner.append(Final(self.named(), enter=self.actions()))
+        if self.chance(0.2):
+            inner.append(History(self.named(), inner[0].name, deep=self.chance(0.5)))
+        return State(name, inner, enter=self.actions(), exit=self.actions(), max_visits=self.visits())
+
+    def visits(self) -> int | None:
+        return self.random.randint(1, 2) if not self.eventless and self.chance(0.1) else None
+
+    def actions(self) -> Any:
+        if self.functions and self.chance(0.3):
+            return self.move()
+        return self.random.choice([(), (), (), (), Call(), [Notify(), Call()]])
+
+    def move(self) -> Any:
+        """A move that wants, raises and breaks as it likes, within what it declares."""
+        random = self.random
+
+        def act(data: Any, event: Any) -> Any:
+            match random.randrange(4):
+                case 0:
+                    return Move(data, effects=(Call(),))
+                case 1:
+                    return Move(data, raises=(Named(random.choice(("a", "b", "error.mine"))),))
+                case 2:
+                    raise ValueError("a broken move")
+                case _:
+                    return data
+
+        act.emits = {"call": 1}  # type: ignore[attr-defined]
+        return act
+
+    def row(self) -> On:
+        source = self.random.choice(self.boxes if self.boxes and self.chance(0.3) else self.sources)
+        event: Any = self.random.choice(("a", "a", "a.x", "b", "b", "*", "error.mine"))
+        if self.eventless and self.chance(0.3):
+            event = always
+        elif source in self.boxes and self.chance(0.6):
+            event = Done
+        elif self.functions and self.chance(0.3):
+            event = Misbehaved
+        guard = self.guard(source) if self.chance(0.4) else None
+        at_most = self.random.randint(1, 2) if self.chance(0.75) else None
+        to = self.random.choice(self.names) if self.chance(0.85) else None
+        return On(source, event, to=to, when=guard, at_most=at_most, do=self.actions())
+
+    def guard(self, source: str) -> Any:
+        if not self.functions:
+            # A guard around regions is asked once for each: brute force would answer differently each time.
+            return None if source in self.around_regions else asked(f"{source} {self.random.random()}")
+        random = self.random
+
+        def guess(data: Any, event: Any) -> Any:
+            return random.choice((True, True, False, "neither"))
+
+        return guess

@@ -1,0 +1,58 @@
+"""A clock that moves when the test says so."""
+
+import asyncio
+
+
+class MovableClock:
+    """Stands still until `move`; whoever waits comes back when the time has been reached."""
+
+    def __init__(self, now: float = 1_000.0) -> None:
+        self._now = now
+        self._waiting: list[tuple[float, asyncio.Future[None]]] = []
+        self._arrived = asyncio.Event()
+
+    def now(self) -> float:
+        """The time that the test has set."""
+        return self._now
+
+    async def wait_until(self, moment: float) -> None:
+        """Come back once the test has moved the clock that far."""
+        if moment <= self._now:
+            return
+        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((moment, reached))
+        self._arrived.set()
+        await reached
+
+    def move(self, seconds: float) -> None:
+        """Let time pass."""
+        self._now += seconds
+        due = [one for one in self._waiting if one[0] <= self._now]
+        self._waiting = [one for one in self._waiting if one not in due]
+        for _, reached in due:
+            if not reached.done():
+                reached.set_result(None)
+
+    async def wait_for_waiting(self) -> None:
+        """Come back when someone waits for a later time than now."""
+        while not any(not reached.done() for _, reached in self._waiting):
+            self._arrived.clear()
+            await self._arrived.wait()
+
+
+class HastyClock:
+    """Jumps to whatever moment someone waits for, and remembers the jumps."""
+
+    def __init__(self, now: float = 1_000.0) -> None:
+        self._now = now
+        self.jumps: list[float] = []
+
+    def now(self) -> float:
+        """The latest moment that was waited for."""
+        return self._now
+
+    async def wait_until(self, moment: float) -> None:
+        """Be there at once."""
+        await asyncio.sleep(0)
+        self.jumps.append(max(0.0, moment - self._now))
+        self._now = max(self._now, moment)

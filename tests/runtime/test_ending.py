@@ -1,0 +1,119 @@
+"""Telling a run something from outside, and ending it."""
+
+import pytest
+
+from moothall.errors import Refused
+from moothall.kernel.events import Cancelled, Event
+from moothall.kernel.machine import Machine
+from moothall.kernel.nodes import Final, On, State, anywhere
+from moothall.runtime.hall import advance, cancel, tell
+from moothall.runtime.worker import drive
+from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, hall_of, happened, journal, keep, line
+
+
+class Rained(Event):
+    """It rained."""
+
+    inches: float = 1.0
+
+
+PICNIC = Machine(
+    "picnic",
+    data=Basket,
+    states=[State("eating", enter=Fetch("bread")), State("packing", enter=Fetch("basket")), Final("home"), Final("fled")],
+    moves=[
+        On("eating", Fetched, to="packing", do=keep),
+        On("eating", Rained, to="packing"),
+        On("packing", Fetched, to="home", do=keep),
+        On(anywhere, Cancelled, to="packing", at_most=1),
+    ],
+)
+
+
+@pytest.mark.anyio
+async def test_an_accepted_event_from_outside_moves_the_run() -> None:
+    hall = hall_of(Hands())
+    await begun(hall, PICNIC)
+    received = await tell(hall, RUN, Rained(2), "weather-1")
+    assert received.received == "taken"
+    assert hall.heads[RUN].snapshot.active == ("packing",)
+    assert (await journal(hall))[-1]["event"] == {"name": "rained", "inches": 2}
+
+
+@pytest.mark.anyio
+async def test_the_same_command_twice_is_harmless() -> None:
+    hall = hall_of(Hands())
+    await begun(hall, PICNIC)
+    first = await tell(hall, RUN, Rained(), "weather-1")
+    again = await tell(hall, RUN, Rained(), "weather-1")
+    assert (again.received, again.seq) == ("duplicate", first.seq)
+    assert await happened(hall) == ["run.started", "rained"]
+
+
+@pytest.mark.anyio
+async def test_an_event_that_is_not_accepted_is_refused_with_what_is() -> None:
+    hall = hall_of(Hands())
+    await begun(hall, PICNIC)
+    await tell(hall, RUN, Rained(), "weather-1")
+    with pytest.raises(Refused, match=r"packing does not accept rained; it accepts fetched, run\.cancelled"):
+        await tell(hall, RUN, Rained(), "weather-2")
+    assert hall.heads[RUN].seq == 1
+
+
+@pytest.mark.anyio
+async def test_a_run_that_is_over_accepts_nothing_and_says_so() -> None:
+    hall = hall_of(Hands())
+    await begun(hall, PICNIC)
+    await drive(hall, RUN)
+    with pytest.raises(Refused, match="home does not accept rained; it accepts nothing: it is done"):
+        await tell(hall, RUN, Rained(), "weather-1")
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_run_ends_cancelled_with_the_reason_and_wants_nothing_more() -> None:
+    hands = Hands()
+    hall = hall_of(hands)
+    await begun(hall, line("bread", "milk"))
+    await cancel(hall, RUN, "the guests are ill", "stop-1")
+    head = await drive(hall, RUN)
+    assert (head.snapshot.status, head.snapshot.reason) == ("cancelled", "the guests are ill")
+    assert head.pending == ()
+    assert hands.calls == []
+
+
+@pytest.mark.anyio
+async def test_a_machine_with_a_row_for_it_is_cancelled_in_its_own_way() -> None:
+    hall = hall_of(Hands())
+    await begun(hall, PICNIC)
+    await cancel(hall, RUN, "storm", "stop-1")
+    assert hall.heads[RUN].snapshot.active == ("packing",)
+    head = await drive(hall, RUN)
+    assert (head.snapshot.status, head.snapshot.data) == ("done", Basket(("basket",)))
+
+
+@pytest.mark.anyio
+async def test_exit_moves_that_clean_up_are_performed_when_a_run_is_cancelled() -> None:
+    machine = Machine(
+        "tidy",
+        data=Basket,
+        states=[State("cooking", enter=Fetch("bread"), exit=Fetch("broom")), Final("home")],
+        moves=[On("cooking", Fetched, to="home", do=keep)],
+    )
+    hands = Hands()
+    hall = hall_of(hands)
+    await begun(hall, machine)
+    await cancel(hall, RUN, "fire", "stop-1")
+    head = await drive(hall, RUN)
+    assert head.snapshot.status == "cancelled"
+    assert hands.finished == ["broom"]
+
+
+@pytest.mark.anyio
+async def test_an_event_that_no_row_takes_is_kept_and_changes_nothing() -> None:
+    hall = hall_of(Hands())
+    head = await begun(hall, line("bread"))
+    received = await advance(hall, RUN, Rained(), "weather-1")
+    entry = (await journal(hall))[-1]
+    assert received.seq == 1
+    assert (entry["taken"], entry["from"], entry["to"]) == ([], ["fetching_bread"], ["fetching_bread"])
+    assert hall.heads[RUN].snapshot == head.snapshot

@@ -1,0 +1,138 @@
+"""A small world to run machines in: one kind of effect, and hands that do what the test says."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from moothall.kernel.effects import AskPerson, Effect
+from moothall.kernel.events import Event
+from moothall.kernel.machine import Machine
+from moothall.kernel.nodes import Final, On, State
+from moothall.runtime.hall import Hall, begin
+from moothall.runtime.journal import Head, Record
+from moothall.runtime.ports import Clock, Context, Performer, Store
+from moothall.stores.memory import MemoryStore
+from tests.runtime.clock import HastyClock
+
+RUN = "trial"
+
+
+class Fetched(Event):
+    """Something was fetched."""
+
+    what: str
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+class Fetch(Effect):
+    """Fetch something."""
+
+    kind = "fetch"
+    outcomes = (Fetched,)
+    costs: ClassVar[Mapping[str, float]] = {"calls": 1}
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Basket:
+    """The data of most machines here."""
+
+    got: tuple[str, ...] = ()
+
+
+def keep(basket: Basket, event: Fetched) -> Basket:
+    """The move that puts what was fetched into the basket."""
+    return Basket((*basket.got, event.what))
+
+
+class Hands:
+    """Performs `Fetch`: notes every call, waits where a gate is shut, raises or returns as told."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Context]] = []
+        self.gates: dict[str, asyncio.Event] = {}
+        self.raising: dict[str, list[Exception]] = {}
+        self.usage: dict[str, Mapping[str, float]] = {}
+        self.finished: list[str] = []
+
+    async def __call__(self, effect: Fetch, context: Context) -> Event:
+        self.calls.append((effect.what, context))
+        if effect.what in self.gates:
+            await self.gates[effect.what].wait()
+        if self.raising.get(effect.what):
+            raise self.raising[effect.what].pop(0)
+        self.finished.append(effect.what)
+        return Fetched(effect.what, self.usage.get(effect.what, {}))
+
+    def shut(self, *what: str) -> None:
+        """Let these be under way until they are opened."""
+        self.gates |= {one: asyncio.Event() for one in what}
+
+    def open(self, what: str) -> None:
+        """Let this one end."""
+        self.gates[what].set()
+
+    @property
+    def asked(self) -> list[str]:
+        """What was asked for, call by call."""
+        return [what for what, _ in self.calls]
+
+
+def hall_of(hands: Callable[..., Any], store: Store | None = None, clock: Clock | None = None) -> Hall:
+    """A hall in which these hands fetch."""
+    return Hall(store or MemoryStore(), clock or HastyClock(), {Fetch.kind: Performer(Fetch, hands)})
+
+
+async def begun(hall: Hall, machine: Machine, data: Any = None, limits: Mapping[str, float] | None = None) -> Head:
+    """A run of this machine, begun and not yet driven."""
+    record = Record(RUN, machine.name, machine.digest, hall.clock.now(), limits=limits or machine_limits(machine))
+    return await begin(hall, record, machine, Basket() if data is None else data)
+
+
+def machine_limits(machine: Machine) -> Mapping[str, float]:
+    """The limits that the machine itself sets."""
+    return {} if machine.budget is None else machine.budget.limits()
+
+
+async def journal(hall: Hall) -> list[Mapping[str, Any]]:
+    """The entries of the run."""
+    return await hall.store.entries(RUN)
+
+
+async def happened(hall: Hall) -> list[str]:
+    """The names of the run's events, in order."""
+    return [entry["event"]["name"] for entry in await journal(hall)]
+
+
+def line(*stops: str) -> Machine:
+    """A machine that fetches one thing after the other."""
+    states = [State(f"fetching_{stop}", enter=Fetch(stop)) for stop in stops]
+    names = [*(state.name for state in states), "home"]
+    moves = [On(here, Fetched, to=there, do=keep) for here, there in zip(names, names[1:], strict=False)]
+    return Machine("line", data=Basket, states=[*states, Final("home")], moves=moves)
+
+
+def fan(*what: str, moves: Sequence[On] = (), costs: Mapping[str, Mapping[str, float]] | None = None) -> Machine:
+    """A machine that fetches everything at once, and goes home with all of it."""
+    return Machine(
+        "fan",
+        data=Basket,
+        states=[State("fetching", enter=[Fetch(one) for one in what]), Final("home"), Final("poor")],
+        moves=[
+            *moves,
+            On("fetching", Fetched, to="home", when=lambda basket, _: len(basket.got) + 1 == len(what), do=keep),
+            On("fetching", Fetched, do=keep),
+        ],
+        costs=costs or {},
+    )
+
+
+def asking(within: float | None = None) -> Machine:
+    """A machine that asks a person a question."""
+    return Machine(
+        "asking",
+        data=Basket,
+        states=[State("asking", enter=AskPerson("Well?", within=within)), Final("answered"), Final("expired")],
+        moves=[On("asking", "answered", to="answered"), On("asking", "expired", to="expired")],
+    )

@@ -1,0 +1,170 @@
+"""What every store promises, whichever it is."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from moothall.errors import Conflict, DefinitionError, Refused
+from moothall.runtime.ports import Store
+from moothall.stores.memory import MemoryStore
+from moothall.stores.sqlite import SqliteStore
+from tests.stores.values import entry, head, record
+
+TEXTS = ["plain", "Grüße, 你好, 🌊", 'quotes " and \\ and \n', "nul \x00 inside", ""]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    found: Store = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "runs.db")
+    yield found
+    found.close()
+
+
+async def begun(store: Store, run: str = "one") -> None:
+    await store.begin(record(run), head(0), entry(0))
+
+
+@pytest.mark.anyio
+async def test_a_run_that_was_begun_can_be_loaded(store: Store) -> None:
+    await begun(store)
+    stored = await store.load("one")
+    assert stored.record == record("one")
+    assert stored.head["seq"] == 0
+    assert stored.head["snapshot"]["active"] == ["state-0"]
+
+
+@pytest.mark.anyio
+async def test_an_id_that_is_taken_is_a_conflict_and_the_first_run_stays(store: Store) -> None:
+    await begun(store)
+    with pytest.raises(Conflict, match="run one exists already"):
+        await store.begin(record("one"), head(0, "other"), entry(0, "other"))
+    assert (await store.load("one")).head["snapshot"]["data"] is None
+    assert len(await store.entries("one")) == 1
+
+
+@pytest.mark.anyio
+async def test_a_commit_keeps_the_entry_and_the_head_after_it(store: Store) -> None:
+    await begun(store)
+    await store.commit("one", head(1, {"steps": 1}, "done"), entry(1, "far"))
+    stored = await store.load("one")
+    assert (stored.head["seq"], stored.head["snapshot"]["status"]) == (1, "done")
+    assert stored.head["snapshot"]["data"] == {"steps": 1}
+    assert stored.head["spent"] == {"calls": 1}
+    assert (await store.entries("one"))[1]["event"] == {"name": "walked", "data": "far"}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("seq", [0, 1, 3], ids=["behind", "the same", "ahead"])
+async def test_a_commit_that_does_not_follow_the_head_is_a_conflict_and_keeps_nothing(store: Store, seq: int) -> None:
+    await begun(store)
+    await store.commit("one", head(1), entry(1))
+    with pytest.raises(Conflict, match="run one was moved by another writer"):
+        await store.commit("one", head(seq, "late"), entry(seq, "late"))
+    assert (await store.load("one")).head["seq"] == 1
+    assert [one["seq"] for one in await store.entries("one")] == [0, 1]
+    assert "late" not in str(await store.entries("one"))
+
+
+@pytest.mark.anyio
+async def test_a_commit_to_a_run_that_is_not_there_is_a_conflict(store: Store) -> None:
+    with pytest.raises(Conflict):
+        await store.commit("nowhere", head(1), entry(1))
+    assert await store.entries("nowhere") == []
+
+
+@pytest.mark.anyio
+async def test_entries_come_in_order_and_without_gaps(store: Store) -> None:
+    await begun(store)
+    for seq in range(1, 120):
+        await store.commit("one", head(seq), entry(seq))
+    assert [one["seq"] for one in await store.entries("one")] == list(range(120))
+
+
+@pytest.mark.anyio
+async def test_the_runs_of_a_store_do_not_mix(store: Store) -> None:
+    await begun(store, "one")
+    await begun(store, "two")
+    await store.commit("two", head(1), entry(1, "two only"))
+    assert (await store.load("one")).head["seq"] == 0
+    assert "two only" not in str(await store.entries("one"))
+
+
+@pytest.mark.anyio
+async def test_the_newest_run_is_listed_first(store: Store) -> None:
+    for run in ("one", "two", "three"):
+        await begun(store, run)
+    await store.commit("one", head(1), entry(1))
+    assert [stored.record.run for stored in await store.runs()] == ["three", "two", "one"]
+
+
+@pytest.mark.anyio
+async def test_an_empty_store_lists_nothing(store: Store) -> None:
+    assert await store.runs() == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("run", ["nowhere", "", "one'; DROP TABLE runs; --", "ONE"])
+async def test_a_run_that_is_not_there_is_refused_by_name(store: Store, run: str) -> None:
+    await begun(store)
+    with pytest.raises(Refused) as refusal:
+        await store.load(run)
+    assert f"there is no run {run!r} in this store" in str(refusal.value)
+    assert (await store.load("one")).record.run == "one"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("text", TEXTS)
+async def test_any_text_comes_back_as_it_was(store: Store, text: str) -> None:
+    await begun(store)
+    await store.commit("one", head(1, {"text": text}), entry(1, text))
+    assert (await store.load("one")).head["snapshot"]["data"] == {"text": text}
+    assert (await store.entries("one"))[1]["event"]["data"] == text
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "value", [object(), {1: "a"}, float("nan"), float("inf"), 2**70, "\ud800", {"\ud800": 1}, [b"bytes"]], ids=repr
+)
+async def test_what_cannot_be_stored_is_the_author_s_mistake_and_leaves_the_run_where_it_stood(
+    store: Store, value: Any
+) -> None:
+    await begun(store)
+    with pytest.raises(DefinitionError):
+        await store.commit("one", head(1, value), entry(1))
+    with pytest.raises(DefinitionError):
+        await store.commit("one", head(1), entry(1, value))
+    assert (await store.load("one")).head["seq"] == 0
+    assert len(await store.entries("one")) == 1
+    await store.commit("one", head(1), entry(1))
+
+
+@pytest.mark.anyio
+async def test_what_changes_after_the_commit_does_not_change_what_was_kept(store: Store) -> None:
+    await begun(store)
+    data = {"steps": [1, 2]}
+    await store.commit("one", head(1, data), entry(1, data))
+    data["steps"].append(3)
+    assert (await store.load("one")).head["snapshot"]["data"] == {"steps": [1, 2]}
+    assert (await store.entries("one"))[1]["event"]["data"] == {"steps": [1, 2]}
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@pytest.mark.anyio
+@given(value=json_values)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_whatever_is_json_reads_back_as_it_was(store: Store, value: Any) -> None:
+    run = f"run-{len(await store.runs())}"
+    await begun(store, run)
+    await store.commit(run, head(1, value), entry(1, value))
+    assert (await store.load(run)).head["snapshot"]["data"] == value
+    assert (await store.entries(run))[1]["event"]["data"] == value

@@ -49,7 +49,7 @@ def title(text: str) -> None:
 def moot(*arguments: str, expect: int = 0) -> None:
     """Run one command, as a person would type it."""
     print(f"$ moot {' '.join(_short(arguments))}", flush=True)
-    code = subprocess.run(_command(arguments), env=_environment()).returncode
+    code = subprocess.run(_command(arguments), env=_environment(), stdin=subprocess.DEVNULL).returncode
     if code != expect:
         sys.exit(f"the demonstration expected exit code {expect}, not {code}")
 
@@ -58,7 +58,7 @@ def kill_after(calls: int) -> None:
     """Start the run and kill it, process and all, once so many calls have begun."""
     arguments = ("run", SOURCE, "tides", "--model", MODEL, "--run-id", RUN)
     print(f"$ moot {' '.join(_short(arguments))}", flush=True)
-    child = subprocess.Popen(_command(arguments), env=_environment())
+    child = subprocess.Popen(_command(arguments), env=_environment(), stdin=subprocess.DEVNULL)
     deadline = time.monotonic() + 30
     while len(_log()) < calls:
         if child.poll() is not None or time.monotonic() > deadline:

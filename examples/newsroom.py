@@ -19,6 +19,18 @@ class Verdict:
     notes: str
 
 
+def keep_draft(article: Article, reply: Replied) -> Article:
+    return replace(article, draft=reply.text)
+
+
+def keep_notes(article: Article, reply: Replied) -> Article:
+    return replace(article, notes=reply.value.notes)
+
+
+def good_enough(article: Article, reply: Replied) -> bool:
+    return reply.value.good
+
+
 NEWSROOM = Machine(
     "newsroom", data=Article, budget=Budget(usd=0.50), result=lambda article: article.draft,
     states=[
@@ -28,9 +40,9 @@ NEWSROOM = Machine(
         Final("published"), Final("shelved"),
     ],
     moves=[
-        On("drafting",  Replied,   to="reviewing", do=lambda article, reply: replace(article, draft=reply.text)),
-        On("reviewing", Replied,   to="approving", when=lambda article, reply: reply.value.good),
-        On("reviewing", Replied,   to="drafting",  do=lambda article, reply: replace(article, notes=reply.value.notes), at_most=3),
+        On("drafting",  Replied,   to="reviewing", do=keep_draft),
+        On("reviewing", Replied,   to="approving", when=good_enough),
+        On("reviewing", Replied,   to="drafting",  do=keep_notes, at_most=3),
         On("reviewing", otherwise, to="approving"),
         On("approving", Answered,  to="published", when=yes),
         On("approving", otherwise, to="shelved"),

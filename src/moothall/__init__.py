@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from moothall.agents.asking import yes as yes
     from moothall.agents.ports import Reply as Reply
     from moothall.app.running import Outcome as Outcome
+    from moothall.app.running import answer as answer
     from moothall.app.running import arun as arun
+    from moothall.app.running import resume as resume
     from moothall.app.running import run as run
     from moothall.errors import Broken as Broken
     from moothall.errors import Conflict as Conflict
@@ -60,7 +62,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "agents.asking": "Replied Returned YesNo ask call days hours minutes question yes",
     "agents.ports": "Reply",
-    "app.running": "Outcome arun run",
+    "app.running": "Outcome answer arun resume run",
     "errors": "Broken Conflict DefinitionError EffectFailed MoothallError Refused",
     "kernel.effects": "Alarm Effect Send",
     "kernel.events": "Answered Cancelled Done Event Exhausted Expired GaveUp",

@@ -107,8 +107,7 @@ async def test_of_five_calls_at_once_a_budget_of_three_performs_exactly_three_an
     hall = hall_of(hands)
     await begun(hall, fan(*FIVE), limits={"calls": 3})
     driving = asyncio.create_task(drive(hall, RUN))
-    while len(hands.calls) < 3:
-        await asyncio.sleep(0)
+    await hands.wait_for_calls(3)
     for one in hands.gates:
         for _ in range(5):
             await asyncio.sleep(0)
@@ -132,8 +131,8 @@ async def test_a_table_of_costs_is_reserved_for_effects_in_flight() -> None:
 @pytest.mark.anyio
 async def test_what_an_event_reports_replaces_what_was_reserved() -> None:
     hands = Hands()
-    hands.usage = dict.fromkeys(FIVE, {"usd": 0.01})
-    machine = Machine("cheap", data=Basket, states=line(*FIVE).states, moves=line(*FIVE).moves, costs={"fetch": {"usd": 0.2}})
+    hands.usage = {one: {"usd": 0.01} for one in FIVE}
+    machine = line(*FIVE, costs={"fetch": {"usd": 0.2}})
     hall = hall_of(hands)
     await begun(hall, machine, limits={"usd": 0.25})
     head = await drive(hall, RUN)
@@ -143,7 +142,7 @@ async def test_what_an_event_reports_replaces_what_was_reserved() -> None:
 
 @pytest.mark.anyio
 async def test_what_an_event_does_not_report_is_charged_as_reserved() -> None:
-    machine = Machine("silent", data=Basket, states=line(*FIVE).states, moves=line(*FIVE).moves, costs={"fetch": {"usd": 0.2}})
+    machine = line(*FIVE, costs={"fetch": {"usd": 0.2}})
     hall = hall_of(Hands())
     await begun(hall, machine, limits={"usd": 0.5})
     head = await drive(hall, RUN)
@@ -224,8 +223,7 @@ async def test_what_was_spent_survives_a_new_process() -> None:
     hall = hall_of(hands, store)
     await begun(hall, machine, limits={"calls": 2})
     driving = asyncio.create_task(drive(hall, RUN))
-    while "milk" not in hands.asked:
-        await asyncio.sleep(0)
+    await hands.wait_for_calls(2)
     driving.cancel()
     await asyncio.wait([driving])
 

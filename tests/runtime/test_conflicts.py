@@ -80,8 +80,7 @@ async def test_a_worker_stops_what_another_writer_made_pointless() -> None:
     await begun(one, machine)
     await reopen(other, RUN, machine)
     driving = asyncio.create_task(drive(one, RUN))
-    while len(hands.calls) < 2:
-        await asyncio.sleep(0)
+    await hands.wait_for_calls(2)
     await cancel(other, RUN, "enough", "stop-1")
     hands.open("bread")
     head = await driving

@@ -20,7 +20,7 @@ class Rained(Event):
 PICNIC = Machine(
     "picnic",
     data=Basket,
-    states=[State("eating", enter=Fetch("bread")), State("packing", enter=Fetch("basket")), Final("home"), Final("fled")],
+    states=[State("eating", enter=Fetch("bread")), State("packing", enter=Fetch("basket")), Final("home")],
     moves=[
         On("eating", Fetched, to="packing", do=keep),
         On("eating", Rained, to="packing"),

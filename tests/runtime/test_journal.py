@@ -91,7 +91,11 @@ plain = st.recursive(
 amounts = st.dictionaries(text, numbers, max_size=3)
 verdicts = st.builds(Verdict, st.booleans(), st.lists(text, max_size=2).map(tuple))
 cases = st.builds(
-    Case, text, st.sampled_from(Mood), st.lists(verdicts, max_size=2).map(tuple), st.none() | st.dictionaries(text, numbers)
+    Case,
+    text,
+    st.sampled_from(Mood),
+    st.lists(verdicts, max_size=2).map(tuple),
+    st.none() | st.dictionaries(text, numbers),
 )
 names = st.sampled_from(["tick", "door.opened", "a-b.c_d", "answered", "expired", "replied"])
 events: st.SearchStrategy[Event] = st.one_of(

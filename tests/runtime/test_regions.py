@@ -51,8 +51,7 @@ async def test_each_reply_goes_to_the_region_that_asked_whichever_comes_first(or
     hall.observers.append(lambda run, entry, head: hands.open(order[1]) if entry.seq == 1 else None)
     await begun(hall, LAYING, Table())
     driving = asyncio.create_task(drive(hall, RUN))
-    while len(hands.calls) < 2:
-        await asyncio.sleep(0)
+    await hands.wait_for_calls(2)
     hands.open(order[0])
     head = await driving
     assert head.snapshot.data == Table("tea", "cake")

@@ -17,7 +17,11 @@ from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, fan, 
 FIRST_WINS = Machine(
     "first-wins",
     data=Basket,
-    states=[State("racing", enter=[Fetch("fast"), Fetch("slow")]), State("resting", enter=Fetch("water")), Final("home")],
+    states=[
+        State("racing", enter=[Fetch("fast"), Fetch("slow")]),
+        State("resting", enter=Fetch("water")),
+        Final("home"),
+    ],
     moves=[On("racing", Fetched, to="resting", do=keep), On("resting", Fetched, to="home", do=keep)],
 )
 
@@ -48,8 +52,7 @@ async def test_effects_wanted_together_are_under_way_together() -> None:
     hall = hall_of(hands)
     await begun(hall, fan("bread", "milk", "salt"))
     driving = asyncio.create_task(drive(hall, RUN))
-    while len(hands.calls) < 3:
-        await asyncio.sleep(0)
+    await hands.wait_for_calls(3)
     for one in ("salt", "bread", "milk"):
         hands.open(one)
     head = await driving

@@ -29,7 +29,7 @@ class Hurried(Event):
 PATIENT = Machine(
     "patient",
     data=Basket,
-    states=[State("fetching", enter=[Fetch("bread"), Alarm(Rang(3), 60)]), State("waiting"), Final("home"), Final("late")],
+    states=[State("fetching", enter=[Fetch("bread"), Alarm(Rang(3), 60)]), Final("home"), Final("late")],
     moves=[
         On("fetching", Rang, to="late", when=lambda _, event: event.times == 3),
         On("fetching", Fetched, to="home", do=keep),

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from moothall.kernel.effects import AskPerson, Effect
@@ -16,6 +17,7 @@ from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import HastyClock
 
 RUN = "trial"
+Costs = Mapping[str, Mapping[str, float]]
 
 
 class Fetched(Event):
@@ -55,9 +57,11 @@ class Hands:
         self.raising: dict[str, list[Exception]] = {}
         self.usage: dict[str, Mapping[str, float]] = {}
         self.finished: list[str] = []
+        self._called = asyncio.Event()
 
     async def __call__(self, effect: Fetch, context: Context) -> Event:
         self.calls.append((effect.what, context))
+        self._called.set()
         if effect.what in self.gates:
             await self.gates[effect.what].wait()
         if self.raising.get(effect.what):
@@ -72,6 +76,12 @@ class Hands:
     def open(self, what: str) -> None:
         """Let this one end."""
         self.gates[what].set()
+
+    async def wait_for_calls(self, number: int) -> None:
+        """Come back when so many calls have begun."""
+        while len(self.calls) < number:
+            self._called.clear()
+            await self._called.wait()
 
     @property
     def asked(self) -> list[str]:
@@ -105,15 +115,15 @@ async def happened(hall: Hall) -> list[str]:
     return [entry["event"]["name"] for entry in await journal(hall)]
 
 
-def line(*stops: str) -> Machine:
+def line(*stops: str, costs: Costs | None = None) -> Machine:
     """A machine that fetches one thing after the other."""
     states = [State(f"fetching_{stop}", enter=Fetch(stop)) for stop in stops]
     names = [*(state.name for state in states), "home"]
-    moves = [On(here, Fetched, to=there, do=keep) for here, there in zip(names, names[1:], strict=False)]
-    return Machine("line", data=Basket, states=[*states, Final("home")], moves=moves)
+    moves = [On(here, Fetched, to=there, do=keep) for here, there in pairwise(names)]
+    return Machine("line", data=Basket, states=[*states, Final("home")], moves=moves, costs=costs or {})
 
 
-def fan(*what: str, moves: Sequence[On] = (), costs: Mapping[str, Mapping[str, float]] | None = None) -> Machine:
+def fan(*what: str, moves: Sequence[On] = (), costs: Costs | None = None) -> Machine:
     """A machine that fetches everything at once, and goes home with all of it."""
     return Machine(
         "fan",

@@ -95,17 +95,17 @@ class Calling:
     """`call(...)` in a table."""
 
     tool: str
-    fields: tuple[str, ...]
+    paths: tuple[str, ...]
     function: ToolFunction | None
     emits: ClassVar[Mapping[str, int]] = {CallTool.kind: 1}
     outcomes: ClassVar[tuple[type[Event], ...]] = (Returned,)
 
     @property
     def label(self) -> str:
-        return f"call {self.tool}({', '.join(self.fields)})"
+        return f"call {self.tool}({', '.join(self.paths)})"
 
     def __call__(self, data: Any, event: Any) -> CallTool:
-        return CallTool(self.tool, {name: encode(_found(data, name)) for name in self.fields})
+        return CallTool(self.tool, {name: encode(_found(data, name)) for name in self.paths})
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,15 +200,17 @@ def _called(one: str | Callable[..., Any]) -> tuple[str, Callable[..., Any] | No
 
 def _paths(template: str, where: str) -> tuple[str, ...]:
     try:
-        fields = [path for _, path in _parsed(template) if path is not None]
+        parts = [part for part in Formatter().parse(template) if part[1] is not None]
     except ValueError as error:
         raise DefinitionError(
             f"{where}: {error} in {template!r}; write {{{{ and }}}} for braces in the text"
         ) from error
-    for path in fields:
-        if not all(part.isidentifier() for part in path.split(".")):
+    for _, path, format_, conversion in parts:
+        if not path or not all(part.isidentifier() for part in path.split(".")):
             raise DefinitionError(f"{where}: {{{path}}} names no field of the data; write {{{{ and }}}} for braces")
-    return tuple(dict.fromkeys(fields))
+        if format_ or conversion:
+            raise DefinitionError(f"{where}: write {{{path}}} alone; formats have no meaning here")
+    return tuple(dict.fromkeys(path for _, path, _, _ in parts if path))
 
 
 def _found(data: Any, path: str) -> Any:

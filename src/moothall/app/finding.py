@@ -5,6 +5,7 @@ A file that is loaded to find its machine must not start runs while it is loaded
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import sys
@@ -15,6 +16,7 @@ from weakref import WeakKeyDictionary
 from moothall.errors import DefinitionError, MoothallError
 from moothall.kernel.machine import Machine
 
+REMEDY = 'put that under `if __name__ == "__main__":`'
 _loading: list[str] = []
 _sources: WeakKeyDictionary[Machine, str] = WeakKeyDictionary()
 
@@ -49,7 +51,7 @@ def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise DefinitionError(f"there is no file {path}")
     resolved = path.resolve()
-    name = "moothall_file_" + "".join(one if one.isalnum() else "_" for one in str(resolved))
+    name = "moothall_file_" + hashlib.sha256(str(resolved).encode()).hexdigest()[:16]
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, resolved)
@@ -61,19 +63,26 @@ def _load_file(path: Path) -> ModuleType:
     _loading.append(str(path))
     try:
         spec.loader.exec_module(module)
-    except MoothallError:
+    except (Exception, SystemExit) as error:  # a user's file may raise anything while it is loaded
         del sys.modules[name]
-        raise
-    except Exception as error:  # a user's file may raise anything while it is loaded
-        del sys.modules[name]
-        raise DefinitionError(f"{path}{_line(error, str(resolved))}: {type(error).__name__}: {error}") from error
+        raise _unloadable(f"{path}{_line(error, str(resolved))}", error) from error
     finally:
         _loading.pop()
         sys.path.remove(str(resolved.parent))
     return module
 
 
-def _line(error: Exception, path: str) -> str:
+def _unloadable(place: str, error: BaseException) -> DefinitionError:
+    if isinstance(error, SystemExit):
+        return DefinitionError(f'{place}: it ends the program while it is loaded; {REMEDY}')
+    return DefinitionError(f"{place}: {error}" if isinstance(error, MoothallError) else f"{place}: {_named(error)}")
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+
+
+def _line(error: BaseException, path: str) -> str:
     """Where in the file an error came from, as `:LINE`."""
     if isinstance(error, SyntaxError) and error.filename == path:
         return f":{error.lineno}"
@@ -85,7 +94,22 @@ def _line(error: Exception, path: str) -> str:
     return line
 
 
+def _outermost(error: BaseException) -> str:
+    """Where the module that was imported stood when it failed, as `FILE:LINE`."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}:{error.lineno}"
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not file.startswith("<frozen") and file not in (__file__, importlib.__file__):
+            return f"{file}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return ""
+
+
 def _load_module(name: str) -> ModuleType:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise DefinitionError(f"{name!r} names no module; write FILE.py:NAME or package.module:NAME")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -94,6 +118,8 @@ def _load_module(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise DefinitionError(f"there is no module {error.name!r}; a file is written FILE.py:NAME") from error
+    except (Exception, SystemExit) as error:  # a user's module may raise anything while it is loaded
+        raise _unloadable(_outermost(error) or name, error) from error
     finally:
         _loading.pop()
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from moothall.app.looking import Summary
 
 Entry = Mapping[str, Any]
-LONG = 280
+LONG = 600
+SHORT = 60
 
 
 def page_of(summary: Summary, entries: Sequence[Entry], machine: Machine | None) -> str:
@@ -108,4 +109,4 @@ def _wanted(effect: Mapping[str, Any]) -> str:
     values = effect["effect"]
     who = values.get("agent") or values.get("tool") or values.get("prompt") or ""
     denied = f" (denied: no {effect['denied']} left)" if effect.get("denied") else ""
-    return f"{effect['kind']} {who}{denied}"
+    return f"{effect['kind']} {who if len(who) <= SHORT else who[:SHORT] + '…'}{denied}"

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from moothall.agents.asking import AskAgent, Asking, Calling, CallTool
-from moothall.app.finding import is_loading, source_of
+from moothall.app.finding import REMEDY, find, is_loading, source_of
 from moothall.app.settings import absolute_model, configured_model, open_model, open_store
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
@@ -110,7 +110,7 @@ async def arun(
 ) -> Outcome:
     """The same as `run`, for code that is already async."""
     if source := is_loading():
-        raise DefinitionError(f'{source} starts a run while it is loaded; put it under `if __name__ == "__main__":`')
+        raise DefinitionError(f"{source} starts a run while it is loaded; {REMEDY}")
     with opened(store) as kept:
         setting = Setting(kept, agents or {})
         return await begin(setting, machine, data, Terms(run_id or new_id(machine), model, budget))
@@ -127,7 +127,7 @@ class Terms:
 
 async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> Outcome:
     """Begin a run and drive it as far as it goes."""
-    model = absolute_model(terms.model or configured_model())
+    model = absolute_model(terms.model or configured_model()) or _stand_in(setting, machine)
     limits = (machine.budget or Budget()).limits() | (terms.budget or Budget()).limits()
     record = Record(terms.run, machine.name, machine.digest, time.time(), source_of(machine), model, limits)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", terms.run):
@@ -137,14 +137,45 @@ async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> 
     return _outcome(hall, record.run, await drive(hall, record.run))
 
 
-async def resume(setting: Setting, machine: Machine, run: RunId) -> Outcome:
+def resume(
+    run: RunId, machine: Machine | None = None, *, agents: Functions | None = None, store: str | None = None
+) -> Outcome:
+    """Go on with a run where its journal ends. The machine is found by itself where it stands in a module."""
+    return _wait(_opened(store, agents, lambda setting: go_on(setting, run, machine)))
+
+
+def answer(
+    run: RunId, value: Any, *, question: str | None = None, agents: Functions | None = None, store: str | None = None
+) -> Outcome:
+    """Answer a question of a waiting run and go on."""
+    return _wait(_opened(store, agents, lambda setting: go_on_with_answer(setting, run, value, question)))
+
+
+async def _opened(
+    store: str | None, agents: Functions | None, work: Callable[[Setting], Coroutine[Any, Any, Outcome]]
+) -> Outcome:
+    with opened(store) as kept:
+        return await work(Setting(kept, agents or {}))
+
+
+async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) -> Outcome:
     """Go on with a run where its journal ends."""
+    machine = machine or await machine_of(setting.store, run)
     hall = await _reopened(setting, machine, run)
     return _outcome(hall, run, await drive(hall, run))
 
 
-async def answer(setting: Setting, machine: Machine, run: RunId, value: Any, question: str | None = None) -> Outcome:
+async def machine_of(store: Store, run: RunId) -> Machine:
+    """The machine of a run, found where the run says that it began."""
+    source = (await store.load(run)).record.source
+    if not source:
+        raise DefinitionError(f"run {run} began with a machine that was made on the fly; give it a name in a module")
+    return find(source)
+
+
+async def go_on_with_answer(setting: Setting, run: RunId, value: Any, question: str | None = None) -> Outcome:
     """Answer a question of a run and go on."""
+    machine = await machine_of(setting.store, run)
     hall = await _reopened(setting, machine, run)
     advanced = await halls.answer(hall, run, value, question)
     if advanced.received == "duplicate":
@@ -162,16 +193,32 @@ async def _reopened(setting: Setting, machine: Machine, run: RunId) -> Hall:
 def _hall(setting: Setting, machine: Machine, model: str) -> Hall:
     """A hall with the functions and the model that play this machine's agents."""
     functions = {**bound_functions(machine), **setting.agents}
-    unplayed = sorted({one.agent for one in machine.actions() if isinstance(one, Asking)} - functions.keys())
-    if unplayed and not model:
-        model = STAND_IN
-        setting.notice(f"no model is set: {STAND_IN} stands in for {', '.join(unplayed)}; its replies mean nothing")
+    if not model and (missing := _unplayed(setting, machine)):
+        raise DefinitionError(
+            f"nobody plays {', '.join(missing)}: the run began with functions of its own; go on in Python, with "
+            f"resume(…, agents={{{missing[0]!r}: …}}), or put the functions into the machine's table"
+        )
     played = open_model(model) if model else None
     performers = {
         AskAgent.kind: Performer(AskAgent, AgentPerformer(functions, played, machine.shapes)),
         CallTool.kind: Performer(CallTool, ToolPerformer(functions)),
     }
     return Hall(setting.store, SystemClock(), performers, list(setting.observers))
+
+
+def _stand_in(setting: Setting, machine: Machine) -> str:
+    """The model for a run that names none: the stand-in, announced, where an agent has no function."""
+    unplayed = _unplayed(setting, machine)
+    if not unplayed:
+        return ""
+    setting.notice(f"no model is set: {STAND_IN} stands in for {', '.join(unplayed)}; its replies mean nothing")
+    return STAND_IN
+
+
+def _unplayed(setting: Setting, machine: Machine) -> list[str]:
+    """The agents of a machine that are no functions."""
+    asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
+    return sorted(asked - bound_functions(machine).keys() - setting.agents.keys())
 
 
 def bound_functions(machine: Machine) -> dict[str, Callable[..., Any]]:

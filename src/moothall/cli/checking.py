@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -30,8 +30,8 @@ def check(parser: ArgumentParser) -> Work:
         if chosen.json:
             print_json({"machine": machine.name, "findings": findings, "certificate": bound})
         else:
-            for finding in findings:
-                print(_line(finding))
+            for alike in _grouped(findings):
+                print(_line(alike))
             print(_bound(bound) if isinstance(bound, Certificate) else painted("no bound", "red"))
         return DEFINITION if any(finding.level == "error" for finding in findings) else DONE
 
@@ -44,7 +44,7 @@ def graph(parser: ArgumentParser) -> Work:
     parser.add_argument("--format", choices=("tree", "mermaid", "dot", "json"), default="mermaid", help="what to draw")
 
     def work(chosen: Namespace) -> int:
-        print(draw(find(chosen.machine), chosen.format))
+        print(draw(find(chosen.machine), chosen.format).rstrip())
         return DONE
 
     return work
@@ -72,9 +72,19 @@ def conformance(parser: ArgumentParser) -> Work:
     return work
 
 
-def _line(finding: Finding) -> str:
-    level = painted(finding.level, "red" if finding.level == "error" else "yellow")
-    return f"{level} {finding.code} {painted(finding.place, 'bold')}: {finding.why}\n      {finding.remedy}"
+def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings that say the same of several places, together."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.code, finding.why), []).append(finding)
+    return list(groups.values())
+
+
+def _line(alike: list[Finding]) -> str:
+    first = alike[0]
+    level = painted(first.level, "red" if first.level == "error" else "yellow")
+    places = ", ".join(painted(finding.place, "bold") for finding in alike)
+    return f"{level} {first.code} {places}: {first.why}\n      {first.remedy}"
 
 
 def _bound(bound: Certificate) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def run(parser: ArgumentParser) -> Work:
     parser.add_argument("--input-json", metavar="FILE", help="read the input from a JSON file")
     parser.add_argument("--model", default="", help="who plays agents that are no functions: rehearsal, scripted:FILE")
     parser.add_argument(
-        "--budget", default="", help="the most to spend, such as usd=0.50,calls=20,tokens=9000,seconds=60"
+        "--budget", type=_budget, help="the most to spend, such as usd=0.50,calls=20,tokens=9000,seconds=60"
     )
     parser.add_argument("--run-id", help="the id of the run (default: a new one)")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
@@ -39,8 +39,7 @@ def run(parser: ArgumentParser) -> Work:
     def work(chosen: Namespace) -> int:
         machine = find(chosen.machine)
         given = _input(chosen)
-        terms = Terms(chosen.run_id or running.new_id(machine), chosen.model, _budget(chosen.budget))
-        _tell(chosen, f"run {terms.run}")
+        terms = Terms(chosen.run_id or running.new_id(machine), chosen.model, chosen.budget)
         return _drive(chosen, terms.run, lambda setting: running.begin(setting, machine, given, terms))
 
     return work
@@ -56,7 +55,7 @@ def resume(parser: ArgumentParser) -> Work:
         async def go_on(setting: Setting) -> Outcome:
             stored = await setting.store.load(chosen.run)
             _tell(chosen, f"run {chosen.run} goes on after entry {stored.head['seq']}")
-            return await running.resume(setting, find(_source(stored.record.source, chosen.run)), chosen.run)
+            return await running.go_on(setting, chosen.run)
 
         return _drive(chosen, chosen.run, go_on)
 
@@ -82,13 +81,9 @@ def answer(parser: ArgumentParser) -> Work:
 
     def work(chosen: Namespace) -> int:
         value = _answer(parser, chosen)
-
-        async def go_on(setting: Setting) -> Outcome:
-            stored = await setting.store.load(chosen.run)
-            machine = find(_source(stored.record.source, chosen.run))
-            return await running.answer(setting, machine, chosen.run, value, chosen.question)
-
-        return _drive(chosen, chosen.run, go_on)
+        chosen.json = True in (chosen.json or ())
+        go_on = running.go_on_with_answer
+        return _drive(chosen, chosen.run, lambda setting: go_on(setting, chosen.run, value, chosen.question))
 
     return work
 
@@ -105,7 +100,7 @@ def _drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, A
         try:
             outcome = asyncio.run(_watched(progress, go(setting)))
             while (value := _prompted(outcome)) is not None:
-                outcome = asyncio.run(_watched(progress, _answered(setting, run, value)))
+                outcome = asyncio.run(_watched(progress, running.go_on_with_answer(setting, run, value)))
         except KeyboardInterrupt:
             progress.clear()
             notice(f"stopped; nothing is lost. Go on with:  {command('resume', chosen, run)}")
@@ -120,11 +115,6 @@ async def _watched(progress: Progress, work: Coroutine[Any, Any, Outcome]) -> Ou
     finally:
         ticking.cancel()
         progress.clear()
-
-
-async def _answered(setting: Setting, run: str, value: Any) -> Outcome:
-    stored = await setting.store.load(run)
-    return await running.answer(setting, find(_source(stored.record.source, run)), run, value)
 
 
 def _prompted(outcome: Outcome) -> Any:
@@ -159,10 +149,10 @@ def _render(chosen: Namespace, outcome: Outcome) -> int:
 
 def _explain(chosen: Namespace, outcome: Outcome) -> None:
     """Say how the run stands and what a person can do now, unless all is well and silence was asked for."""
-    spent = ", ".join(f"{amount:g} {resource}" for resource, amount in sorted(outcome.spent.items()))
+    spent = ", ".join(f"{resource} {amount:g}" for resource, amount in sorted(outcome.spent.items()))
     why = f": {outcome.reason}" if outcome.reason else ""
     _tell(
-        chosen, f"{outcome.run} is {status(outcome.status, sys.stderr)}{why}" + (f" (spent {spent})" if spent else "")
+        chosen, f"{outcome.run} is {status(outcome.status, sys.stderr)}{why}" + (f" (spent: {spent})" if spent else "")
     )
     for question in outcome.questions:
         print(
@@ -180,12 +170,6 @@ def command(name: str, chosen: Namespace, run: str) -> str:
 def _tell(chosen: Namespace, text: str) -> None:
     if not chosen.quiet:
         print(text, file=sys.stderr)
-
-
-def _source(source: str, run: str) -> str:
-    if not source:
-        raise DefinitionError(f"run {run} began with a machine that was made on the fly; give it a name in a module")
-    return source
 
 
 def _input(chosen: Namespace) -> Any:
@@ -220,14 +204,15 @@ def _json_file(name: str) -> Any:
         raise Refused(f"{name} is no JSON: {error}") from error
 
 
-def _budget(text: str) -> Budget | None:
-    if not text:
-        return None
+def _budget(text: str) -> Budget:
     limits: dict[str, Any] = {}
     for part in text.split(","):
         name, _, amount = part.partition("=")
         try:
             limits[name.strip()] = BUDGET[name.strip()](amount)
         except (KeyError, ValueError) as error:
-            raise Refused(f"--budget {text!r}: write it as usd=0.50,calls=20,tokens=9000,seconds=60") from error
-    return Budget(**limits)
+            raise ArgumentTypeError(f"write it as usd=0.50,calls=20,tokens=9000,seconds=60, not {text!r}") from error
+    try:
+        return Budget(**limits)
+    except DefinitionError as error:
+        raise ArgumentTypeError(str(error)) from error

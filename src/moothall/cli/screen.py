@@ -51,6 +51,8 @@ class Progress:
     def __call__(self, run: RunId, entry: Entry, head: Head) -> None:
         """One entry was committed."""
         self.clear()
+        if entry.seq == 0:
+            print(f"run {run}", file=sys.stderr)
         print(told(encode_entry(entry), sys.stderr), file=sys.stderr)
         self._waiting = ", ".join(wanted(one.effect) for one in head.pending if not isinstance(one.effect, AskPerson))
         self._since = time.monotonic()

@@ -1,9 +1,9 @@
 """What an SCXML document may say, and where. Whatever is not in these tables is refused, with file and line.
 
 The tables follow the Recommendation; beyond it, `<transition>` may stand in `<scxml>` itself and then counts
-everywhere, as earlier drafts and SCION have it. Foreign attributes are allowed anywhere. Foreign elements are allowed inside
-elements that only hold others; where an action is expected they would be an action that silently does not happen,
-and are refused. What stands inside `<data>`, `<assign>` and `<content>` is a value and is not looked at.
+everywhere, as earlier drafts and SCION have it. Foreign attributes are allowed anywhere. Foreign elements are allowed
+inside elements that only hold others; where an action is expected they would be an action that silently does not
+happen, and are refused. What stands inside `<data>`, `<assign>` and `<content>` is a value and is not looked at.
 """
 
 from __future__ import annotations

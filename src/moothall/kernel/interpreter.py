@@ -50,7 +50,7 @@ def start(machine: Machine, data: Any, answers: Sequence[Answer] = ()) -> Step |
     """The first step of a run: enter the start state."""
     turn = _Turn(machine, Snapshot((), data), Started(), answers)
     try:
-        turn.follow(_plan_start(machine.chart))
+        turn.begin(_plan_start(machine.chart))
         turn.settle()
     except _Unanswered as unanswered:
         return unanswered.ask
@@ -259,6 +259,11 @@ class _Turn:
                 self.counts[row.id] = self.counts.get(row.id, 0) + 1
         self.follow(plan)
 
+    def begin(self, plan: Plan) -> None:
+        """Enter the start state: a visit like any other."""
+        if not (plan.visited and self.overvisited(plan)):
+            self.follow(plan)
+
     def overvisited(self, plan: Plan) -> bool:
         """Whether the plan would enter a state once too often; counts the visits where it would not."""
         counts = dict(self.counts)
@@ -305,10 +310,9 @@ class _Turn:
         """Do the exit moves of everything that is active, innermost first."""
         around = self.chart.around(self.active)
         for index in sorted(around, reverse=True):
-            place = self.chart.places[index]
-            around.discard(index)
-            for action in place.exit:
+            for action in self.chart.places[index].exit:
                 self.act(action, None, _names(self.chart, around))
+            around.discard(index)
 
     # moves
 
@@ -602,7 +606,7 @@ def _plan(chart: Chart, active: tuple[str, ...], rows: tuple[Row, ...], history:
             plan.operations.append((action, None, _seen(chart, action, around), None))
         around.discard(index)
     for row in rows:
-        owner = chart.places[row.targets[0] if row.targets else row.source].name
+        owner = _owner(chart, row)
         for action in row.actions:
             plan.operations.append((action, owner, _seen(chart, action, around), None))
     left = {**history, **dict(plan.records)}
@@ -613,9 +617,18 @@ def _plan(chart: Chart, active: tuple[str, ...], rows: tuple[Row, ...], history:
                 entering.down(target)
             for target in _effective(chart, row.targets, left):
                 entering.up(target, domain)
+    entering.states -= around  # a history may name states around it that were never left
     _enter(chart, plan, entering, around)
     plan.counted = tuple(row for row in rows if row.at_most is not None)
     return _finished(chart, plan, rows, name, exited, entering), historic or entering.historic
+
+
+def _owner(chart: Chart, row: Row) -> str | None:
+    """The state that a row's effects belong to: where it leads, or where it stays; None where that is the machine."""
+    place = chart.places[row.targets[0] if row.targets else row.source]
+    if place.kind == HISTORY:
+        place = chart.places[place.parent]
+    return None if place.index == ROOT else place.name
 
 
 def _below(chart: Chart, index: int, domain: int) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -69,6 +69,16 @@ class Machine:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "chart", Chart(self.name, self.states, self.start, self.moves))
+        if is_dataclass(self.data):
+            self._check_fields({item.name for item in fields(self.data)})
+
+    def _check_fields(self, known: set[str]) -> None:
+        """Templates name fields of the data; a misspelt one is found now and not when it is first filled in."""
+        for action in self.actions():
+            for path in getattr(action, "paths", ()):
+                if path.partition(".")[0] not in known:
+                    has = f"{getattr(self.data, '__name__', 'its data')} has {', '.join(sorted(known))}"
+                    raise DefinitionError(f"machine {self.name}: {label(action)!r} names {path!r}, but {has}")
 
     @cached_property
     def digest(self) -> str:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import html
 import math
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 from itertools import pairwise
@@ -35,11 +35,11 @@ Point = tuple[float, float]
 NAME, SMALL, LINE = 13.0, 11.0, 15.0
 SHORT_LINE, LONG_LINE = 24, 34
 PAD, MARGIN, HEADER, TEXT = 16.0, 12.0, 32.0, 8.0
-DOT, CIRCLE, LOOP, TURN, PORT = 6.0, 12.0, 26.0, 10.0, 12.0
+DOT, CIRCLE, LOOP, CORNER, PORT = 6.0, 12.0, 26.0, 8.0, 12.0
 NARROWEST = 50.0
 BETWEEN_BOXES, BETWEEN_LINES, BETWEEN_ROWS = 32.0, 16.0, 3.0
-GAP, WIDEST_GAP = 14.0, 46.0
-SWEEPS = 16
+LEAST_GAP, WIDEST_GAP, TIP, TRACK = 8.0, 40.0, 9.0, 12.0
+SWEEPS, POLISHES, BEND = 16, 6, 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,8 @@ class _Sketch:
             for node in sheet.nodes:
                 box = sheet.box(node, x, y)
                 boxes.append(box)
-                origins[box.state] = (box.x, box.y)
+                if node > ROOT:
+                    origins[node] = (box.x, box.y)
             loops += [sheet.loop(link, x, y) for link in sheet.level.loops.values()]
             dividers += [((x + at, y + top), (x + at, y + sheet.height)) for at, top in sheet.dividers()]
         arrows = [self.arrow(link, route, origins) for link, route in self.routes]
@@ -251,12 +252,17 @@ def _links(chart: Chart) -> list[_Link]:
 
 
 def _thinned(points: Iterable[Point]) -> Iterator[Point]:
-    """Points without repetitions, and without those in the middle of a straight upright line."""
+    """Points without those in the middle of a straight line, and with room for a tip at the end."""
     kept: list[Point] = []
-    for point in points:
-        while kept and abs(kept[-1][0] - point[0]) < 0.5 and len(kept) > 1 and abs(kept[-2][0] - point[0]) < 0.5:
+    for x, y in points:
+        if kept and math.dist(kept[-1], (x, y)) < 0.5:
+            continue
+        if len(kept) > 1 and abs(kept[-1][0] - x) < 0.5 and abs(kept[-2][0] - x) < 0.5:
             kept.pop()
-        kept.append(point)
+        kept.append((x, y))
+    (_, before), (x, y) = kept[-2:]
+    if abs(before - y) > TIP:
+        kept.insert(-1, (x, y - math.copysign(TIP, y - before)))
     return iter(kept)
 
 
@@ -324,6 +330,13 @@ class _Cell:
     x: float = 0.0
     y: float = 0.0
 
+    @property
+    def reach(self) -> float:
+        """How far from its middle a line may leave or enter a cell."""
+        if self.node is None or self.width <= 2 * DOT:
+            return 0.0
+        return max(self.width / 2 - PORT, CIRCLE / 2)
+
     def port(self, bottom: bool, key: _Key) -> float:
         """How far from its middle a line leaves or enters a cell."""
         return self.ports.get((bottom, key), 0.0)
@@ -357,7 +370,7 @@ def _tag(rows: Sequence[Row]) -> _Tag:
     texts = tuple((row_text(row), _broken(row)) for row in rows)
     widths = [_width(event, SMALL, 1.08) + _width(rest, SMALL) for _, lines in texts for event, rest in lines]
     height = sum(LINE * len(lines) for _, lines in texts) + BETWEEN_ROWS * (len(texts) - 1)
-    return _Tag(texts, max(widths), height)
+    return _Tag(texts, max(widths, default=0.0), height)
 
 
 def _broken(row: Row) -> tuple[tuple[str, str], ...]:
@@ -392,21 +405,21 @@ def small_print(place: Place) -> list[str]:
 
 def _face(name: str, lines: Sequence[str]) -> tuple[float, float]:
     """Width and height of a box with this text."""
-    across = max(_width(shortened(name, LONG_LINE), NAME, 1.1), *(_small(line) for line in lines), NARROWEST)
-    return across + 2 * PAD, 2 * (PAD - 7) + NAME + 1 + LINE * len(lines)
+    across = max(NARROWEST, _width(_line(name), NAME, 1.1), *(_width(_line(line), SMALL) for line in lines))
+    return across + 2 * PAD, HEADER + LINE * len(lines)
 
 
-def _small(line: str) -> float:
-    return _width(shortened(line, LONG_LINE), SMALL)
+def _line(text: str) -> str:
+    """Text as one line of a box."""
+    return shortened(printable(text), LONG_LINE)
 
 
 def _heading(place: Place) -> tuple[float, float]:
     """Width and height of what stands at the top of a nested state."""
     if place.index == ROOT:
         return 0.0, 0.0
-    lines = small_print(place)
-    across = max(_width(shortened(place.name, LONG_LINE), NAME, 1.1), *(_small(line) for line in lines), 0.0)
-    return across + PAD, HEADER + LINE * len(lines)
+    across, down = _face(place.name, small_print(place))
+    return across - PAD, down
 
 
 class _Sheet:
@@ -421,6 +434,7 @@ class _Sheet:
         self.borders: dict[tuple[bool, _Key], int] = {}
         self.bends: dict[tuple[str, int, int], int] = {}
         self.tags: dict[int, _Tag] = {}
+        self.tracks: dict[int, int] = {}
         self.still = level.place.kind == PARALLEL
         self.bottom = 2 * max(level.layer.values(), default=0) + (6 if any(p.turns for p in level.pieces) else 4)
         if self.still:
@@ -428,18 +442,32 @@ class _Sheet:
         for node in level.nodes:
             self.nodes[node] = self.add(self.node_cell(node, sheets.get(node) if node > ROOT else None))
         self.stops = {piece: self.turn(piece) if piece.turns else self.run(piece) for piece in level.pieces}
+        if self.tracks:
+            self.add(_Cell(self.bottom - 2, 0, 0, room=TRACK * len(self.tracks)))
         self.arrange()
 
     def arrange(self) -> None:
         wires = list(dict.fromkeys(wire for stops in self.stops.values() for wire in self.wires(stops)))
         order = _Order(self.cells, wires, fixed=2 if self.still else None)
         order.settle()
-        _spread_ports(self.cells, wires, order)
-        _Columns(self.cells, wires, order).settle()
+        _Columns(self.cells, wires, order, self.spine()).settle()
         _straighten_ports(self.cells, wires)
         self.width = self.place_across(order)
         self.spans: dict[int, tuple[float, float]] = {}
         self.height = self.place_down(wires, order)
+
+    def spine(self) -> set[_Wire]:
+        """The lines that lead from layer to layer in document order, at most one from and one to each node."""
+        found: set[_Wire] = set()
+        tails: set[int | None] = {None}
+        heads: set[int | None] = {None}
+        for piece, stops in self.stops.items():
+            near = len(stops) == 3 and piece.down
+            if near and piece.tail not in tails and piece.head not in heads:
+                found.update(self.wires(stops))
+                tails.add(piece.tail)
+                heads.add(piece.head)
+        return found
 
     def add(self, cell: _Cell) -> int:
         self.cells.append(cell)
@@ -451,7 +479,7 @@ class _Sheet:
             return _Cell(rank, DOT, DOT, 2 * DOT, 2 * DOT, 2 * DOT, node)
         place = self.chart.places[node]
         if place.kind == HISTORY:
-            name = _width(shortened(place.name, LONG_LINE), SMALL) + 6
+            name = _width(_line(place.name), SMALL) + TEXT
             return _Cell(rank, CIRCLE, CIRCLE + name, 2 * CIRCLE, 2 * CIRCLE, 2 * CIRCLE, node)
         if sheet is not None:
             width, height = sheet.width, sheet.height
@@ -505,10 +533,10 @@ class _Sheet:
         rank = self.bottom - 2
         tail, own = self.end(piece.tail, (False, link.id) if piece.first else shared, bottom=True)
         head, _ = self.end(piece.head, shared, bottom=True)
+        self.tracks.setdefault(link.target, len(self.tracks))
         down = self.passage(piece, rank - 1, labelled=True)
-        turn = self.bend("turn", link.target, _Cell(rank, 24, 24, 48, TURN, TURN))
         up = self.bend("up", link.target, _Cell(rank - 1, bends=True))
-        return [(tail, own), down, (turn, (False, link.target)), (turn, shared), (up, shared), (head, shared)]
+        return [(tail, own), down, (up, shared), (head, shared)]
 
     def passage(self, piece: _Piece, rank: int, *, labelled: bool) -> tuple[int, _Key]:
         shared = (True, piece.link.target)
@@ -523,7 +551,7 @@ class _Sheet:
         for (one, key), (other, into) in pairwise(stops):
             if self.cells[one].rank < self.cells[other].rank:
                 yield _Wire(one, key, other, into)
-            elif one != other:
+            elif self.cells[one].rank > self.cells[other].rank:
                 yield _Wire(other, into, one, key)
 
     def place_across(self, order: _Order) -> float:
@@ -559,10 +587,16 @@ class _Sheet:
         return y + (PAD if self.level.place.index != ROOT else 0.0)
 
     def gap(self, wires: Sequence[_Wire], rank: int, *, first: bool) -> float:
-        far = [abs(self.at_bottom(w) - self.at_top(w)) for w in wires if self.cells[w.below].rank == rank]
-        if not far:
-            return 0.0 if first else GAP
-        return min(GAP + max(far) / 8, WIDEST_GAP)
+        """How far a rank stands from the one above: room for tips, and for lines that go sideways."""
+        between = [wire for wire in wires if self.cells[wire.below].rank == rank]
+        far = max((abs(self.at_bottom(wire) - self.at_top(wire)) for wire in between), default=0.0)
+        tips = any(self.ends(wire.below, wire.into) or self.ends(wire.above, wire.out) for wire in between)
+        least = LEAST_GAP + (TIP if tips else 0.0) if between or not first else 0.0
+        return least if far < 0.5 else least + min(LEAST_GAP + far / 8, WIDEST_GAP)
+
+    def ends(self, index: int, key: _Key) -> bool:
+        """Whether this is where arrows end."""
+        return key == (True, self.cells[index].node)
 
     def at_bottom(self, wire: _Wire) -> float:
         return self.cells[wire.above].x + self.cells[wire.above].port(True, wire.out)
@@ -578,11 +612,14 @@ class _Sheet:
         for at in range(1, len(stops) - 1):
             cell = self.cells[stops[at][0]]
             top, bottom = self.spans[cell.rank]
-            if ranks[at] == ranks[at - 1] or ranks[at] == ranks[at + 1]:
-                found.append((cell.x + cell.port(False, stops[at][1]), top))
+            through = [(cell.x, top), (cell.x, bottom)]
+            if ranks[at] > ranks[at - 1]:
+                found += through
+            elif ranks[at] < ranks[at - 1]:
+                found += reversed(through)
             else:
-                through = [(cell.x, top), (cell.x, bottom)]
-                found += through if ranks[at] > ranks[at - 1] else reversed(through)
+                below = self.spans[self.bottom - 2][0] + TRACK * self.tracks[piece.link.target]
+                found += [(found[-1][0], below), (cell.x, below), (cell.x, bottom), (cell.x, top)]
         return found + self.edge(stops[-1], bottom=ranks[-2] > ranks[-1])[::-1]
 
     def edge(self, stop: tuple[int, _Key], *, bottom: bool) -> list[Point]:
@@ -612,7 +649,7 @@ class _Sheet:
     def loop(self, link: _Link, x: float, y: float) -> Arrow:
         """An arrow from a state to itself, at its right."""
         box, tag = self.box(link.source, x, y), _tag(link.rows)
-        right, middle = box.x + box.width, box.y + min(box.height, 60) / 2
+        right, middle = box.x + box.width, box.y + min(box.height, max(tag.height, 2 * HEADER)) / 2
         reach = right + LOOP
         points = ((right, middle - 8), (reach, middle - 8), (reach, middle + 8), (right, middle + 8))
         labels = tuple(tag.labels(reach - 2, middle - tag.height / 2))
@@ -721,45 +758,36 @@ class _Order:
         )
 
 
-def _sides(cells: Sequence[_Cell], wires: Sequence[_Wire]) -> Iterator[tuple[_Cell, bool, dict[_Key, list[_Wire]]]]:
-    """The sides of wide boxes with the lines at each of their ports that may still be moved."""
-    found: dict[tuple[int, bool], dict[_Key, list[_Wire]]] = {}
-    for wire in wires:
-        for index, bottom, key in ((wire.above, True, wire.out), (wire.below, False, wire.into)):
-            if cells[index].width > 40 and (cells[index].node is not None or not cells[index].bends):
-                found.setdefault((index, bottom), {}).setdefault(key, []).append(wire)
-    for (index, bottom), keys in found.items():
-        yield cells[index], bottom, keys
-
-
-def _spread_ports(cells: Sequence[_Cell], wires: Sequence[_Wire], order: _Order) -> None:
-    """Share the sides of the boxes among their lines, in the order of the lines' other ends."""
-    for cell, bottom, keys in _sides(cells, wires):
-        free = [key for key in keys if (bottom, key) not in cell.fixed]
-        means = {key: sum(order.spot(wire, bottom=not bottom) for wire in keys[key]) / len(keys[key]) for key in free}
-        free.sort(key=means.__getitem__)
-        step = min(22.0, (cell.width - 28) / max(len(free) - 1, 1))
-        for place, key in enumerate(free):
-            cell.ports[bottom, key] = (place - (len(free) - 1) / 2) * step
-
-
 def _straighten_ports(cells: Sequence[_Cell], wires: Sequence[_Wire]) -> None:
-    """Move ports along their side to where their lines come from, if that is not beyond the side's end."""
-    for cell, bottom, keys in _sides(cells, wires):
-        if cell.node is None:
-            continue
-        most = cell.width / 2 - PORT
-        for key, lines in keys.items():
-            if (bottom, key) not in cell.fixed:
-                xs = sorted(cells[wire.below if bottom else wire.above].x for wire in lines)
-                cell.ports[bottom, key] = max(-most, min(most, xs[(len(xs) - 1) // 2] - cell.x))
-        places = sorted((cell.ports[bottom, key], key) for key in keys)
-        for (_, key), (_, other) in pairwise(places):
-            if (bottom, other) not in cell.fixed:
-                cell.ports[bottom, other] = max(cell.ports[bottom, other], cell.ports[bottom, key] + PORT)
-        for (_, other), (_, key) in zip(places[-2::-1], places[:0:-1], strict=False):
-            if (bottom, other) not in cell.fixed:
-                cell.ports[bottom, other] = min(cell.ports[bottom, other], cell.ports[bottom, key] - PORT, most)
+    """Move ports along their side of a box to where their lines come from, apart from each other."""
+    sides: dict[tuple[int, bool], dict[_Key, list[float]]] = {}
+    for wire in wires:
+        sides.setdefault((wire.above, True), {}).setdefault(wire.out, []).append(cells[wire.below].x)
+        sides.setdefault((wire.below, False), {}).setdefault(wire.into, []).append(cells[wire.above].x)
+    for (index, bottom), keys in sides.items():
+        cell = cells[index]
+        if cell.reach > CIRCLE / 2 or (cell.reach and len(keys) > 1):
+            fixed = {key: x for (side, key), x in cell.ports.items() if side == bottom and (side, key) in cell.fixed}
+            wanted = {key: sorted(xs)[(len(xs) - 1) // 2] - cell.x for key, xs in keys.items() if key not in fixed}
+            cell.ports.update({(bottom, key): x for key, x in _apart(wanted, fixed, cell.reach).items()})
+
+
+def _apart(wanted: Mapping[_Key, float], fixed: Mapping[_Key, float], most: float) -> dict[_Key, float]:
+    """Ports within a side of a box, in the order in which they are wanted, none on top of another."""
+    found = {key: max(-most, min(most, x)) for key, x in wanted.items()}
+    order = sorted([*wanted, *fixed], key=lambda key: wanted.get(key, fixed.get(key, 0.0)))
+    step = min(PORT - 2, 2 * most / max(len(order) - 1, 1))
+    least = -most
+    for key in order:
+        if key in found:
+            found[key] = max(found[key], least)
+        least = found.get(key, fixed.get(key, 0.0)) + step
+    highest = most
+    for key in reversed(order):
+        if key in found:
+            found[key] = min(found[key], highest)
+        highest = found.get(key, fixed.get(key, 0.0)) - step
+    return found
 
 
 class _Columns:
@@ -770,10 +798,11 @@ class _Columns:
     of the two middle positions of the four, which keeps all distances.
     """
 
-    def __init__(self, cells: Sequence[_Cell], wires: Sequence[_Wire], order: _Order) -> None:
+    def __init__(self, cells: Sequence[_Cell], wires: Sequence[_Wire], order: _Order, spine: Set[_Wire]) -> None:
         self.cells = cells
         self.wires = wires
         self.order = order
+        self.spine = spine
         self.blocked = self.conflicts()
 
     def settle(self) -> None:
@@ -788,6 +817,62 @@ class _Columns:
         for index, cell in enumerate(self.cells):
             middle = sorted(xs[index] for xs in found)[1:3]
             cell.x = sum(middle) / 2
+        for _ in range(POLISHES):
+            if not sum([self.polish(group) for group in self.groups()]):
+                break
+
+    def groups(self) -> list[set[int]]:
+        """Cells that upright lines hold together."""
+        group = {index: {index} for index in range(len(self.cells))}
+        for wire in self.wires:
+            if abs(self.bend(wire)) < 0.5 and group[wire.above] is not group[wire.below]:
+                group[wire.above] |= group[wire.below]
+                for index in group[wire.below]:
+                    group[index] = group[wire.above]
+        return list({id(found): found for found in group.values()}.values())
+
+    def bend(self, wire: _Wire) -> float:
+        """How far to the right a line has to go on its way down."""
+        return self.cells[wire.below].x - self.cells[wire.above].x - self.slant(wire, False)
+
+    def polish(self, group: Set[int]) -> bool:
+        """Move cells together to where fewer of their lines are bent, as far as there is room."""
+        wires = {wire for index in group for wire in (*self.order.above[index], *self.order.below[index])}
+        loose = [wire for wire in self.wires if wire in wires and (wire.above in group) != (wire.below in group)]
+        signed = [(wire, self.bend(wire), -1 if wire.above in group else 1) for wire in loose]
+
+        def price(shift: float) -> float:
+            return sum(self.cost(wire, bend + sign * shift) for wire, bend, sign in signed)
+
+        low, high = self.room(group)
+        wanted = [-sign * (bend + slack) for wire, bend, sign in signed for slack in self.slack(wire)]
+        best = min((shift for shift in wanted if low <= shift <= high), key=lambda x: (price(x), abs(x)), default=0.0)
+        if price(best) > price(0.0) - 0.5:
+            return False
+        for index in group:
+            self.cells[index].x += best
+        return True
+
+    def room(self, group: Set[int]) -> tuple[float, float]:
+        """How far a group can go to the left and to the right."""
+        low, high = -math.inf, math.inf
+        for index in group:
+            rank, at = self.order.ranks[self.cells[index].rank], self.order.position[index]
+            if at > 0 and rank[at - 1] not in group:
+                low = max(low, self.cells[rank[at - 1]].x + self.distance(rank[at - 1], index) - self.cells[index].x)
+            if at + 1 < len(rank) and rank[at + 1] not in group:
+                high = min(high, self.cells[rank[at + 1]].x - self.distance(index, rank[at + 1]) - self.cells[index].x)
+        return min(low, 0.0), max(high, 0.0)
+
+    def slack(self, wire: _Wire) -> tuple[float, ...]:
+        """By how much the port of a line can be moved instead of the line."""
+        ends = ((self.cells[wire.above], True, wire.out), (self.cells[wire.below], False, wire.into))
+        reach = max(cell.reach if (bottom, key) not in cell.fixed else 0.0 for cell, bottom, key in ends)
+        return (0.0,) if wire in self.spine or reach == 0 else (-reach, 0.0, reach)
+
+    def cost(self, wire: _Wire, bend: float) -> float:
+        beyond = abs(bend) - max(self.slack(wire))
+        return 0.0 if beyond < 0.5 else (4 if wire in self.spine else 1) * (BEND + beyond)
 
     def span(self, xs: Sequence[float]) -> tuple[float, float]:
         return (
@@ -797,14 +882,15 @@ class _Columns:
 
     def trunk(self, wire: _Wire) -> bool:
         """Whether a line is part of a long one, and should be upright."""
-        return self.cells[wire.above].bends and self.cells[wire.below].bends
+        return wire in self.spine or (self.cells[wire.above].bends and self.cells[wire.below].bends)
 
     def conflicts(self) -> set[_Wire]:
-        """The lines that cross a part of a long one, and so cannot be upright beside it."""
+        """The lines that cross a part of a long one or begin or end with the spine, and so cannot be upright."""
         trunks = [wire for wire in self.wires if self.trunk(wire)]
-        return {
-            wire for wire in self.wires if not self.trunk(wire) and any(self.cross(wire, other) for other in trunks)
-        }
+        tails, heads = {wire.above for wire in self.spine}, {wire.below for wire in self.spine}
+        beside = {wire for wire in self.wires if wire.above in tails or wire.below in heads} - self.spine
+        others = (wire for wire in self.wires if not self.trunk(wire))
+        return beside | {wire for wire in others if any(self.cross(wire, trunk) for trunk in trunks)}
 
     def cross(self, one: _Wire, other: _Wire) -> bool:
         if self.cells[one.above].rank != self.cells[other.above].rank:
@@ -869,7 +955,7 @@ class _Columns:
                 slack[left] = min(slack[left], x[index] - distance)
         return [x[block[index]] + shift[index] for index in range(len(block))]
 
-    def distance(self, one: int, other: int, mirror: bool) -> float:
+    def distance(self, one: int, other: int, mirror: bool = False) -> float:
         left, right = self.cells[one], self.cells[other]
         gap = BETWEEN_BOXES if left.node is not None and right.node is not None else BETWEEN_LINES
         return gap + (left.left + right.right if mirror else left.right + right.left)
@@ -883,7 +969,7 @@ def picture(machine: Machine, *, active: Collection[str] = (), visited: Mapping[
 _STYLE = """\
 .moot text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",sans-serif;font-size:11px}
 .moot .name{font-size:13px;font-weight:600}
-.moot .event{font-weight:600}
+.moot .event{font-weight:500}
 .moot .line{fill:none;stroke-width:1.3;stroke-linecap:round;stroke-linejoin:round}
 .moot .box,.moot .ring,.moot .nest{stroke-width:1.2}
 .moot .ring{fill:none}
@@ -989,14 +1075,14 @@ class _Painter:
         middle = box.y + box.height / 2 + 4
         yield f'<circle class="box" {_centre(box)} r="{_number(box.width / 2)}"/>'
         yield _text(box.x + box.width / 2, middle, mark, "event", anchor="middle")
-        yield _text(box.x + box.width + 6, middle, shortened(printable(box.name), LONG_LINE), "soft")
+        yield _text(box.x + box.width + TEXT - 2, middle, _line(box.name), "soft")
 
     def nest(self, box: Box, place: Place) -> Iterator[str]:
         if self.chart.places[place.parent].kind != PARALLEL:
             yield f'<rect class="nest" {_frame(box)} rx="10"/>'
-        yield _text(box.x + PAD, box.y + 21, shortened(printable(box.name), LONG_LINE), "name")
+        yield _text(box.x + PAD, box.y + 21, _line(box.name), "name")
         for at, line in enumerate(small_print(place)):
-            yield _text(box.x + PAD, box.y + 36 + LINE * at, shortened(line, LONG_LINE), "soft")
+            yield _text(box.x + PAD, box.y + 36 + LINE * at, _line(line), "soft")
 
     def plain(self, box: Box, place: Place) -> Iterator[str]:
         round_corner = box.height / 2 if box.state == ROOT else 8
@@ -1005,9 +1091,9 @@ class _Painter:
             yield f'<rect class="ring" {_frame(box, 3.5)} rx="5"/>'
         middle = box.x + box.width / 2
         look = "soft" if box.state == ROOT else "name"
-        yield _text(middle, box.y + 20.5, shortened(printable(box.name), LONG_LINE), look, anchor="middle")
+        yield _text(middle, box.y + 20.5, _line(box.name), look, anchor="middle")
         for at, line in enumerate(small_print(place)):
-            yield _text(middle, box.y + 36 + LINE * at, shortened(line, LONG_LINE), "soft", anchor="middle")
+            yield _text(middle, box.y + 36 + LINE * at, _line(line), "soft", anchor="middle")
 
     def divider(self, top: Point, bottom: Point) -> str:
         return f'<path class="line divider" d="M{_pair(top)}L{_pair(bottom)}"/>'
@@ -1017,6 +1103,9 @@ class _Painter:
         path = _loop_path(arrow.points) if arrow.source == arrow.target else _path(arrow.points)
         yield f'<path class="{look}" d="{path}"/>'
         yield f'<path class="head" d="{_head(arrow)}"/>'
+        if 0 < arrow.source < arrow.target < self.chart.places[arrow.source].end:
+            x, y = arrow.points[0]
+            yield f'<circle class="head" cx="{_number(x)}" cy="{_number(y)}" r="3"/>'
 
     def label(self, label: Label) -> Iterator[str]:
         yield f"<g><title>{_safe(label.row)}</title>"
@@ -1031,19 +1120,21 @@ class _Painter:
         if times:
             text = f"×{times}"
             width = _width(text, SMALL) + 8
-            x, y = box.x + box.width - width + 6, box.y - 8
+            x, y = box.x - 8, box.y - 8
             yield f'<g class="badge"><rect {_frame(replace(box, x=x, y=y, width=width, height=16))} rx="8"/>'
             yield _text(x + width / 2, y + 12, text, "event", anchor="middle") + "</g>"
 
 
 def _path(points: Sequence[Point]) -> str:
-    """A line through points that leaves and enters every one of them upright."""
+    """A line through points that leaves and enters every one of them upright, but for level parts with round ends."""
     parts = [f"M{_pair(points[0])}"]
     for (x, y), (to_x, to_y) in pairwise(points):
         if abs(x - to_x) < 0.5:
             parts.append(f"L{_pair((to_x, to_y))}")
         elif abs(y - to_y) < 0.5:
-            parts.append(f"C{_pair((x, y + TURN))} {_pair((to_x, to_y + TURN))} {_pair((to_x, to_y))}")
+            side = math.copysign(CORNER, to_x - x)
+            parts.append(f"Q{_pair((x, y + CORNER))} {_pair((x + side, y + CORNER))}")
+            parts.append(f"L{_pair((to_x - side, y + CORNER))}Q{_pair((to_x, y + CORNER))} {_pair((to_x, y))}")
         else:
             half = (y + to_y) / 2
             parts.append(f"C{_pair((x, half))} {_pair((to_x, half))} {_pair((to_x, to_y))}")

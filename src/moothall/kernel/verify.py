@@ -1196,7 +1196,7 @@ class _Walk:
                 if snapshot.active:
                     turn.offer(event, within)
                 else:
-                    turn.follow(_plan_start(self.machine.chart))
+                    turn.begin(_plan_start(self.machine.chart))
                 turn.settle()
             except _Undecided as undecided:
                 todo += [(*choices, option) for option in range(undecided.options)]
@@ -1221,6 +1221,9 @@ class _Walk:
             leaves = [graph.chart.by_name[name] for name in active]
             named = ((leaf, one) for leaf in leaves for row in graph.open(leaf) for one in row.descriptors or ())
             found = list(dict.fromkeys(name for leaf, one in named for name in graph.coming(leaf, one)))
+            eventless = any(row.descriptors is None for leaf in leaves for row in graph.open(leaf))
+            if eventless and _OTHER not in found:  # an event that nobody takes has rows on always tried again
+                found.append(_OTHER)
             self._names[active] = found
         return found
 

@@ -9,6 +9,7 @@ from moothall.agents.asking import CallTool, Returned, ToolFunction
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode
 from moothall.kernel.events import Event
+from moothall.performers.agents import awaited
 from moothall.runtime.ports import Context
 
 
@@ -21,5 +22,5 @@ class ToolPerformer:
     async def __call__(self, effect: CallTool, context: Context) -> Event:
         function = self.functions.get(effect.tool)
         if function is None:
-            raise DefinitionError(f"nothing here is the tool {effect.tool!r}: pass tools={{{effect.tool!r}: …}}")
-        return Returned(effect.tool, encode(await function(**effect.arguments)))
+            raise DefinitionError(f"nothing here is the tool {effect.tool!r}: pass agents={{{effect.tool!r}: …}}")
+        return Returned(effect.tool, encode(await awaited(effect.tool, function(**effect.arguments))))

@@ -97,6 +97,9 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
         assert question is not None
         return Advanced(await _answered(hall, run, question), head.pending, "duplicate")
     assert isinstance(asked.effect, AskPerson)
+    if asked.due is not None and asked.due <= hall.clock.now():
+        await advance(hall, run, Expired(), asked.key)
+        raise Refused(f"run {run}: the time to answer question {asked.key} is over")
     shape = asked.effect.shape
     if shape in machine.shapes:
         decode(machine.shapes[shape], value, "the answer")

@@ -294,7 +294,9 @@ class _Turn:
                 self.finish(action, active, done)
         if plan.ends and self.status == "live":
             self.leave_all()
-            self.end("done", "")
+            self.finish_queue()
+            if self.status == "live":
+                self.end("done", "")
 
     def finish(self, result: Bound | None, active: frozenset[str], done: tuple[str, ...]) -> None:
         """A final state was entered: its result travels with the first done event, or is the run's outcome."""
@@ -305,6 +307,12 @@ class _Turn:
             self.output = value
         for position, name in enumerate(done):
             self.queue.append(Named(name, None if position else value))
+
+    def finish_queue(self) -> None:
+        """The run is at its end: what went wrong on the way there has nobody left to take it."""
+        wrong = next((event for event in self.queue if matches("error", event.name)), None)
+        if wrong is not None:
+            self.untaken(wrong)
 
     def leave_all(self) -> None:
         """Do the exit moves of everything that is active, innermost first."""

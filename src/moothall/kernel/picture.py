@@ -19,6 +19,7 @@ from __future__ import annotations
 import html
 import math
 import unicodedata
+from bisect import bisect_right, insort
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
@@ -39,7 +40,7 @@ DOT, CIRCLE, LOOP, CORNER, PORT = 6.0, 12.0, 26.0, 8.0, 12.0
 NARROWEST = 50.0
 BETWEEN_BOXES, BETWEEN_LINES, BETWEEN_ROWS = 32.0, 16.0, 3.0
 LEAST_GAP, WIDEST_GAP, TIP, TRACK = 8.0, 40.0, 9.0, 12.0
-SWEEPS, POLISHES, BEND = 16, 6, 20.0
+SWEEPS, PATIENCE, POLISHES, BEND = 24, 6, 6, 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,8 +451,9 @@ class _Sheet:
         wires = list(dict.fromkeys(wire for stops in self.stops.values() for wire in self.wires(stops)))
         order = _Order(self.cells, wires, fixed=2 if self.still else None)
         order.settle()
-        _Columns(self.cells, wires, order, self.spine()).settle()
-        _straighten_ports(self.cells, wires)
+        spine = self.spine()
+        _Columns(self.cells, wires, order, spine).settle()
+        _straighten_ports(self.cells, wires, spine)
         self.width = self.place_across(order)
         self.spans: dict[int, tuple[float, float]] = {}
         self.height = self.place_down(wires, order)
@@ -673,20 +675,19 @@ class _Order:
     """The cells of each rank from left to right, with few crossings."""
 
     def __init__(self, cells: Sequence[_Cell], wires: Sequence[_Wire], *, fixed: int | None) -> None:
-        self.cells = cells
-        self.ranks: dict[int, list[int]] = {}
-        for index, cell in enumerate(cells):
-            self.ranks.setdefault(cell.rank, []).append(index)
-        self.ranks = dict(sorted(self.ranks.items()))
-        self.above: dict[int, list[_Wire]] = {index: [] for index in range(len(cells))}
-        self.below: dict[int, list[_Wire]] = {index: [] for index in range(len(cells))}
-        for wire in wires:
-            self.above[wire.below].append(wire)
-            self.below[wire.above].append(wire)
         self.fixed = fixed
+        self.ranks: dict[int, list[int]] = {}
+        for index, cell in sorted(enumerate(cells), key=lambda pair: pair[1].rank):
+            self.ranks.setdefault(cell.rank, []).append(index)
         self.position: dict[int, int] = {}
         for rank in self.ranks:
             self.number(rank)
+        self.ends: dict[tuple[int, bool], list[tuple[int, float]]] = {}
+        for wire in wires:
+            above, below = cells[wire.above], cells[wire.below]
+            out, into = above.port(True, wire.out), below.port(False, wire.into)
+            self.ends.setdefault((wire.below, True), []).append((wire.above, out / (above.left + above.right)))
+            self.ends.setdefault((wire.above, False), []).append((wire.below, into / (below.left + below.right)))
 
     def at(self, rank: int) -> list[int]:
         return self.ranks.get(rank, [])
@@ -695,14 +696,16 @@ class _Order:
         self.position.update({index: place for place, index in enumerate(self.ranks[rank])})
 
     def settle(self) -> None:
-        best, fewest = self.ranks, None
-        for turn in range(SWEEPS):
-            self.sweep(down=turn % 2 == 0)
+        """Sweep down and up, and keep the best that was seen."""
+        best, fewest, since = self.ranks, math.inf, 0
+        for turn in range(min(SWEEPS, max(4, 12_000 // len(self.position)))):
+            self.sweep(above=turn % 2 == 0)
             self.exchange()
             crossings = self.crossings()
-            if fewest is None or crossings < fewest:
-                best, fewest = {rank: list(order) for rank, order in self.ranks.items()}, crossings
-            if fewest == 0:
+            since += 1
+            if crossings < fewest:
+                best, fewest, since = {rank: list(order) for rank, order in self.ranks.items()}, crossings, 0
+            if fewest == 0 or since > PATIENCE:
                 break
         self.ranks = best
         for rank in best:
@@ -710,19 +713,13 @@ class _Order:
 
     def spots(self, index: int, *, above: bool) -> list[float]:
         """Where the other ends of a cell's lines are, in the rank above or below."""
-        wires = self.above[index] if above else self.below[index]
-        return [self.spot(wire, bottom=above) for wire in wires]
+        return [self.position[other] + aside for other, aside in self.ends.get((index, above), ())]
 
-    def spot(self, wire: _Wire, *, bottom: bool) -> float:
-        index = wire.above if bottom else wire.below
-        cell = self.cells[index]
-        offset = cell.port(bottom, wire.out if bottom else wire.into)
-        return self.position[index] + offset / (cell.left + cell.right)
-
-    def sweep(self, *, down: bool) -> None:
-        for rank in self.ranks if down else reversed(self.ranks):
+    def sweep(self, *, above: bool) -> None:
+        for rank in self.ranks if above else reversed(self.ranks):
             if rank != self.fixed:
-                self.ranks[rank].sort(key=lambda index: self.mean(index, above=down))
+                means = {index: self.mean(index, above=above) for index in self.ranks[rank]}
+                self.ranks[rank].sort(key=means.__getitem__)
                 self.number(rank)
 
     def mean(self, index: int, *, above: bool) -> float:
@@ -730,53 +727,54 @@ class _Order:
         return sum(spots) / len(spots) if spots else float(self.position[index])
 
     def exchange(self) -> None:
-        """Exchange neighbours as long as that saves crossings."""
+        """Exchange neighbours where that saves crossings."""
         for rank, order in self.ranks.items():
             for at in range(len(order) - 1) if rank != self.fixed else ():
                 one, other = order[at], order[at + 1]
-                if self.between(one, other) > self.between(other, one):
+                spots = [(self.spots(one, above=above), self.spots(other, above=above)) for above in (True, False)]
+                now = sum(left > right for lefts, rights in spots for left in lefts for right in rights)
+                then = sum(left < right for lefts, rights in spots for left in lefts for right in rights)
+                if then < now:
                     order[at], order[at + 1] = other, one
                     self.number(rank)
 
-    def between(self, one: int, other: int) -> int:
-        """How often the lines of two cells cross when the first stands to the left."""
-        return sum(
-            left > right
-            for above in (True, False)
-            for left in self.spots(one, above=above)
-            for right in self.spots(other, above=above)
-        )
-
     def crossings(self) -> int:
-        return sum(
-            left > right
-            for order in self.ranks.values()
-            for at, one in enumerate(order)
-            for left in self.spots(one, above=True)
-            for other in order[at + 1 :]
-            for right in self.spots(other, above=True)
-        )
+        found = 0
+        for order in self.ranks.values():
+            seen: list[float] = []
+            for index in order:
+                spots = self.spots(index, above=True)
+                found += sum(len(seen) - bisect_right(seen, spot) for spot in spots)
+                for spot in spots:
+                    insort(seen, spot)
+        return found
 
 
-def _straighten_ports(cells: Sequence[_Cell], wires: Sequence[_Wire]) -> None:
+def _straighten_ports(cells: Sequence[_Cell], wires: Sequence[_Wire], spine: Set[_Wire]) -> None:
     """Move ports along their side of a box to where their lines come from, apart from each other."""
     sides: dict[tuple[int, bool], dict[_Key, list[float]]] = {}
     for wire in wires:
         sides.setdefault((wire.above, True), {}).setdefault(wire.out, []).append(cells[wire.below].x)
         sides.setdefault((wire.below, False), {}).setdefault(wire.into, []).append(cells[wire.above].x)
+    straight = {(wire.above, True, wire.out): cells[wire.below].x for wire in spine}
+    straight |= {(wire.below, False, wire.into): cells[wire.above].x for wire in spine}
     for (index, bottom), keys in sides.items():
         cell = cells[index]
         if cell.reach > CIRCLE / 2 or (cell.reach and len(keys) > 1):
             fixed = {key: x for (side, key), x in cell.ports.items() if side == bottom and (side, key) in cell.fixed}
+            for key in keys:
+                if key not in fixed and (index, bottom, key) in straight:
+                    fixed[key] = max(-cell.reach, min(cell.reach, straight[index, bottom, key] - cell.x))
             wanted = {key: sorted(xs)[(len(xs) - 1) // 2] - cell.x for key, xs in keys.items() if key not in fixed}
-            cell.ports.update({(bottom, key): x for key, x in _apart(wanted, fixed, cell.reach).items()})
+            placed = fixed | _apart(wanted, fixed, cell.reach)
+            cell.ports.update({(bottom, key): x for key, x in placed.items()})
 
 
 def _apart(wanted: Mapping[_Key, float], fixed: Mapping[_Key, float], most: float) -> dict[_Key, float]:
     """Ports within a side of a box, in the order in which they are wanted, none on top of another."""
     found = {key: max(-most, min(most, x)) for key, x in wanted.items()}
     order = sorted([*wanted, *fixed], key=lambda key: wanted.get(key, fixed.get(key, 0.0)))
-    step = min(PORT - 2, 2 * most / max(len(order) - 1, 1))
+    step = min(PORT - 2, most / max(len(order) - 1, 1))
     least = -most
     for key in order:
         if key in found:
@@ -803,6 +801,11 @@ class _Columns:
         self.wires = wires
         self.order = order
         self.spine = spine
+        self.above: dict[int, list[_Wire]] = {index: [] for index in range(len(cells))}
+        self.below: dict[int, list[_Wire]] = {index: [] for index in range(len(cells))}
+        for wire in wires:
+            self.above[wire.below].append(wire)
+            self.below[wire.above].append(wire)
         self.blocked = self.conflicts()
 
     def settle(self) -> None:
@@ -837,9 +840,9 @@ class _Columns:
 
     def polish(self, group: Set[int]) -> bool:
         """Move cells together to where fewer of their lines are bent, as far as there is room."""
-        wires = {wire for index in group for wire in (*self.order.above[index], *self.order.below[index])}
-        loose = [wire for wire in self.wires if wire in wires and (wire.above in group) != (wire.below in group)]
-        signed = [(wire, self.bend(wire), -1 if wire.above in group else 1) for wire in loose]
+        upper = [(wire, self.bend(wire), 1) for i in group for wire in self.above[i] if wire.above not in group]
+        lower = [(wire, self.bend(wire), -1) for i in group for wire in self.below[i] if wire.below not in group]
+        signed = upper + lower
 
         def price(shift: float) -> float:
             return sum(self.cost(wire, bend + sign * shift) for wire, bend, sign in signed)
@@ -885,18 +888,21 @@ class _Columns:
         return wire in self.spine or (self.cells[wire.above].bends and self.cells[wire.below].bends)
 
     def conflicts(self) -> set[_Wire]:
-        """The lines that cross a part of a long one or begin or end with the spine, and so cannot be upright."""
-        trunks = [wire for wire in self.wires if self.trunk(wire)]
+        """The lines that begin or end with the spine or cross it, or cross a long one, and so cannot be upright."""
         tails, heads = {wire.above for wire in self.spine}, {wire.below for wire in self.spine}
-        beside = {wire for wire in self.wires if wire.above in tails or wire.below in heads} - self.spine
-        others = (wire for wire in self.wires if not self.trunk(wire))
-        return beside | {wire for wire in others if any(self.cross(wire, trunk) for trunk in trunks)}
-
-    def cross(self, one: _Wire, other: _Wire) -> bool:
-        if self.cells[one.above].rank != self.cells[other.above].rank:
-            return False
-        above = self.order.spot(one, bottom=True) - self.order.spot(other, bottom=True)
-        return above * (self.order.spot(one, bottom=False) - self.order.spot(other, bottom=False)) < 0
+        found = {wire for wire in self.wires if wire.above in tails or wire.below in heads} - self.spine
+        position = self.order.position
+        ranks: dict[int, list[tuple[int, int, int, _Wire]]] = {}
+        for wire in self.wires:
+            strength = 2 if wire in self.spine else 1 if self.trunk(wire) else 0
+            mark = (strength, position[wire.above], position[wire.below], wire)
+            ranks.setdefault(self.cells[wire.above].rank, []).append(mark)
+        for marks in ranks.values():
+            strong = [mark for mark in marks if mark[0] > 0]
+            for mine, above, below, wire in marks:
+                if any(mark > mine and (above - x) * (below - y) < 0 for mark, x, y, _ in strong):
+                    found.add(wire)
+        return found
 
     def variant(self, flip: bool, mirror: bool) -> list[float]:
         ranks = list(self.order.ranks.values())
@@ -923,7 +929,7 @@ class _Columns:
 
     def middle(self, index: int, flip: bool, sign: int) -> list[_Wire]:
         """The line, or the two, in the middle of those to the rank before; a long line goes first."""
-        wires = self.order.below[index] if flip else self.order.above[index]
+        wires = self.below[index] if flip else self.above[index]
         wires = [wire for wire in wires if self.trunk(wire)] or wires
         wires = sorted(wires, key=lambda wire: sign * self.order.position[wire.below if flip else wire.above])
         return [wire for wire in wires[(len(wires) - 1) // 2 : len(wires) // 2 + 1] if wire not in self.blocked]
@@ -974,7 +980,8 @@ _STYLE = """\
 .moot .box,.moot .ring,.moot .nest{stroke-width:1.2}
 .moot .ring{fill:none}
 .moot .divider,.moot .default,.moot .anywhere .box{stroke-dasharray:4 4}
-.moot .active>.box,.moot .active>.nest,.moot .active>.ring{stroke-width:2}
+.moot .active>.box{stroke-width:2}
+.moot .active>.nest,.moot .active>.ring{stroke-width:1.5}
 """
 _COLOURS = """\
 .moot text{fill:INK}

@@ -1,0 +1,76 @@
+"""Looking at runs changes nothing and tells what there is."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from moothall import Answered, Final, Machine, On, Replied, State, arun, ask, days, question
+from moothall.app import looking
+from moothall.app.running import opened
+
+
+async def clerk(prompt: str) -> str:
+    return f"<b>{prompt}</b> & more" + " and more" * 100
+
+
+OFFER = Machine(
+    "offer",
+    states=[
+        State("writing", enter=ask(clerk, "Write")),
+        State("approving", enter=question("Send it?", within=days(1))),
+        Final("sent"),
+    ],
+    moves=[On("writing", Replied, to="approving"), On("approving", Answered, to="sent")],
+)
+
+
+@pytest.mark.anyio
+async def test_a_summary_says_where_a_run_stands_and_what_it_asks() -> None:
+    await arun(OFFER, run_id="one")
+    with opened(None) as store:
+        [summary] = await looking.summaries(store)
+    assert (summary.run, summary.machine, summary.status, summary.states) == ("one", "offer", "waiting", ("approving",))
+    assert summary.spent == {"calls": 1}
+    assert [(asked["id"], asked["prompt"]) for asked in summary.questions] == [("1.0", "Send it?")]
+
+
+@pytest.mark.anyio
+async def test_a_shown_run_has_its_whole_journal() -> None:
+    await arun(OFFER, run_id="one")
+    with opened(None) as store:
+        shown = await looking.show(store, "one")
+    assert [entry["seq"] for entry in shown.entries] == [0, 1]
+    assert [entry["event"]["name"] for entry in shown.entries] == ["run.started", "replied"]
+
+
+@pytest.mark.anyio
+async def test_a_page_stands_alone_and_no_reply_becomes_markup() -> None:
+    await arun(OFFER, run_id="one")
+    with opened(None) as store:
+        page = await looking.page(store, "one")
+    assert page.startswith("<!doctype html>")
+    assert "<b>Write</b>" not in page
+    assert "&lt;b&gt;Write&lt;/b&gt; &amp; more" in page
+    assert not re.search(r"<script|<link|(src|href)=\"?(https?:)?//|@import|url\(", page)
+    assert "<svg" in page
+
+
+@pytest.mark.anyio
+async def test_a_page_without_its_machine_says_so_and_is_still_a_page() -> None:
+    machine = Machine(OFFER.name, states=OFFER.states, moves=OFFER.moves)
+    await arun(machine, run_id="one")
+    with opened(None) as store:
+        page = await looking.page(store, "one")
+    assert "The machine of this run can no longer be found" in page
+    assert "approving" in page
+
+
+@pytest.mark.anyio
+async def test_looking_at_a_run_leaves_its_file_as_it_was(tmp_path: Path) -> None:
+    await arun(OFFER, run_id="one", store=f"sqlite:{tmp_path / 'runs.db'}")
+    before = (tmp_path / "runs.db").stat().st_mtime_ns
+    with opened(f"sqlite:{tmp_path / 'runs.db'}") as store:
+        await looking.summaries(store)
+        await looking.page(store, "one")
+    assert (tmp_path / "runs.db").stat().st_mtime_ns == before

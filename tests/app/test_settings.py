@@ -1,0 +1,87 @@
+"""Where things live and what is set, and what is said where a setting is none."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from moothall.app.settings import absolute_model, configured_model, open_model, open_store, state_directory
+from moothall.errors import DefinitionError
+from moothall.models.rehearsal import RehearsalModel
+from moothall.models.scripted import ScriptedModel
+from moothall.stores.memory import MemoryStore
+from moothall.stores.sqlite import SqliteStore
+
+
+def test_runs_live_in_the_folder_that_the_user_names(tmp_path: Path) -> None:
+    assert state_directory() == tmp_path / "home"
+
+
+def test_without_a_name_runs_live_in_the_state_directory_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MOOTHALL_HOME")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert state_directory() == tmp_path / "moothall"
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert state_directory() == tmp_path / ".local" / "state" / "moothall"
+
+
+def test_the_default_store_is_a_file_in_the_state_directory(tmp_path: Path) -> None:
+    open_store().close()
+    assert (tmp_path / "home" / "moothall.db").is_file()
+
+
+def test_an_address_goes_before_the_environment_and_the_environment_before_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOOTHALL_STORE", f"sqlite:{tmp_path / 'set.db'}")
+    open_store().close()
+    open_store(f"sqlite:{tmp_path / 'given.db'}").close()
+    assert {file.name for file in tmp_path.iterdir()} >= {"set.db", "given.db"}
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_store_may_be_in_memory() -> None:
+    assert isinstance(open_store("memory"), MemoryStore)
+
+
+@pytest.mark.parametrize("address", ["sqlite", "sqlite:", "postgres://x", "runs.db", "/tmp/runs.db"])
+def test_what_is_no_store_says_how_to_write_one(address: str) -> None:
+    with pytest.raises(DefinitionError) as error:
+        open_store(address)
+    assert str(error.value) == f"{address!r} is no store; write sqlite:FILE or memory"
+
+
+def test_a_store_may_lie_at_a_path_with_a_colon(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path}/a:b.db")
+    assert isinstance(store, SqliteStore)
+    store.close()
+    assert (tmp_path / "a:b.db").is_file()
+
+
+@pytest.mark.parametrize("name", ["gpt", "scripted", "scripted:", "", "Rehearsal"])
+def test_what_is_no_model_says_how_to_write_one(name: str) -> None:
+    with pytest.raises(DefinitionError) as error:
+        open_model(name)
+    assert str(error.value).startswith(f"{name!r} is no model; write rehearsal or scripted:FILE")
+
+
+def test_models_are_opened_by_name(tmp_path: Path) -> None:
+    (tmp_path / "script.json").write_text(json.dumps({"writer": ["hello"]}))
+    assert isinstance(open_model("rehearsal"), RehearsalModel)
+    assert isinstance(open_model(f"scripted:{tmp_path / 'script.json'},log={tmp_path / 'log'}"), ScriptedModel)
+
+
+def test_a_script_means_the_same_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert absolute_model("scripted:a.json,log=b.log") == f"scripted:{tmp_path / 'a.json'},log={tmp_path / 'b.log'}"
+    assert absolute_model("scripted:a.json") == f"scripted:{tmp_path / 'a.json'}"
+    assert absolute_model("rehearsal") == "rehearsal"
+
+
+def test_the_model_may_be_set_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert configured_model() == ""
+    monkeypatch.setenv("MOOTHALL_MODEL", "rehearsal")
+    assert configured_model() == "rehearsal"

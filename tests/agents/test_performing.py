@@ -85,6 +85,13 @@ async def test_a_value_where_a_text_was_asked_for_is_refused_and_not_lost(given:
 
 
 @pytest.mark.anyio
+async def test_half_a_character_at_the_end_of_a_reply_does_not_cost_the_reply() -> None:
+    model = Attentive(Reply("the sea \ud83c", {"good": True, "notes": "\udf0a wave"}))
+    event = await AgentPerformer({}, model, {"Verdict": Verdict})(AskAgent("critic", "Judge", {}, "Verdict"), CONTEXT)
+    assert event == Replied("critic", "the sea ?", {"good": True, "notes": "? wave"}, "Verdict")
+
+
+@pytest.mark.anyio
 async def test_a_function_that_is_not_async_is_named_as_the_author_s_mistake() -> None:
     def critic(prompt: str) -> str:
         return "good"

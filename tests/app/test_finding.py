@@ -127,7 +127,9 @@ def test_a_file_that_ends_the_program_while_it_is_loaded_is_refused_with_the_rem
     tmp_path: Path, ending: str
 ) -> None:
     file = written(tmp_path, f"{MACHINE}\n{ending}\n")
-    assert complaint(str(file)).endswith('it ends the program while it is loaded; put that under `if __name__ == "__main__":`')
+    assert complaint(str(file)).endswith(
+        'it ends the program while it is loaded; put that under `if __name__ == "__main__":`'
+    )
 
 
 def test_a_file_that_starts_a_run_while_it_is_loaded_is_refused_with_the_remedy(tmp_path: Path) -> None:

@@ -43,7 +43,14 @@ def test_a_dataclass_comes_from_a_value_from_a_text_or_from_json(given: Any, dat
 
 @pytest.mark.parametrize(
     ("kind", "given", "data"),
-    [(None, None, None), (None, "x", "x"), (None, {"a": (1, 2)}, {"a": [1, 2]}), (dict, None, {}), (str, "x", "x"), (int, 3, 3)],
+    [
+        (None, None, None),
+        (None, "x", "x"),
+        (None, {"a": (1, 2)}, {"a": [1, 2]}),
+        (dict, None, {}),
+        (str, "x", "x"),
+        (int, 3, 3),
+    ],
 )
 def test_machines_without_a_dataclass_take_plain_json(kind: type | None, given: Any, data: Any) -> None:
     assert input_data(taking(kind), given) == data

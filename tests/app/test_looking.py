@@ -11,17 +11,22 @@ from moothall.app.running import opened
 
 
 async def clerk(prompt: str) -> str:
-    return f"<b>{prompt}</b> & more" + " and more" * 100
+    return f"<b>{prompt}</b> & more" + " and more" * (100 if "at length" in prompt else 0)
 
 
 OFFER = Machine(
     "offer",
     states=[
         State("writing", enter=ask(clerk, "Write")),
+        State("adding", enter=ask(clerk, "Write at length")),
         State("approving", enter=question("Send it?", within=days(1))),
         Final("sent"),
     ],
-    moves=[On("writing", Replied, to="approving"), On("approving", Answered, to="sent")],
+    moves=[
+        On("writing", Replied, to="adding"),
+        On("adding", Replied, to="approving"),
+        On("approving", Answered, to="sent"),
+    ],
 )
 
 
@@ -31,8 +36,8 @@ async def test_a_summary_says_where_a_run_stands_and_what_it_asks() -> None:
     with opened(None) as store:
         [summary] = await looking.summaries(store)
     assert (summary.run, summary.machine, summary.status, summary.states) == ("one", "offer", "waiting", ("approving",))
-    assert summary.spent == {"calls": 1}
-    assert [(asked["id"], asked["prompt"]) for asked in summary.questions] == [("1.0", "Send it?")]
+    assert summary.spent == {"calls": 2}
+    assert [(asked["id"], asked["prompt"]) for asked in summary.questions] == [("2.0", "Send it?")]
 
 
 @pytest.mark.anyio
@@ -40,8 +45,8 @@ async def test_a_shown_run_has_its_whole_journal() -> None:
     await arun(OFFER, run_id="one")
     with opened(None) as store:
         shown = await looking.show(store, "one")
-    assert [entry["seq"] for entry in shown.entries] == [0, 1]
-    assert [entry["event"]["name"] for entry in shown.entries] == ["run.started", "replied"]
+    assert [entry["seq"] for entry in shown.entries] == [0, 1, 2]
+    assert [entry["event"]["name"] for entry in shown.entries] == ["run.started", "replied", "replied"]
 
 
 @pytest.mark.anyio
@@ -50,8 +55,9 @@ async def test_a_page_stands_alone_and_no_reply_becomes_markup() -> None:
     with opened(None) as store:
         page = await looking.page(store, "one")
     assert page.startswith("<!doctype html>")
-    assert "<b>Write</b>" not in page
+    assert "<b>Write" not in page
     assert "&lt;b&gt;Write&lt;/b&gt; &amp; more" in page
+    assert "&lt;b&gt;Write at length&lt;/b&gt; &amp; more" in page
     assert not re.search(r"<script|<link|(src|href)=\"?(https?:)?//|@import|url\(", page)
     assert "<svg" in page
 

@@ -206,6 +206,15 @@ def test_a_move_that_goes_wrong_fails_the_run_and_names_its_place() -> None:
     assert outcome.reason == "writing on Replied: ZeroDivisionError: division by zero"
 
 
+def test_a_result_that_goes_wrong_fails_the_run_and_names_its_place() -> None:
+    final = Final("over", result=lambda letter, event: letter.nothing)
+    outcome = run(Machine("ending", data=Letter, states=[final], moves=[]), "Ada")
+    assert (outcome.status, outcome.reason) == (
+        "failed",
+        "over, result: AttributeError: 'Letter' object has no attribute 'nothing'",
+    )
+
+
 def test_two_functions_of_one_name_are_refused() -> None:
     async def other(prompt: str) -> str:
         return prompt

@@ -148,7 +148,7 @@ def test_every_page_of_the_docs_can_be_reached_from_their_index() -> None:
 
 def test_the_picture_in_the_readme_is_what_graph_draws() -> None:
     pictures = [fence["body"] for fence in fences(ROOT / "README.md") if fence["kind"] == "mermaid"]
-    drawn = draw(find(str(ROOT / "examples" / "writer_critic.py")), "mermaid")
+    drawn = draw(find(str(ROOT / "examples" / "newsroom.py")), "mermaid")
     assert [picture.strip() for picture in pictures] == [drawn.strip()]
 
 

@@ -1,4 +1,4 @@
-"""Random machines for properties: trees of states of all kinds, rows between any two of them, small counters as data."""
+"""Random machines for properties: trees of states of all kinds, rows between any two, a small counter as data."""
 
 from __future__ import annotations
 

@@ -126,6 +126,19 @@ async def test_an_expired_question_takes_no_answer_and_says_why() -> None:
 
 
 @pytest.mark.anyio
+async def test_an_answer_that_comes_after_the_deadline_is_refused_and_the_question_expires() -> None:
+    clock = MovableClock()
+    hall = hall_of(Hands(), clock=clock)
+    await begun(hall, CHOOSING)
+    await drive(hall, RUN)
+    clock.move(60)
+    with pytest.raises(Refused, match=r"the time to answer question 1\.0 is over"):
+        await answer(hall, RUN, {"colour": "red"})
+    assert hall.heads[RUN].snapshot.active == ("plain",)
+    assert [entry["event"]["name"] for entry in await journal(hall)] == ["run.started", "fetched", "expired"]
+
+
+@pytest.mark.anyio
 async def test_a_run_that_is_over_takes_no_answer() -> None:
     hall = await waiting()
     await answer(hall, RUN, {"colour": "red"})

@@ -178,6 +178,27 @@ async def test_a_table_of_costs_also_counts_for_an_effect_that_has_no_cost_of_it
 
 
 @pytest.mark.anyio
+async def test_a_denied_effect_reserves_nothing() -> None:
+    machine = Machine(
+        "choosy",
+        data=Basket,
+        states=[State("buying", enter=[Fetch("gold"), Knock()]), Final("home")],
+        moves=[On("buying", Fetched, to="home", do=keep)],
+        costs={"fetch": {"usd": 9}, "knock": {"usd": 0.1}},
+    )
+
+    async def knocked(effect: Knock, context: Context) -> Event:
+        return Fetched("a nod")
+
+    hands = Hands()
+    hall = Hall(MemoryStore(), HastyClock(), {"fetch": Performer(Fetch, hands), "knock": Performer(Knock, knocked)})
+    await begun(hall, machine, limits={"usd": 0.5})
+    head = await drive(hall, RUN)
+    assert hands.asked == []
+    assert (head.snapshot.status, head.snapshot.data) == ("done", Basket(("a nod",)))
+
+
+@pytest.mark.anyio
 async def test_a_budget_of_nothing_allows_no_call_at_all() -> None:
     hands = Hands()
     hall = hall_of(hands)

@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
-from moothall.errors import DefinitionError, EffectFailed
+from moothall.errors import Broken, DefinitionError, EffectFailed
 from moothall.kernel.events import Event, GaveUp
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
+from moothall.kernel.step import Scripted
 from moothall.runtime.hall import Hall
 from moothall.runtime.journal import Entry, Head, RunId
 from moothall.runtime.ports import Context
@@ -127,6 +128,22 @@ async def test_a_performer_that_cancels_itself_counts_as_one_that_raises(machine
     head = await drive(hall, RUN)
     assert head.snapshot.status == "failed"
     assert "CancelledError" in head.snapshot.reason
+
+
+@pytest.mark.anyio
+async def test_a_machine_that_needs_a_script_engine_says_so_where_there_is_none() -> None:
+    guard = Scripted(lambda data, event, moment: moment.evaluate("1 < 2", {}), "1 < 2")
+    machine = Machine(
+        "scripted",
+        data=Basket,
+        states=[State("fetching", enter=Fetch("bread")), Final("home")],
+        moves=[On("fetching", Fetched, to="home", when=guard)],
+    )
+    hall = hall_of(Hands())
+    await begun(hall, machine)
+    with pytest.raises(Broken, match="needs a script engine, and none is connected"):
+        await drive(hall, RUN)
+    assert hall.heads[RUN].seq == 0
 
 
 @pytest.mark.anyio

@@ -97,6 +97,7 @@ async def test_leaving_a_state_stops_the_effects_that_it_wanted() -> None:
     head = await drive(hall, RUN)
     assert head.snapshot.data == Basket(("fast", "water"))
     assert hands.finished == ["fast", "water"]
+    assert hands.stopped == ["slow"]
     assert head.pending == ()
 
 

@@ -57,13 +57,18 @@ class Hands:
         self.raising: dict[str, list[Exception]] = {}
         self.usage: dict[str, Mapping[str, float]] = {}
         self.finished: list[str] = []
+        self.stopped: list[str] = []
         self._called = asyncio.Event()
 
     async def __call__(self, effect: Fetch, context: Context) -> Event:
         self.calls.append((effect.what, context))
         self._called.set()
         if effect.what in self.gates:
-            await self.gates[effect.what].wait()
+            try:
+                await self.gates[effect.what].wait()
+            except asyncio.CancelledError:
+                self.stopped.append(effect.what)
+                raise
         if self.raising.get(effect.what):
             raise self.raising[effect.what].pop(0)
         self.finished.append(effect.what)

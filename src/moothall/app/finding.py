@@ -74,7 +74,7 @@ def _load_file(path: Path) -> ModuleType:
 
 def _unloadable(place: str, error: BaseException) -> DefinitionError:
     if isinstance(error, SystemExit):
-        return DefinitionError(f'{place}: it ends the program while it is loaded; {REMEDY}')
+        return DefinitionError(f"{place}: it ends the program while it is loaded; {REMEDY}")
     return DefinitionError(f"{place}: {error}" if isinstance(error, MoothallError) else f"{place}: {_named(error)}")
 
 

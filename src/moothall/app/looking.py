@@ -9,9 +9,9 @@ from typing import Any
 
 from moothall.app.finding import find
 from moothall.app.report import page_of
-from moothall.errors import MoothallError
+from moothall.errors import Broken, MoothallError
 from moothall.kernel.machine import Machine
-from moothall.runtime.journal import RunId
+from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Store, Stored
 
 
@@ -65,7 +65,13 @@ def _machine(source: str) -> Machine | None:
 
 
 def _summary(stored: Stored) -> Summary:
-    record, head = stored.record, stored.head
+    try:
+        return _summed_up(stored.record, stored.head)
+    except (KeyError, TypeError) as error:
+        raise Broken(f"the head of run {stored.record.run} is damaged: {error}") from error
+
+
+def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
     snapshot = head["snapshot"]
     questions = tuple(
         {"id": one["key"], "prompt": one["effect"]["prompt"], "schema": one["effect"]["schema"], "due": one.get("due")}

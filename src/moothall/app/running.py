@@ -260,10 +260,19 @@ def outcome_of(machine: Machine, run: RunId, head: Head) -> Outcome:
         status = "waiting" if open_questions else "running"
     result = snapshot.output
     if result is None:
-        result = machine.result(snapshot.data) if machine.result is not None else snapshot.data
+        result = _result(machine, snapshot.data)
     return Outcome(
         run, machine.name, status, snapshot.active, result, snapshot.reason, open_questions, head.spent, snapshot.data
     )
+
+
+def _result(machine: Machine, data: Any) -> Any:
+    if machine.result is None:
+        return data
+    try:
+        return machine.result(data)
+    except Exception as error:  # the author's code may raise anything
+        raise DefinitionError(f"machine {machine.name}, result: {type(error).__name__}: {error}") from error
 
 
 def _outcome(hall: Hall, run: RunId, head: Head) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Coroutine
@@ -54,7 +55,7 @@ def resume(parser: ArgumentParser) -> Work:
     def work(chosen: Namespace) -> int:
         async def go_on(setting: Setting) -> Outcome:
             stored = await setting.store.load(chosen.run)
-            _tell(chosen, f"run {chosen.run} goes on after entry {stored.head['seq']}")
+            _tell(chosen, f"run {chosen.run} goes on after entry {stored.head.get('seq')}")
             return await running.go_on(setting, chosen.run)
 
         return _drive(chosen, chosen.run, go_on)
@@ -164,7 +165,7 @@ def _explain(chosen: Namespace, outcome: Outcome) -> None:
 
 def command(name: str, chosen: Namespace, run: str) -> str:
     """A command line that a person can copy."""
-    return f"moot {name} {run}" + (f" --store {chosen.store}" if chosen.store else "")
+    return f"moot {name} {run}" + (f" --store {shlex.quote(chosen.store)}" if chosen.store else "")
 
 
 def _tell(chosen: Namespace, text: str) -> None:

@@ -12,6 +12,7 @@ from moothall.app import looking
 from moothall.app.running import opened
 from moothall.cli.main import DONE
 from moothall.cli.screen import painted, print_json, status, told
+from moothall.errors import Refused
 
 Work = Callable[[Namespace], int]
 
@@ -68,7 +69,10 @@ def report(parser: ArgumentParser) -> Work:
         path = Path(chosen.output or f"{chosen.run}.html")
         with opened(chosen.store) as store:
             page = asyncio.run(looking.page(store, chosen.run))
-        path.write_text(page, encoding="utf-8")
+        try:
+            path.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise Refused(f"{path} cannot be written: {error.strerror or error}") from error
         if chosen.json:
             print_json({"file": str(path)})
         else:

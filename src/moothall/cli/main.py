@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import NamedTuple, NoReturn
 
 from moothall import __version__
@@ -61,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     own = argparse.ArgumentParser(prog=f"moot {name}", description=_sentence(COMMANDS[name].help))
     work = getattr(room, name)(own)
     chosen = own.parse_args(given[1:])
+    _write_anything()
     signal.signal(signal.SIGTERM, _stop)
     try:
         code: int = work(chosen)
@@ -74,6 +76,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return DONE
+
+
+def _write_anything() -> None:
+    """What the terminal's encoding lacks is shown as a question mark."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _stop(number: int, frame: object) -> NoReturn:

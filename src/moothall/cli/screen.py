@@ -18,14 +18,14 @@ _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 STATUS_COLOURS = {"done": "green", "waiting": "yellow", "running": "cyan", "limited": "yellow"}
 
 
-def painted(text: str, colour: str, stream: TextIO = sys.stdout) -> str:
-    """A text in a colour, where the stream is a terminal and NO_COLOR is not set."""
-    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+def painted(text: str, colour: str, stream: TextIO | None = None) -> str:
+    """A text in a colour, where the stream (stdout) is a terminal and NO_COLOR is not set."""
+    if not (stream or sys.stdout).isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m"
 
 
-def status(text: str, stream: TextIO = sys.stdout) -> str:
+def status(text: str, stream: TextIO | None = None) -> str:
     """A status in its colour."""
     return painted(text, STATUS_COLOURS.get(text, "red"), stream)
 

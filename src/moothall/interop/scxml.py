@@ -18,7 +18,7 @@ go back as they were; those written in Python appear by name, in attributes of M
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -325,12 +325,10 @@ class _Reader:
     # invoked sessions
 
     def invokes(self, tag: Tag, state: str) -> Iterator[Content]:
-        for one in tag.tags:
-            if not _is(one, "invoke"):
-                continue
+        for number, one in enumerate(one for one in tag.tags if _is(one, "invoke")):
             finalize = ""
             for inner in _finalize(one):
-                finalize = f"moot.finalize.{one.line}-{one.column}"
+                finalize = f"moot.finalize.{state}.{number}"
                 self.moves.append(On(state, finalize, do=finalizing(self.model, one, inner)))
             yield invocation(self.model, one, state, machine=self.inside(one), finalize=finalize)
 
@@ -409,7 +407,7 @@ class _Writer:
 
     def __init__(self, chart: Chart) -> None:
         self.chart = chart
-        self.everywhere = chart.places[ROOT].rows
+        self.everywhere: Sequence[Row] = chart.places[ROOT].rows
 
     def root(self, machine: Machine) -> Iterator[str]:
         outermost = [self.chart.places[index] for index in self.chart.places[ROOT].children]
@@ -424,6 +422,8 @@ class _Writer:
         for content in [one for one in contents if one.role == "datamodel"][:1]:
             yield from _datamodel(content.tags, "  ")
             yield from (f"  {render((one,), SCXML)}" for one in content.tags if one.name == "script")
+            yield from (self.row(row, "  ") for row in self.everywhere)
+            self.everywhere = []
         for place in outermost:
             yield from self.state(place, "  ")
         yield "</scxml>"

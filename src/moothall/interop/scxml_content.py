@@ -273,13 +273,13 @@ class Flow:
         """A script that any engine can run as it stands; what stands before it makes up for what JSON cannot say."""
         text = within or source
         absent = [name for name in self.model.declared if name not in self.data and _VARIABLE.fullmatch(name)]
-        before = ""
+        absent = [name for name in absent if name in text or self.scripts]
+        before = f"var {', '.join(absent)};\n" if absent else ""
         if "_event" in text or self.scripts:
-            before = "var _event;\n" if isinstance(self.event, Started) else _EVENT
-        before += f"var {', '.join(absent)};\n" if absent else ""
-        before += "".join(f"{name} = {system};\n" for name, system in self._standing_for(text))
+            before += "var _event;\n" if isinstance(self.event, Started) else _EVENT
         if self.scripts:
             before += _FUNCTIONS
+        before += "".join(f"{name} = {system};\n" for name, system in self._standing_for(text))
         if "In" in text or self.scripts:
             before += "function In(id) { return _x.active.includes(id); }\n"
         return before + source

@@ -87,18 +87,24 @@ _CHOICES = (
 
 def check(tag: Tag, file: str) -> None:
     """Refuse a document that says what no document may say."""
-    for reason in _objections(tag):
+    for reason in (*_about_attributes(tag), *_ABOUT.get(tag.name, _nothing)(tag)):
         raise DefinitionError(f"{file}, line {tag.line}: {reason}")
-    if _VALUE not in _INSIDE[tag.name]:
-        for one in tag.tags:
-            if one.space == SCXML:
-                check(one, file)
+    if _VALUE in _INSIDE[tag.name]:
+        return
+    if tag.text.strip():
+        raise DefinitionError(
+            f"{file}, line {tag.line}: <{tag.name}> holds text, where none belongs: {_start(tag.text)}"
+        )
+    for one in tag.tags:
+        for reason in _about_place(one, tag):
+            raise DefinitionError(f"{file}, line {one.line}: {reason}")
+        if one.space == SCXML:
+            check(one, file)
 
 
-def _objections(tag: Tag) -> Iterator[str]:
-    yield from _about_attributes(tag)
-    yield from _about_inside(tag)
-    yield from _ABOUT.get(tag.name, _nothing)(tag)
+def _start(text: str) -> str:
+    words = " ".join(text.split())
+    return repr(words if len(words) < 40 else words[:37] + "...")
 
 
 def _about_attributes(tag: Tag) -> Iterator[str]:
@@ -117,23 +123,16 @@ def _about_attributes(tag: Tag) -> Iterator[str]:
             yield f"<{tag.name}>: {name} is {tag.get(name)!r}; known are {', '.join(known_values)}"
 
 
-def _about_inside(tag: Tag) -> Iterator[str]:
-    allowed = _INSIDE[tag.name]
-    if _VALUE in allowed:
-        return
-    if tag.text.strip():
-        yield f"<{tag.name}> holds the text {tag.text.split()[0]!r}, where none belongs"
-    for one in tag.tags:
-        if one.space == SCXML and one.name not in allowed:
-            known = (
-                f"there is no <{one.name}>"
-                if one.name not in _MAY
-                else f"<{one.name}> cannot stand inside <{tag.name}>"
-            )
-            yield f"{known} (line {one.line})"
-        elif one.space != SCXML and (not one.space or tag.name not in _HOLDERS):
-            whose = f"of the namespace {one.space}" if one.space else "without a namespace"
-            yield f"<{one.name}> {whose} cannot stand inside <{tag.name}> (line {one.line})"
+def _about_place(tag: Tag, around: Tag) -> Iterator[str]:
+    if tag.space == SCXML:
+        if tag.name not in _MAY:
+            yield f"there is no element <{tag.name}>"
+        elif tag.name not in _INSIDE[around.name]:
+            yield f"<{tag.name}> cannot stand inside <{around.name}>"
+    elif not tag.space:
+        yield f"<{tag.name}> has no namespace; declare xmlns={SCXML!r}"
+    elif around.name not in _HOLDERS:
+        yield f"<{tag.name}> of the namespace {tag.space} is no action that is known here"
 
 
 def _count(tag: Tag, name: str) -> int:

@@ -9,17 +9,16 @@ is read when it is invoked; `Library` does that, with a `fetch` that decides wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moothall.interop.scxml import Document, read
+from moothall.errors import EffectFailed
+from moothall.interop.scxml import Document, Fetch, read
 from moothall.interop.scxml_content import Finalize, Invoke, Message, Post, without_engine
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.kernel.simulate import Delivery, Evaluate, Simulation, World
 from moothall.kernel.step import Wanted
-
-Fetch = Callable[[str], str]
 
 
 class Library(Mapping[str, Machine]):
@@ -30,11 +29,14 @@ class Library(Mapping[str, Machine]):
         self._fetch = fetch
 
     def __getitem__(self, name: str) -> Machine:
-        if name not in self._known:
-            if name.lstrip().startswith("<"):
-                self._add(name, read(name, file=f"markup {len(self._known)}", fetch=self._fetch))
-            elif self._fetch is not None:
-                self._add(name, read(self._fetch(name), file=name, fetch=self._fetch))
+        if name not in self._known and name.lstrip().startswith("<"):
+            self._add(name, read(name, file=f"markup {len(self._known)}", fetch=self._fetch))
+        elif name not in self._known and self._fetch is not None:
+            try:
+                text = self._fetch(name)
+            except (OSError, ValueError) as error:
+                raise EffectFailed(f"{name!r} cannot be fetched: {error}") from error
+            self._add(name, read(text, file=name, fetch=self._fetch))
         return self._known[name]
 
     def _add(self, name: str, document: Document) -> None:
@@ -55,17 +57,17 @@ class Session(Simulation):
         self._invoked: dict[str, tuple[Invoke, str | None]] = {}
 
     def _first_data(self, given: Any) -> Any:
-        data = dict(super()._first_data(given) or {})
-        if isinstance(self.parent, Session) and self.machine.errors == "scxml":
+        data = super()._first_data(given)
+        if isinstance(self.parent, Session) and self.machine.data is dict:
             above = self.parent.session
-            data |= {"_sessionid": f"{above}.{self.id}", "_parent": above, "_invokeid": self.id}
+            data = {**data, "_sessionid": f"{above}.{self.id}", "_parent": above, "_invokeid": self.id}
         return data
 
     @property
     def session(self) -> str:
         """The id by which other sessions know this one."""
-        found: str = self.snapshot.data.get("_sessionid", self.machine.name)
-        return found
+        data = self.snapshot.data
+        return str(data.get("_sessionid", self.machine.name)) if isinstance(data, dict) else self.machine.name
 
     def _receive(self, delivery: Delivery) -> None:
         event = delivery.event

@@ -83,15 +83,16 @@ def state_notes(place: Place) -> list[str]:
 
 
 def brief(action: Any) -> str:
-    """The short name of a guard or an action: its own label, else its kind, else the last part of its name."""
+    """The short name of a guard or an action: its label up to the prompt, else its kind or the end of its name."""
     if getattr(action, "label", None) is None:
         if isinstance(action, Effect):
             return action.kind or type(action).__name__
         if not hasattr(action, "__qualname__"):
-            inner = getattr(action, "func", None)
-            return brief(inner) if inner is not None else type(action).__name__
+            wrapped = getattr(action, "func", None)
+            return brief(wrapped) if wrapped is not None else type(action).__name__
         return label(action).rpartition("<locals>.")[2].replace("<lambda>", "λ")
-    return shortened(label(action), LONGEST)
+    who, _, _ = label(action).partition(": ")
+    return shortened(who if getattr(action, "emits", None) and " " in who else label(action), LONGEST)
 
 
 def shortened(text: str, most: int) -> str:
@@ -240,7 +241,8 @@ def mermaid_text(text: str) -> str:
     plain = "".join(letter if _MERMAID_LETTER.fullmatch(letter) else f"#{ord(letter)};" for letter in printable(text))
     plain = re.sub(r"^(\d+)\.", r"\1#46;", plain)
     plain = re.sub(r"^[-+]|(?<![^\W_])_+|_+(?![^\W_])", _numbered, plain)
-    return re.sub(r"\b(direction) ", r"\1#32;", plain, flags=re.IGNORECASE)
+    plain = re.sub(r"\b(direction) ", r"\1#32;", plain, flags=re.IGNORECASE)
+    return plain.replace("[[", "[#91;")
 
 
 def _numbered(found: re.Match[str]) -> str:

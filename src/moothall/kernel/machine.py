@@ -15,6 +15,7 @@ effects end, where none of those rows was taken. A row with a spent bound (`at_m
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
 from functools import cached_property
@@ -40,7 +41,7 @@ class Budget:
     def __post_init__(self) -> None:
         for item in fields(self):
             limit = getattr(self, item.name)
-            if limit is not None and not (isinstance(limit, int | float) and limit >= 0):
+            if limit is not None and not (isinstance(limit, int | float) and 0 <= limit < math.inf):
                 raise DefinitionError(f"budget: {item.name} must be a number of at least 0, not {limit!r}")
 
     def limits(self) -> dict[str, float]:

@@ -9,7 +9,8 @@ are open, children. It moves by `start` and `transition` alone, and it obeys the
 - A step's effects begin after the step. When a state is left, what it owned ends: its alarms are forgotten, its
   open effects are dropped, its children are cancelled. When a run ends, everything it still had on its way ends too.
 - `Send`, `Alarm`, `CancelSend` and `StartChild` are carried out here. Any other effect goes to `perform`; the event
-  that it gives goes to the state that wanted the effect, and where it gives None the effect stays open.
+  that it gives goes to the state that wanted the effect, and where it gives None the effect stays open. A question
+  to a person that stays open expires at its deadline.
 - A child's end reaches the state that started it: `done.invoke.ID` with the child's outcome, or `error.effect`.
 
 Scripts are answered by `evaluate`. Randomness comes in as an argument. No real clock is read here.
@@ -25,8 +26,8 @@ from typing import Any, Protocol, TypeVar
 
 from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.codec import decode
-from moothall.kernel.effects import Alarm, CancelSend, Effect, Send, StartChild
-from moothall.kernel.events import Cancelled, Event, GaveUp, Named
+from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
+from moothall.kernel.events import Cancelled, Event, Expired, GaveUp, Named
 from moothall.kernel.interpreter import possible, start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Answer, Ask, Snapshot, Step, Wanted
@@ -46,6 +47,7 @@ class Delivery:
     source: Simulation | None = None
     owner: str | None = None
     id: str = ""
+    ends: Wanted | None = None
 
 
 class Agenda:
@@ -162,7 +164,8 @@ class Simulation:
 
     def answer(self, wanted: Wanted, event: Event) -> Step:
         """End an open effect with this event, which goes to the state that wanted it."""
-        self.open.remove(wanted)
+        if not self._awaits(wanted):
+            raise Refused(f"{wanted.effect.kind} is not open; open are: {', '.join(_kinds(self.open)) or 'none'}")
         return self.send(event, within=wanted.owner)
 
     def advance(self, seconds: float) -> None:
@@ -207,9 +210,17 @@ class Simulation:
             if not agenda.ready:
                 return
             delivery = agenda.ready.popleft()
-            if delivery.to.live:
+            if delivery.to.live and delivery.to._awaits(delivery.ends):
                 delivery.to._receive(delivery)
         raise self._restless()
+
+    def _awaits(self, ended: Wanted | None) -> bool:
+        """Whether an effect that ends now was still open; nothing else ends by itself."""
+        if ended is None:
+            return True
+        before = len(self.open)
+        self.open = [wanted for wanted in self.open if wanted is not ended]
+        return len(self.open) < before
 
     def _receive(self, delivery: Delivery) -> None:
         self._offer(delivery.event, delivery.owner)
@@ -258,9 +269,15 @@ class Simulation:
             case effect:
                 outcome = self.world.perform(effect) if self.world.perform is not None else None
                 if outcome is None:
-                    self.open.append(wanted)
+                    self._leave_open(wanted)
                 else:
                     agenda.put(Delivery(self, outcome, self, owner))
+
+    def _leave_open(self, wanted: Wanted) -> None:
+        self.open.append(wanted)
+        effect = wanted.effect
+        if isinstance(effect, AskPerson) and effect.within is not None:
+            self.world.agenda.put(Delivery(self, Expired(), self, wanted.owner, ends=wanted), effect.within)
 
     def _release(self, left: Collection[str]) -> None:
         """End what belonged to the states that were left."""
@@ -340,15 +357,19 @@ Choose = Callable[[Simulation, str], Event | None]
 
 
 def walk(machine: Machine, data: Any = None, *, chance: Chance, steps: int, choose: Choose | None = None) -> Simulation:
-    """Walk at random: offer one possible event after the other, or let time pass where something is due.
+    """Walk through a machine at random, from its start; see `wander`."""
+    return wander(Simulation(machine, data), chance=chance, steps=steps, choose=choose)
+
+
+def wander(simulation: Simulation, *, chance: Chance, steps: int, choose: Choose | None = None) -> Simulation:
+    """Go on at random: offer one possible event after the other, or let time pass where something is due.
 
     `choose` makes the event for a name (None: pass this turn); without it, the event is made without fields.
-    The walk ends after so many turns, at the end of the run, or where nothing is possible.
+    It ends after so many turns, at the end of the run, or where nothing is possible.
     """
-    simulation = Simulation(machine, data)
     make = choose or _plain
     for _ in range(steps):
-        names: list[str | None] = list(possible(machine, simulation.snapshot)) if simulation.live else []
+        names: list[str | None] = [*possible(simulation.machine, simulation.snapshot)]
         if simulation.due is not None:
             names.append(None)
         if not names:
@@ -369,3 +390,7 @@ def _plain(simulation: Simulation, name: str) -> Event | None:
         return kind()
     except TypeError:
         return None
+
+
+def _kinds(open: Sequence[Wanted]) -> list[str]:
+    return [wanted.effect.kind for wanted in open]

@@ -63,7 +63,7 @@ from moothall.kernel.events import (
 from moothall.kernel.interpreter import _domain, _effective, _Entering, _plan_start, _Turn
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import History, State
-from moothall.kernel.step import Snapshot, Wanted
+from moothall.kernel.step import Snapshot, Status, Wanted
 
 Level = Literal["error", "warning"]
 Amounts = Mapping[str, float]
@@ -76,7 +76,7 @@ _ROWS = "→"
 _EFFORT = 200_000
 _LONG = 16
 _NODES = 20_000
-_TURNS = 100_000
+_STEPS = 60_000
 _NO_CHILDREN: Mapping[str, Certificate] = MappingProxyType({})
 _NO_BOUND = "no row has at_most and no state has max_visits"
 
@@ -200,7 +200,7 @@ class _Lead:
 
     __slots__ = ("entered", "gate", "historic", "leaves")
 
-    def __init__(self, chart: Chart, row: Row) -> None:
+    def __init__(self, chart: Chart, row: Row, seen: Sequence[int]) -> None:
         places, certain = chart.places, row.targets
         self.historic = False
         self.entered: Sequence[int] = certain
@@ -210,7 +210,8 @@ class _Lead:
             self.entered = certain
             if entering.historic:
                 self.historic, above = True, entering.restored
-                self.entered = sorted(entering.states.union(*(_remembered(chart, one) for one in above)))
+                remembered = (index for one in above for index in _remembered(chart, one) if seen[index])
+                self.entered = sorted(entering.states.union(remembered))
                 certain = tuple(one for one in certain if any(one <= inner < places[one].end for inner in above))
         self.leaves = [index for index in self.entered if places[index].kind in (ATOMIC, FINAL)]
         limits = {index: _visits(places[index]) for index in certain if _visits(places[index]) is not None}
@@ -355,7 +356,7 @@ class _Graph:
         self.places = chart.places
         self.seen = _reached(chart)
         self.rows = [row for row in chart.rows if self.seen[row.source]]
-        self.leads = {row: _Lead(chart, row) for row in self.rows if row.targets}
+        self.leads = {row: _Lead(chart, row, self.seen) for row in self.rows if row.targets}
         self.leaves = [place.index for place in chart.places if self.seen[place.index] and _is_leaf(place)]
         self.after_done = [row for row in self.rows if any(_is_done(one) for one in row.descriptors or ())]
         self.by_place = {place.index: tuple(_causes_of_place(place)) for place in chart.places}
@@ -377,8 +378,10 @@ class _Graph:
         found = self._open.get(leaf)
         if found is None:
             found = self._open[leaf] = list(self._uncovered(leaf))
-            if any(row.descriptors is None and self.is_sure(row) for row in found):
-                found[:] = [row for row in found if row.descriptors is None]
+            eventless = [row for row in found if row.descriptors is None]
+            # A guard that goes wrong stops the selection, so that an event may come before a sure row is taken.
+            if any(map(self.is_sure, eventless)) and all(row.guard is None for row in eventless):
+                found[:] = eventless
         return found
 
     def _uncovered(self, leaf: int) -> Iterator[Row]:
@@ -1052,10 +1055,22 @@ class _Rehearsal(_Turn):
         self.choices = choices
         self.made = 0
         self.moved = self.tested = False
-        self.guards: dict[Row, bool] = {}
+        self.guards: dict[Row, bool | None] = {}
         self.trail: dict[Any, tuple[Row, ...]] = {}
         if walk.leaks:
             self.queue = _Leaking(self)
+
+    def run(self, within: str | None) -> int:
+        """Go through the turn; how many options there are where a choice is missing, else 0."""
+        try:
+            if self.active:
+                self.offer(self.event, within)
+            else:
+                self.begin(_plan_start(self.chart))
+            self.settle()
+        except _Undecided as undecided:
+            return undecided.options
+        return 0
 
     def choose(self, options: int) -> int:
         if self.made == len(self.choices):
@@ -1072,7 +1087,8 @@ class _Rehearsal(_Turn):
             return super().holds(row)
         self.tested = True
         if row not in self.guards:
-            self.guards[row] = self.choose(2) == 1
+            choice = self.choose(3 if self.walk.leaks else 2)
+            self.guards[row] = choice == 1 if choice < 2 else self.misguarded(row, "it went wrong")
         return self.guards[row]
 
     def take(self, rows: tuple[Row, ...], name: str) -> None:
@@ -1080,10 +1096,15 @@ class _Rehearsal(_Turn):
         if key in self.trail:
             since = list(self.trail).index(key)
             raise _Endless([row.id for taken in list(self.trail.values())[since:] for row in taken])
-        if len(self.trail) > self.machine.max_microsteps:
+        if len(self.trail) > 2 * self.machine.max_microsteps:
             raise _TooLarge
         self.trail[key] = rows
         super().take(rows, name)
+
+    def end(self, status: Status, reason: str) -> None:
+        if len(self.microsteps) > self.machine.max_microsteps:
+            raise _Endless([row for microstep in self.microsteps for row in microstep.taken])
+        super().end(status, reason)
 
     def act(self, action: Bound, owner: str | None, active: frozenset[str] | None) -> None:
         self.moved = self.moved or action in self.walk.prices.functions
@@ -1141,7 +1162,7 @@ class _Walk:
         self.prices = prices
         self.leaks = leaks
         self.exact = prices.exact
-        self.turns = 0
+        self.effort = 0
         self._names: dict[tuple[str, ...], list[str]] = {}
 
     def most(self) -> Amounts:
@@ -1188,18 +1209,13 @@ class _Walk:
         todo: list[tuple[int, ...]] = [()]
         while todo:
             choices = todo.pop()
-            self.turns += 1
-            if self.turns > _TURNS:
-                raise _TooLarge
             turn = _Rehearsal(self, snapshot, event, choices)
-            try:
-                if snapshot.active:
-                    turn.offer(event, within)
-                else:
-                    turn.begin(_plan_start(self.machine.chart))
-                turn.settle()
-            except _Undecided as undecided:
-                todo += [(*choices, option) for option in range(undecided.options)]
+            options = turn.run(within)
+            self.effort += 1 + len(turn.microsteps)
+            if self.effort > _STEPS:
+                raise _TooLarge
+            if options:
+                todo += [(*choices, option) for option in range(options)]
                 continue
             if len(turn.microsteps) > 1 and not all(price.known for price in turn.prices):
                 self.exact = False
@@ -1243,13 +1259,14 @@ class _Walk:
 def _walked(graph: _Graph, prices: _Prices) -> Certificate:
     """The certificate of a machine small enough to enumerate.
 
-    Functions may raise events or go wrong while a done event or a full state is still to be seen to. Where that
-    could matter, a second walk lets any event come first; if it finds more, the certificate holds but is not exact.
+    Functions may raise events or go wrong while rows on always, a done event or a full state are still to be seen to.
+    Where that could matter, a second walk lets it happen; if it finds more, the certificate holds but is not exact.
     """
     walk = _Walk(graph, prices, leaks=False)
     best = walk.most()
     raises = any(graph.places[leaf].kind == FINAL and not graph.is_end(leaf) for leaf in graph.leaves)
-    if raises or any(lead.gate is not None for lead in graph.leads.values()):
+    guarded = any(row.descriptors is None and row.guard is not None for row in graph.rows)
+    if raises or guarded or any(lead.gate is not None for lead in graph.leads.values()):
         wider = _Walk(graph, prices, leaks=True).most()
         return _certificate(wider, walk.exact and wider == best)
     return _certificate(best, walk.exact)

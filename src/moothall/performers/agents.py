@@ -35,8 +35,8 @@ class AgentPerformer:
             reply = await self.model.reply(Request(effect.agent, prompt, context.key, context.nth, wanted))
         else:
             raise DefinitionError(f"nobody plays {effect.agent!r}: pass agents={{{effect.agent!r}: …}} or a model")
-        value = encode(reply.value) if effect.shape else None
-        text = reply.text or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
+        value = _whole(encode(reply.value)) if effect.shape else None
+        text = _whole(reply.text) or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
         return Replied(effect.agent, text, value, effect.shape, _usage(effect.agent, reply))
 
 
@@ -58,6 +58,16 @@ def _as_reply(effect: AskAgent, given: Any) -> Reply:
             f"{effect.agent} returned {type(given).__name__}; return a text, or ask for a value with reply="
         )
     return Reply(value=given)
+
+
+def _whole(said: Any) -> Any:
+    """What was said, with a question mark for half a character, as replies have that were cut off: no store takes it."""
+    text = json.dumps(said, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.loads(text.encode(errors="replace"))
+    return said
 
 
 def _usage(agent: str, reply: Reply) -> dict[str, float]:

@@ -57,15 +57,17 @@ def first(run: Run, data: object) -> Decision:
 def decide(run: Run, head: Head, happening: Happening) -> Decision:
     """The decision on one event."""
     settled = in_flight(head, happening.cause)
-    usage: Mapping[str, float] = getattr(happening.event, "usage", {})
+    usage: Mapping[str, float] = getattr(happening.event, "usage", _NOTHING)
     if settled is None and is_effect_key(happening.cause):
         return _ignored(head, happening, _charged(head.spent, usage))
     within = settled.owner if settled is not None else None
     step = _decided(transition(run.machine, head.snapshot, happening.event, within=within))
-    kept = _still_wanted(step, head.pending, settled)
-    keys = {one.key for one in kept}
-    dropped = (_reserved(run, one) for one in head.pending if one is not settled and one.key not in keys)
-    spent = _charged(head.spent, {**_reserved(run, settled), **usage}, *dropped)
+    others = tuple(one for one in head.pending if one is not settled)
+    kept = _still_wanted(step, others) if others else ()
+    bills: list[Mapping[str, float]] = [{**_reserved(run, settled), **usage}]
+    if len(kept) < len(others):
+        bills += [_reserved(run, one) for one in others if one not in kept]
+    spent = _charged(head.spent, *bills)
     return _committed(run, step, Head(head.seq, step.snapshot, kept, spent, head.issued), happening, within)
 
 
@@ -88,7 +90,8 @@ def _decided(step: Step | Ask) -> Step:
     return step
 
 
-def _still_wanted(step: Step, pending: tuple[Pending, ...], settled: Pending | None) -> tuple[Pending, ...]:
+def _still_wanted(step: Step, pending: tuple[Pending, ...]) -> tuple[Pending, ...]:
+    """The effects in flight that a step leaves in flight."""
     if _is_ending(step):
         return ()
     left = step.left
@@ -96,9 +99,7 @@ def _still_wanted(step: Step, pending: tuple[Pending, ...], settled: Pending | N
     return tuple(
         one
         for one in pending
-        if one is not settled
-        and one.owner not in left
-        and not (forgotten and isinstance(one.effect, Send) and one.effect.id in forgotten)
+        if one.owner not in left and not (isinstance(one.effect, Send) and one.effect.id in forgotten)
     )
 
 
@@ -107,7 +108,7 @@ def _is_ending(step: Step) -> bool:
 
 
 def _reserved(run: Run, pending: Pending | None) -> Mapping[str, float]:
-    return {} if pending is None or pending.denied else _cost(run.machine, pending.effect)
+    return _NOTHING if pending is None or pending.denied else _cost(run.machine, pending.effect)
 
 
 def _charged(spent: Mapping[str, float], *bills: Mapping[str, float]) -> Mapping[str, float]:
@@ -123,39 +124,41 @@ def _charged(spent: Mapping[str, float], *bills: Mapping[str, float]) -> Mapping
 def _committed(run: Run, step: Step, head: Head, happening: Happening, within: str | None) -> Decision:
     """The decision that a step makes: new effects with keys and due times, and the budget's word on each."""
     wanted: list[Pending] = []
-    unperformed = CancelSend if step.snapshot.status == "live" else CancelSend | Send | Alarm | AskPerson
-    issued = dict(head.issued) if step.effects else head.issued
+    unperformed = _NEVER if step.snapshot.status == "live" else _NOT_AFTER_THE_END
+    issued = dict(head.issued)
     for one in step.effects:
         effect = one.effect
-        if not isinstance(effect, unperformed):
-            subject = getattr(effect, "agent", "") or effect.kind
-            issued = {**issued, subject: issued.get(subject, 0) + 1}
-            denied = _denied(run, effect, head, wanted, happening.at)
+        if effect.kind not in unperformed:
+            subject = getattr(effect, "agent", effect.kind)
+            issued[subject] = nth = issued.get(subject, 0) + 1
+            denied = _denied(run, effect, head, wanted, happening.at) if run.record.limits else ""
             key = f"{head.seq + 1}.{len(wanted)}"
-            wanted.append(Pending(key, effect, one.owner, issued[subject], _due(effect, happening.at), denied))
+            wanted.append(Pending(key, effect, one.owner, nth, _due(effect, happening.at), denied))
     after = Head(head.seq + 1, step.snapshot, (*head.pending, *wanted), head.spent, issued)
     return Decision(after, _entry(step, after.seq, happening, within, tuple(wanted)))
 
 
+_NOTHING: Mapping[str, float] = {}
+_NEVER = frozenset((CancelSend.kind,))
+_NOT_AFTER_THE_END = _NEVER | {Send.kind, Alarm.kind, AskPerson.kind}
+
+
 def _due(effect: Effect, at: float) -> float | None:
-    match effect:
-        case Send(delay=delay) | Alarm(delay=delay):
-            return at + delay
-        case AskPerson(within=within) if within is not None:
-            return at + within
-        case _:
-            return None
+    if isinstance(effect, Send | Alarm):
+        return at + effect.delay
+    if isinstance(effect, AskPerson) and effect.within is not None:
+        return at + effect.within
+    return None
 
 
 def _denied(run: Run, effect: Effect, head: Head, wanted: Sequence[Pending], at: float) -> str:
     """The resource that the budget lacks for this effect; "" where it is covered."""
-    limits = run.record.limits
     cost = _cost(run.machine, effect)
-    if not limits or not cost:
+    if not cost:
         return ""
     spent = {**head.spent, "seconds": at - run.record.began}
     others = [_cost(run.machine, one.effect) for one in (*head.pending, *wanted) if not one.denied]
-    for resource, limit in limits.items():
+    for resource, limit in run.record.limits.items():
         used = spent.get(resource, 0)
         reserved = sum(other.get(resource, 0) for other in others)
         if used >= limit or used + reserved + cost.get(resource, 0) > limit:
@@ -164,7 +167,8 @@ def _denied(run: Run, effect: Effect, head: Head, wanted: Sequence[Pending], at:
 
 
 def _cost(machine: Machine, effect: Effect) -> Mapping[str, float]:
-    return {**effect.costs, **machine.costs.get(effect.kind, {})}
+    declared = machine.costs.get(effect.kind)
+    return {**effect.costs, **declared} if declared else effect.costs
 
 
 def _ignored(head: Head, happening: Happening, spent: Mapping[str, float]) -> Decision:

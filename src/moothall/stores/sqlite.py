@@ -132,6 +132,6 @@ def _unwritten(error: sqlite3.Error) -> EffectFailed:
 
 def _stored(row: tuple[bytes, bytes]) -> Stored:
     try:
-        return Stored(decode(Record, read(row[0]), "record"), read(row[1]))
+        return Stored(decode(Record, read(row[0]), "record"), decode(dict[str, Any], read(row[1]), "head"))
     except Refused as refusal:
         raise Broken(f"the store holds a damaged run: {refusal}") from refusal

@@ -1,0 +1,149 @@
+"""Whatever is given wrongly is answered in a sentence and an exit code, never in a traceback."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.cli.ran import Moot, Ran
+
+USAGE, DEFINITION, REFUSED = 2, 4, 1
+
+
+def refused(ran: Ran, code: int) -> str:
+    """The complaint of a command that must fail with this code and say nothing on stdout."""
+    assert ran.code == code, ran.err
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+    assert ran.err.strip()
+    return ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("frobnicate",), "invalid choice: 'frobnicate'"),
+        (("run",), "the following arguments are required: machine"),
+        (("show",), "the following arguments are required: run"),
+        (("run", "machines.py:LETTER", "a", "b"), "unrecognized arguments: b"),
+        (("graph", "machines.py:LETTER", "--format", "png"), "invalid choice: 'png'"),
+        (("ls", "--colour"), "unrecognized arguments: --colour"),
+        (("run", "machines.py:LETTER", "Ada", "--budget", "lots"), "write it as usd=0.50,calls=20"),
+        (("run", "machines.py:LETTER", "Ada", "--budget", "calls=many"), "write it as usd=0.50,calls=20"),
+        (("run", "machines.py:LETTER", "Ada", "--budget", "euros=3"), "write it as usd=0.50,calls=20"),
+        (("run", "machines.py:LETTER", "Ada", "--budget", "calls=-1"), "calls must be a number of at least 0, not -1"),
+        (("run", "machines.py:LETTER", "Ada", "--budget", "usd=nan"), "usd must be a number of at least 0"),
+        (("run", "machines.py:LETTER", "Ada", "--budget", ""), "write it as usd=0.50,calls=20"),
+        (("run", "machines.py:LETTER", "Ada", "--budget", "usd=inf"), "usd must be a number"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_wrong_usage_exits_with_2(moot: Moot, arguments: tuple[str, ...], says: str) -> None:
+    assert says in refused(moot(*arguments), USAGE)
+
+
+@pytest.mark.parametrize("command", ["run", "check", "graph"])
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("none.py", "there is no file none.py"),
+        ("none.py:X", "there is no file none.py"),
+        ("machines.py:NONE", "machines.py has no machine 'NONE'; its machines are LETTER, NAMED"),
+        ("machines.py", "name one as machines.py:NAME"),
+        ("no.such.module:X", "there is no module 'no'"),
+        ("", "names no machine"),
+        ("..:X", "names no module"),
+        ("syntax.py", "syntax.py:2: SyntaxError"),
+        ("raising.py", "raising.py:1: ZeroDivisionError"),
+        ("running.py", "running.py starts a run while it is loaded; put that under"),
+        ("binary.py", "binary.py"),
+        ("machines.txt:X", "there is no module 'machines.txt'"),
+    ],
+)
+def test_a_machine_that_cannot_be_found_exits_with_4(moot: Moot, command: str, source: str, says: str) -> None:
+    Path("syntax.py").write_text("x = 1\nif x\n")
+    Path("raising.py").write_text("1 / 0\n")
+    Path("running.py").write_text("from machines import *\nfrom moothall import run\nrun(LETTER, 'Ada')\n")
+    Path("binary.py").write_bytes(b"\x00\xff\xfe")
+    complaint = refused(moot(command, source), DEFINITION)
+    assert complaint.startswith(f"moot {command}: ")
+    assert says in complaint or source == "machines.txt:X"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ((), "input: the field 'to' is missing"),
+        (('{"to": 3}',), "input.to: expected a text, got 3"),
+        (('{"to": "Ada", "cc": "Bob"}',), "input: unknown field 'cc'; known are to, text"),
+        (("{half",), "the input looks like JSON but is none: "),
+        (("--input-json", "none.json"), "none.json cannot be read: No such file or directory"),
+        (("--input-json", "."), ". cannot be read: Is a directory"),
+        (("--input-json", "half.json"), "half.json is no JSON: "),
+        (("--input-json", "binary.json"), "binary.json is no JSON: "),
+        (("Ada", "--run-id", "a b"), "'a b' is no run id; use letters, digits and dashes"),
+        (("Ada", "--store", "sqlite:."), ". cannot be opened as a store: "),
+        (("Ada", "--store", "sqlite:diary.db"), "diary.db cannot be opened as a store: file is not a database"),
+        (("Ada", "--store", "sqlite:half.json/x.db"), "cannot be opened as a store: "),
+    ],
+    ids=str,
+)
+def test_input_and_stores_that_do_not_fit_exit_with_1_and_start_nothing(
+    moot: Moot, given: tuple[str, ...], says: str
+) -> None:
+    Path("half.json").write_text('{"to": ')
+    Path("binary.json").write_bytes(b"\xff\xfe")
+    Path("diary.db").write_text("dear diary " * 99)
+    assert says in refused(moot("run", "machines.py:LETTER", *given), REFUSED)
+    assert moot("ls").out == "no runs yet\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("--store", "postgres:x"), "'postgres:x' is no store; write sqlite:FILE or memory"),
+        (("--store", "runs.db"), "'runs.db' is no store; write sqlite:FILE or memory"),
+        (("--model", "gpt"), "'gpt' is no model; write rehearsal or scripted:FILE"),
+        (("--model", "scripted:none.json"), "none.json: the script cannot be read: No such file"),
+        (("--model", "scripted:machines.py"), "machines.py: the script is no JSON"),
+    ],
+    ids=str,
+)
+def test_settings_that_mean_nothing_exit_with_4(moot: Moot, given: tuple[str, ...], says: str) -> None:
+    assert says in refused(moot("run", "machines.py:NAMED", "Ada", *given), DEFINITION)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("resume", "none"), ("show", "none"), ("report", "none"), ("answer", "none", "--yes")]
+)
+def test_an_unknown_run_exits_with_1_and_says_where_to_look(moot: Moot, arguments: tuple[str, ...]) -> None:
+    complaint = refused(moot(*arguments), REFUSED)
+    assert "there is no run 'none' in this store; `moot ls` shows what there is" in complaint
+
+
+def test_a_run_id_that_is_taken_exits_with_1(moot: Moot) -> None:
+    moot("run", "machines.py:LETTER", "Ada", "--run-id", "mine")
+    assert "run mine exists already" in refused(moot("run", "machines.py:LETTER", "Bob", "--run-id", "mine"), REFUSED)
+
+
+def test_a_result_that_cannot_be_made_is_the_author_s_mistake(moot: Moot) -> None:
+    complaint = refused(moot("run", "machines.py:MISPRINTED", "Ada", "-q"), DEFINITION)
+    assert "machine misprinted, result: AttributeError: 'Letter' object has no attribute 'txt'" in complaint
+
+
+def test_a_run_whose_file_is_gone_says_so_and_can_still_be_shown(moot: Moot) -> None:
+    moot("run", "machines.py:SENT", "Ada", "--run-id", "mine")
+    Path("machines.py").unlink()
+    assert "there is no file" in refused(moot("answer", "mine", "--yes"), DEFINITION)
+    assert moot("show", "mine").code == 0
+    assert moot("report", "mine").code == 0
+
+
+@pytest.mark.parametrize("head", ["{half", "{}", "[]", '{"snapshot": 3}'])
+@pytest.mark.parametrize("arguments", [("ls",), ("show", "mine"), ("resume", "mine"), ("report", "mine")])
+def test_a_damaged_store_is_told_in_a_sentence(moot: Moot, arguments: tuple[str, ...], head: str) -> None:
+    moot("run", "machines.py:LETTER", "Ada", "--run-id", "mine")
+    with sqlite3.connect("home/moothall.db") as db:
+        db.execute("UPDATE runs SET head = ?", (head.encode(),))
+    db.close()
+    refused(moot(*arguments), REFUSED)

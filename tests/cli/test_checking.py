@@ -1,0 +1,87 @@
+"""`moot check` and `moot graph`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.ran import Moot
+
+
+def test_a_bounded_machine_passes_and_its_bound_is_told(moot: Moot) -> None:
+    ran = moot("check", "machines.py:LETTER")
+    assert ran.code == 0
+    assert ran.out.splitlines()[-1].startswith("bounded: at most 1 transitions, ")
+    assert "1 calls" in ran.out
+
+
+def test_a_machine_with_an_endless_loop_exits_with_4_and_names_the_loop(moot: Moot) -> None:
+    ran = moot("check", "machines.py:ENDLESS")
+    assert ran.code == 4
+    assert "writing → mending → writing" in ran.out
+    assert ran.out.splitlines()[-1] == "no bound"
+
+
+def test_check_as_json_has_findings_and_certificate(moot: Moot) -> None:
+    good = moot("check", "machines.py:LETTER", "--json").json
+    assert set(good) == {"machine", "findings", "certificate"}
+    assert (good["machine"], good["certificate"]["transitions"]) == ("letter", 1)
+    assert good["certificate"]["resources"]["calls"] == 1
+    bad = moot("check", "machines.py:ENDLESS", "--json")
+    assert bad.code == 4
+    error = next(finding for finding in bad.json["findings"] if finding["level"] == "error")
+    assert set(error) == {"level", "code", "place", "why", "remedy"}
+
+
+@pytest.mark.parametrize(
+    ("format_", "begins"), [("mermaid", "stateDiagram-v2"), ("dot", "digraph"), ("tree", "letter"), ("json", "{")]
+)
+def test_graph_draws_in_every_format(moot: Moot, format_: str, begins: str) -> None:
+    ran = moot("graph", "machines.py:LETTER", "--format", format_)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(begins)
+    assert "writing" in ran.out
+    assert "written" in ran.out
+
+
+def test_graph_draws_mermaid_unless_told_otherwise(moot: Moot) -> None:
+    assert moot("graph", "machines.py:LETTER").out == moot("graph", "machines.py:LETTER", "--format", "mermaid").out
+
+
+def test_graph_as_json_is_json(moot: Moot) -> None:
+    assert json.loads(moot("graph", "machines.py:SENT", "--format", "json").out)
+
+
+def test_drawing_and_checking_perform_nothing(moot: Moot) -> None:
+    moot("graph", "machines.py:STOLEN")
+    moot("check", "machines.py:STOLEN")
+    assert moot("ls").out == "no runs yet\n"
+
+
+PASSING = """<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0" initial="a">
+<state id="a"><transition target="pass"/></state><final id="pass"/><final id="fail"/></scxml>"""
+COLUMNS = "id\ttier\tcategory\tconformance\tsection_or_trace\tdocument\texpected\n"
+
+
+def suite(folder: Path) -> None:
+    """Two tests in a folder: one passes, one does not."""
+    folder.mkdir()
+    (folder / "good.scxml").write_text(PASSING)
+    (folder / "bad.scxml").write_text(PASSING.replace('target="pass"', 'target="fail"'))
+    rows = "one\tA\tx\tm\t1\tgood.scxml\t\ntwo\tB\tx\tm\t1\tbad.scxml\t\n"
+    (folder / "index.tsv").write_text(COLUMNS + rows)
+
+
+def test_conformance_counts_what_passes_and_says_what_does_not(moot: Moot, tmp_path: Path) -> None:
+    suite(tmp_path / "suite")
+    ran = moot("conformance", "suite")
+    assert ran.code == 1
+    assert ran.out == "failed two: it ended done in fail, not in pass\n1 passed, 1 failed\n"
+    assert moot("conformance", "suite", "--json").json == {"passed": 1, "failed": 1, "failures": ["two"]}
+    assert moot("conformance", "suite", "--tier", "A").code == 0
+
+
+def test_a_folder_without_an_index_exits_with_4(moot: Moot) -> None:
+    ran = moot("conformance", "nowhere")
+    assert (ran.code, ran.out) == (4, "")
+    assert "nowhere/index.tsv cannot be read: No such file or directory" in ran.err

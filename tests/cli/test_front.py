@@ -1,0 +1,65 @@
+"""`moot` itself: help, version, pipes, colours."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from moothall import __version__
+from moothall.cli.main import COMMANDS
+from tests.cli.machines import MACHINES
+from tests.cli.process import command, environment
+from tests.cli.process import moot as process
+from tests.cli.ran import Moot
+
+ANSI = re.compile(r"\x1b\[")
+
+
+def test_without_a_command_moot_lists_all_of_them(moot: Moot) -> None:
+    ran = moot()
+    assert ran.code == 0
+    assert all(
+        re.search(rf"^  {name} +{re.escape(one.help)}$", ran.out, re.MULTILINE) for name, one in COMMANDS.items()
+    )
+
+
+def test_moot_tells_its_version(moot: Moot) -> None:
+    assert moot("--version").out == f"moothall {__version__}\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "machines.py").write_text(MACHINES)
+    return tmp_path
+
+
+def test_where_there_is_no_terminal_there_are_no_colour_codes(place: Path) -> None:
+    for arguments in (
+        ("run", "machines.py:SENT", "Ada", "--run-id", "mine"),
+        ("ls",),
+        ("show", "mine"),
+        ("check", "machines.py:ENDLESS"),
+        ("answer", "mine", "--yes"),
+    ):
+        ran = process(*arguments, home=place)
+        assert not ANSI.search(ran.stdout + ran.stderr), arguments
+
+
+def test_a_reader_that_goes_away_is_no_error(place: Path) -> None:
+    process("run", "machines.py:LETTER", "Ada", "--run-id", "mine", home=place)
+    ours, theirs = os.pipe()
+    os.close(ours)
+    ran = subprocess.run(
+        command("show", "mine"), cwd=place, env=environment(place), stdout=theirs, stderr=subprocess.PIPE, text=True
+    )
+    os.close(theirs)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_output_in_an_encoding_that_lacks_arrows_is_no_error(place: Path) -> None:
+    process("run", "machines.py:LETTER", "Ada", "--run-id", "mine", home=place)
+    ran = process("show", "mine", home=place, more={"PYTHONIOENCODING": "ascii"})
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "written" in ran.stdout

@@ -1,0 +1,110 @@
+"""`moot run` and `moot resume`: results on stdout, notices on stderr, and the exit code says how it ended."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.ran import Moot
+
+OUTCOME = {"run", "machine", "status", "states", "result", "reason", "questions", "spent", "data"}
+
+
+def test_a_run_that_is_done_prints_its_result_alone_on_stdout(moot: Moot) -> None:
+    ran = moot("run", "machines.py:LETTER", "Ada")
+    assert (ran.code, ran.out) == (0, "DEAR ADA\n")
+    assert "writing → written  replied clerk DEAR ADA  done" in ran.err
+    assert "is done (spent: calls 1)" in ran.err
+
+
+def test_quiet_says_nothing_when_all_is_well(moot: Moot) -> None:
+    ran = moot("run", "machines.py:LETTER", "Ada", "--quiet")
+    assert (ran.code, ran.out, ran.err) == (0, "DEAR ADA\n", "")
+
+
+def test_json_prints_the_whole_outcome(moot: Moot) -> None:
+    ran = moot("run", "machines.py:LETTER", "Ada", "--json", "--run-id", "mine")
+    assert ran.code == 0
+    assert set(ran.json) == OUTCOME
+    assert ran.json["run"] == "mine"
+    assert ran.json["status"] == "done"
+    assert ran.json["states"] == ["written"]
+    assert ran.json["result"] == "DEAR ADA"
+    assert ran.json["data"] == {"to": "Ada", "text": "DEAR ADA"}
+    assert ran.json["spent"] == {"calls": 1}
+
+
+@pytest.mark.parametrize("given", ['{"to": "Ada"}', ' {"to":"Ada","text":"x"}'])
+def test_the_input_may_be_a_json_object(moot: Moot, given: str) -> None:
+    assert moot("run", "machines.py:LETTER", given, "-q").out == "DEAR ADA\n"
+
+
+def test_the_input_may_be_a_json_file(moot: Moot, tmp_path: Path) -> None:
+    (tmp_path / "input.json").write_text('{"to": "Ada"}')
+    assert moot("run", "machines.py:LETTER", "--input-json", "input.json", "-q").out == "DEAR ADA\n"
+
+
+def test_a_result_that_is_no_text_is_printed_as_json(moot: Moot) -> None:
+    moot("run", "machines.py:PAINTED", "Ada", "--run-id", "mine", "-q")
+    (Path("red.json")).write_text('{"colour": "red"}')
+    ran = moot("answer", "mine", "--json", "red.json", "-q")
+    assert (ran.code, json.loads(ran.out)) == (0, {"to": "Ada", "text": "red"})
+
+
+def test_a_failed_run_exits_with_1_and_names_the_reason(moot: Moot) -> None:
+    ran = moot("run", "machines.py:STOLEN", "Ada")
+    assert (ran.code, ran.out) == (1, "")
+    assert "is failed: OSError: the ink is dry, after 3 attempts" in ran.err
+
+
+def test_a_run_at_its_limit_exits_with_1_and_still_prints_the_best_result_so_far(moot: Moot) -> None:
+    ran = moot("run", "machines.py:ENDLESS", "Ada", "--budget", "calls=3")
+    assert (ran.code, ran.out) == (1, "DEAR ADA\n")
+    assert "is limited: limit of 3 calls reached in mending (spent: calls 3)" in ran.err
+
+
+def test_a_run_that_waits_exits_with_5_and_says_how_to_answer(moot: Moot) -> None:
+    ran = moot("run", "machines.py:SENT", "Ada", "--run-id", "mine")
+    assert (ran.code, ran.out) == (5, "")
+    assert "question 1.0: Send DEAR ADA?" in ran.err
+    assert "answer with:  moot answer mine --yes | --no" in ran.err
+
+
+def test_quiet_still_says_what_a_waiting_run_waits_for(moot: Moot) -> None:
+    assert "question 1.0: Send DEAR ADA?" in moot("run", "machines.py:SENT", "Ada", "-q").err
+
+
+def test_the_command_that_is_shown_names_the_store_and_can_be_copied(moot: Moot) -> None:
+    ran = moot("run", "machines.py:SENT", "Ada", "--run-id", "mine", "--store", "sqlite:my runs.db")
+    assert "answer with:  moot answer mine --store 'sqlite:my runs.db' --yes | --no" in ran.err
+
+
+def test_without_a_model_the_rehearsal_is_announced_on_stderr(moot: Moot) -> None:
+    ran = moot("run", "machines.py:NAMED", "Ada")
+    assert ran.out.startswith("[rehearsal] poet")
+    assert "no model is set: rehearsal stands in for poet; its replies mean nothing" in ran.err
+
+
+def test_a_scripted_model_plays_the_agents(moot: Moot) -> None:
+    Path("script.json").write_text('{"poet": ["roses are red"]}')
+    assert moot("run", "machines.py:NAMED", "Ada", "--model", "scripted:script.json", "-q").out == "roses are red\n"
+
+
+def test_resuming_a_run_that_is_done_repeats_its_outcome_and_nothing_else(moot: Moot) -> None:
+    moot("run", "machines.py:LETTER", "Ada", "--run-id", "mine")
+    ran = moot("resume", "mine")
+    assert (ran.code, ran.out) == (0, "DEAR ADA\n")
+    assert "run mine goes on after entry 1" in ran.err
+    assert len(moot("show", "mine", "--json").json["entries"]) == 2
+
+
+def test_resuming_a_run_that_waits_exits_with_5(moot: Moot) -> None:
+    moot("run", "machines.py:SENT", "Ada", "--run-id", "mine")
+    assert moot("resume", "mine", "--json").json["status"] == "waiting"
+    assert moot("resume", "mine").code == 5
+
+
+def test_a_store_of_one_s_own_is_used_and_the_default_left_alone(moot: Moot, tmp_path: Path) -> None:
+    assert moot("run", "machines.py:LETTER", "Ada", "--store", "sqlite:mine.db").code == 0
+    assert (tmp_path / "mine.db").is_file()
+    assert not (tmp_path / "home").exists()

@@ -1,0 +1,81 @@
+"""At a terminal there are colours, and the person who is there is asked at once."""
+
+import json
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.machines import MACHINES
+from tests.cli.process import moot
+from tests.cli.terminal import terminal
+
+COLOUR = re.compile(r"\x1b\[\d+m")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "machines.py").write_text(MACHINES)
+    return tmp_path
+
+
+def standing(place: Path, run: str) -> list[str]:
+    states: list[str] = json.loads(moot("show", run, "--json", home=place).stdout)["summary"]["states"]
+    return states
+
+
+@pytest.mark.parametrize(
+    ("more", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)], ids=str
+)
+def test_a_terminal_gets_colours_unless_they_are_turned_off(place: Path, more: dict[str, str], coloured: bool) -> None:
+    moot("run", "machines.py:LETTER", "Ada", home=place)
+    with terminal("ls", home=place, more=more) as screen:
+        assert bool(COLOUR.search(screen.read_all())) is coloured
+
+
+@pytest.mark.parametrize(
+    ("typed", "state", "code"),
+    [
+        ("y\n", "posted", 0),
+        ("NO\n", "kept", 0),
+        ("\n", "approving", 5),
+        ("perhaps\n", "approving", 5),
+        ("\x04", "approving", 5),
+    ],
+    ids=["yes", "no", "later", "neither", "end of input"],
+)
+def test_a_person_at_the_terminal_is_asked_and_the_run_goes_on(place: Path, typed: str, state: str, code: int) -> None:
+    with terminal("run", "machines.py:SENT", "Ada", "--run-id", "mine", home=place, keyboard=True) as screen:
+        screen.read_until("[y]es, [n]o, or Enter to answer later: ")
+        screen.type(typed)
+        screen.read_all()
+    assert screen.process.returncode == code
+    assert standing(place, "mine") == [state]
+
+
+def test_a_question_for_a_text_takes_what_is_typed(place: Path) -> None:
+    with terminal("run", "machines.py:TOLD", "Ada", "--run-id", "mine", home=place, keyboard=True) as screen:
+        screen.read_until("your answer, or Enter to answer later: ")
+        screen.type("Eve\n")
+        screen.read_all()
+    assert screen.process.returncode == 0
+    entries = json.loads(moot("show", "mine", "--json", home=place).stdout)["entries"]
+    assert entries[-1]["event"]["value"] == "Eve"
+
+
+def test_nobody_is_asked_where_there_is_no_keyboard(place: Path) -> None:
+    with terminal("run", "machines.py:SENT", "Ada", home=place) as screen:
+        assert "Enter to answer later" not in screen.read_all()
+    assert screen.process.returncode == 5
+
+
+def test_ctrl_c_at_the_question_leaves_the_run_waiting(place: Path) -> None:
+    with terminal("run", "machines.py:SENT", "Ada", "--run-id", "mine", home=place, keyboard=True) as screen:
+        screen.read_until("[y]es, [n]o")
+        screen.process.send_signal(signal.SIGINT)
+        said = screen.read_all()
+    assert screen.process.returncode == 1
+    assert "Traceback" not in said
+    assert "moot resume mine" in said
+    assert standing(place, "mine") == ["approving"]

@@ -6,10 +6,10 @@ READY  := $(VENV)/.ready
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench soak clean system
+.PHONY: help demo test check bench soak conformance clean system
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## run the demonstration, offline
 	$(BIN)/python examples/demo.py
@@ -28,6 +28,9 @@ bench: $(READY) ## measure
 
 soak: $(READY) system ## run the long tests
 	$(BIN)/pytest -m soak
+
+conformance: $(READY) ## run the whole public statechart suites (fetched with npm)
+	$(BIN)/python tools/conformance.py
 
 clean: ## remove the virtual environment and everything that tools left behind
 	rm -rf $(VENV) build dist .coverage htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -221,14 +221,23 @@ class Chart:
     def _indexes(self, names: Names, where: object) -> tuple[int, ...]:
         if isinstance(names, str) and (index := self.by_name.get(names)):
             return (index,)
-        found = []
+        found: list[int] = []
         for name in (names,) if isinstance(names, str) else names:
             index = self.by_name.get(name)
             if index is None or index == ROOT:
                 self.problems.append(f"{where} names the unknown state {name!r}{self._nearest(name)}")
             else:
+                if rival := next((one for one in found if self._exclusive(one, index)), None):
+                    self.problems.append(f"{where}: {self.places[rival]} and {name} cannot be active together")
                 found.append(index)
         return tuple(found)
+
+    def _exclusive(self, one: int, other: int) -> bool:
+        """Whether two states can never be active at once."""
+        if one <= other < self.places[one].end or other <= one < self.places[other].end:
+            return False
+        common = next(place for place in self.ancestors(one) if place.index < other < place.end)
+        return common.kind != PARALLEL
 
     def _nearest(self, name: str) -> str:
         close = [known for known in self.by_name if known.lower().startswith(name.lower()[:3]) and known != anywhere]

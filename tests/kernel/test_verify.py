@@ -12,17 +12,15 @@ from time import process_time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from moothall.kernel.effects import Effect, StartChild
-from moothall.kernel.events import Answered, Cancelled, Done, Event, Exhausted, GaveUp, Misbehaved, Named
+from moothall.kernel.events import Answered, Cancelled, Done, Exhausted, GaveUp, Misbehaved, Named
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, History, Node, On, Parallel, State, always, anywhere, otherwise
 from moothall.kernel.step import Ask, Move, Scripted, Snapshot, Step, Value
 from moothall.kernel.verify import Certificate, Unbounded, certify, reachable, verify
-from tests.kernel.broken_machines import BROKEN, GOOD, Broken, Call, Calling, Notify, Returned, Went, ask, good, keep
+from tests.kernel.broken_machines import BROKEN, GOOD, Broken, Call, Notify, Returned, Went, ask, good, keep
 
 # findings
 
@@ -184,12 +182,6 @@ def test_an_action_may_declare_what_it_writes_itself() -> None:
 
 
 # certificates: by hand
-
-
-def transitions(machine: Machine) -> int:
-    found = certify(machine)
-    assert isinstance(found, Certificate)
-    return found.transitions
 
 
 def test_a_certificate_counts_rows_effects_and_what_they_cost() -> None:
@@ -356,11 +348,11 @@ class TooMuch(Exception):
 
 def asked(key: str) -> Scripted:
     """A guard that brute force answers both ways."""
-    return Scripted(lambda data, event, moment: moment.evaluate(key, None).value, key)
+    return Scripted(lambda data, event, moment: moment.evaluate(key, None) == Value(True), key)
 
 
 class BruteForce:
-    """Every run by the real interpreter: each event, offered to all and to each state, each guard answering both ways."""
+    """Every run by the real interpreter: each event, offered to all and to each state, guards answering both ways."""
 
     def __init__(self, machine: Machine, limit: int = 20_000) -> None:
         self.machine = machine
@@ -475,7 +467,7 @@ class Maker:
         return State(name, inner, enter=self.actions(), exit=self.actions(), max_visits=self.visits())
 
     def visits(self) -> int | None:
-        return self.random.randint(1, 2) if not self.eventless and self.chance(0.1) else None
+        return self.random.randint(1, 2) if self.chance(0.1) else None
 
     def actions(self) -> Any:
         if self.functions and self.chance(0.3):
@@ -524,3 +516,124 @@ class Maker:
             return random.choice((True, True, False, "neither"))
 
         return guess
+
+
+def compared(seed: int) -> str:
+    """A made machine: how its certificate stands to brute force."""
+    machine = Maker(seed, functions=False).machine()
+    found = certify(machine)
+    try:
+        most = BruteForce(machine).most()
+    except TooMuch:
+        return "too much"
+    except EndlessRun:
+        assert isinstance(found, Unbounded), f"seed {seed}: a run without end has the certificate {found}"
+        return "endless"
+    if isinstance(found, Unbounded):
+        return "cautious"
+    bound = amounts(found)
+    assert all(amount <= bound.get(name, 0) for name, amount in most.items()), f"seed {seed}: {most} exceeds {found}"
+    if found.exact:
+        assert bound == most, f"seed {seed}: {found} is called exact, and the most is {most}"
+    return "exact" if found.exact else "cautious"
+
+
+def test_a_certificate_equals_brute_force_on_small_machines() -> None:
+    outcomes = Counter(compared(seed) for seed in range(250))
+    assert outcomes["exact"] > 150
+    assert outcomes["endless"] > 30
+    assert outcomes["cautious"] < 10
+
+
+@pytest.mark.soak
+def test_a_certificate_equals_brute_force_on_many_small_machines() -> None:
+    outcomes = Counter(compared(seed) for seed in range(250, 5000))
+    assert outcomes["exact"] > 3000
+
+
+def walked(machine: Machine, random: Random) -> Counter[str]:
+    """What one run of the real interpreter uses, with moves and guards that do as they like."""
+    step = start(machine, {})
+    assert isinstance(step, Step)
+    total = used(step)
+    for _ in range(60):
+        if step.snapshot.status != "live":
+            break
+        around = [machine.chart.places[index].name for index in machine.chart.around(step.snapshot.active) if index]
+        event = random.choice(EVENTS) if random.random() < 0.97 else Cancelled()
+        scope = None if isinstance(event, Cancelled) else random.choice([None, *around])
+        step = transition(machine, step.snapshot, event, within=scope)
+        assert isinstance(step, Step)
+        total += used(step)
+    return total
+
+
+def outdone(seed: int) -> str:
+    """A made machine with functions: whether walks stay within its certificate, and that within its cheap estimate."""
+    machine = Maker(seed, functions=True).machine()
+    found, estimate = certify(machine), estimated(machine)
+    if isinstance(found, Unbounded):
+        assert isinstance(estimate, Unbounded), f"seed {seed}: the estimate {estimate} overlooks {found.why}"
+        return "unbounded"
+    bound = amounts(found)
+    if isinstance(estimate, Certificate):
+        assert not estimate.exact
+        above = amounts(estimate)
+        assert all(amount <= above.get(name, 0) for name, amount in bound.items()), f"seed {seed}: {found}, {estimate}"
+    random = Random(seed)
+    for _ in range(25):
+        total = walked(machine, random)
+        assert all(amount <= bound.get(name, 0) for name, amount in total.items()), f"seed {seed}: {total}, {found}"
+    return "bounded"
+
+
+def estimated(machine: Machine) -> Certificate | Unbounded:
+    """The certificate as it would be if the machine were too large to enumerate."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("moothall.kernel.verify._NODES", 0)
+        return certify(machine)
+
+
+def test_no_run_exceeds_its_certificate() -> None:
+    outcomes = Counter(outdone(seed) for seed in range(100))
+    assert outcomes["bounded"] > 60
+
+
+def test_an_error_may_be_heard_of_where_rows_on_always_have_led() -> None:
+    moves = [On("first", always, to="second"), On("second", Misbehaved, to="third"), On("third", Went, to="finished")]
+    states = [State("first", enter=keep), State("second"), State("third"), Final("finished")]
+    assert certify(Machine("later", states=states, moves=moves)) == Certificate(3, {}, exact=True)
+
+
+def test_an_error_is_heard_of_in_every_region() -> None:
+    left, right = State("left", [State("l1", enter=keep)]), State("right", [State("r1"), State("r2")])
+    moves = [On("r1", Misbehaved, to="r2"), On("r2", Went, to="finished")]
+    machine = Machine("regions", states=[Parallel("both", [left, right]), Final("finished")], moves=moves)
+    assert verify(machine) == ()
+    assert certify(machine) == Certificate(2, {}, exact=True)
+
+
+@pytest.mark.soak
+def test_no_run_of_many_machines_exceeds_its_certificate() -> None:
+    outcomes = Counter(outdone(seed) for seed in range(100, 4000))
+    assert outcomes["bounded"] > 2000
+
+
+def test_a_machine_too_large_to_enumerate_gets_an_upper_estimate() -> None:
+    rounds = [
+        row
+        for number in range(12)
+        for row in (
+            On(f"s{number}", "next", to=f"s{number + 1}"),
+            On(f"s{number}", "again", to=f"s{number}", do=Call(), at_most=9),
+        )
+    ]
+    states = [State(f"s{number}", enter=Call()) for number in range(12)]
+    machine = Machine("large", states=[*states, Final("s12")], moves=rounds)
+    assert certify(machine) == Certificate(12 + 12 * 9, {"call": 12 + 2 * 12 * 9}, exact=True)
+    hopping = [On(anywhere, f"hop{number}", to=f"s{number}", at_most=9) for number in range(12)]
+    wild = Machine("wild", states=[*states, Final("s12")], moves=[*rounds, *hopping])
+    found = certify(wild)
+    assert isinstance(found, Certificate)
+    assert not found.exact
+    assert found.transitions >= 12 + 2 * 12 * 9

@@ -191,12 +191,15 @@ class Chart:
 
     def _resolve(self, place: Place) -> None:
         node, name = place.node, place.name
-        if place.kind == COMPOUND:
+        if place.kind == COMPOUND or place.index == ROOT:
             place.initial = self._initial(place)
         if isinstance(node, History):
-            place.default = self._indexes(node.default, f"history {name}")
+            place.default = self._default(place, node)
             place.starting = bind(node.do, f"{name}, default")
             return
+        most = getattr(node, "max_visits", None)
+        if most is not None and not _is_count(most):
+            self.problems.append(f"{name}: max_visits must be a whole number, not {most!r}")
         if node.enter:
             place.enter = bind(node.enter, f"{name}, enter")
         if node.exit:
@@ -216,6 +219,15 @@ class Chart:
         for index in found:
             if not place.index < index < place.end:
                 self.problems.append(f"{place.name} starts at {self.places[index].name}, which is not inside it")
+        return found
+
+    def _default(self, place: Place, node: History) -> tuple[int, ...]:
+        parent = self.places[place.parent]
+        found = self._indexes(node.default, f"history {place.name}")
+        for index in found:
+            if self.places[index].kind == HISTORY or not parent.index < index < parent.end:
+                target, inside = self.places[index].name, f"a state inside {parent.name}"
+                self.problems.append(f"history {place.name} begins at {target}, which is not {inside}")
         return found
 
     def _indexes(self, names: Names, where: object) -> tuple[int, ...]:
@@ -288,7 +300,7 @@ class Chart:
         if on.do:
             allowed = None if on.emits is None else {kind.kind: most for kind, most in on.emits.items()}
             row.actions = bind(on.do, str(row), allowed, on.writes)
-        if on.at_most is not None and (type(on.at_most) is not int or on.at_most < 0):
+        if on.at_most is not None and not _is_count(on.at_most):
             self.problems.append(f"{row}: at_most must be a whole number, not {on.at_most!r}")
         if place.kind == FINAL or place.kind == HISTORY:
             self.problems.append(f"{row}: a {place.kind} state has no moves of its own")
@@ -332,9 +344,13 @@ def _kind(node: Node, inner: Sequence[Node]) -> str:
     return FINAL if isinstance(node, Final) else HISTORY
 
 
-def sequence(actions: Actions) -> Sequence[Action]:
+def _is_count(number: object) -> bool:
+    return type(number) is int and number >= 0
+
+
+def sequence(actions: Any) -> Sequence[Action]:
     """Actions as a sequence, also where the author wrote a single one."""
-    return actions if isinstance(actions, Sequence) else (actions,)
+    return actions if isinstance(actions, Sequence) and not isinstance(actions, str) else (actions,)
 
 
 def bind(

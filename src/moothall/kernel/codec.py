@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from moothall.errors import DefinitionError, Refused
 
@@ -64,7 +64,12 @@ def _key(key: object) -> str:
 
 @lru_cache(maxsize=1024)
 def _field_names(kind: Any) -> tuple[str, ...]:
-    return tuple(item.name for item in fields(kind))
+    return tuple(item.name for item in _given(kind))
+
+
+def _given(kind: Any) -> tuple[Field[Any], ...]:
+    """The fields that a dataclass is made from; those that it works out itself are not stored."""
+    return tuple(item for item in fields(kind) if item.init)
 
 
 def decode(kind: type[T], value: Any, where: str = "") -> T:
@@ -106,7 +111,7 @@ def _scalar(wanted: type, name: str) -> Decoder:
 
 
 def _decode_float(value: Any, where: str) -> float:
-    if type(value) is float or type(value) is int:
+    if type(value) is int or (type(value) is float and math.isfinite(value)):
         return value
     raise _refuse(where, "a number", value)
 
@@ -166,10 +171,8 @@ def _decode_dataclass(kind: type) -> Decoder:
         raise DefinitionError(
             f"{kind.__name__}: the type {error.name!r} of a field cannot be found; define it at the top of its module"
         ) from error
-    parts = {item.name: hints[item.name] for item in fields(kind)}
-    required = frozenset(
-        item.name for item in fields(kind) if item.default is MISSING and item.default_factory is MISSING
-    )
+    parts = {item.name: hints[item.name] for item in _given(kind)}
+    required = frozenset(_required(kind))
     decoders: dict[str, Decoder] = {}
 
     def decoder(value: Any, where: str) -> Any:
@@ -181,15 +184,29 @@ def _decode_dataclass(kind: type) -> Decoder:
             raise Refused(f"{where}: unknown field {min(unknown)!r}; known are {', '.join(decoders) or 'none'}")
         if missing := required - value.keys():
             raise Refused(f"{where}: the field {min(missing)!r} is missing")
-        return kind(**{name: decoders[name](item, f"{where}.{name}") for name, item in value.items()})
+        return _made(
+            where, lambda: kind(**{name: decoders[name](item, f"{where}.{name}") for name, item in value.items()})
+        )
 
     return decoder
 
 
+def _required(kind: Any) -> list[str]:
+    return [item.name for item in _given(kind) if item.default is MISSING and item.default_factory is MISSING]
+
+
+def _made(where: str, make: Callable[[], Any]) -> Any:
+    """What a type makes of decoded parts, or a refusal where the type itself objects to them."""
+    try:
+        return make()
+    except (TypeError, ValueError) as error:
+        raise Refused(f"{where}: {error}") from error
+
+
 def _decode_collection(kind: Any, origin: Any, arguments: tuple[Any, ...]) -> Decoder:
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return _decode_mapping(_decoder(arguments[1] if arguments else Any))
-    if origin is tuple and arguments and arguments[-1] is not Ellipsis:
+        return _decode_mapping(*map(_decoder, arguments or (str, Any)))
+    if origin is tuple and kind is not tuple and arguments[-1:] != (Ellipsis,):
         return _decode_fixed(tuple(_decoder(argument) for argument in arguments))
     make = _SEQUENCES.get(origin)
     if make is None:
@@ -199,7 +216,7 @@ def _decode_collection(kind: Any, origin: Any, arguments: tuple[Any, ...]) -> De
     def decoder(value: Any, where: str) -> Any:
         if type(value) is not list:
             raise _refuse(where, "a list", value)
-        return make(inner(item, f"{where}[{index}]") for index, item in enumerate(value))
+        return _made(where, lambda: make(inner(item, f"{where}[{index}]") for index, item in enumerate(value)))
 
     return decoder
 
@@ -213,11 +230,11 @@ _SEQUENCES: dict[Any, Callable[[Any], Any]] = {
 }
 
 
-def _decode_mapping(inner: Decoder) -> Decoder:
+def _decode_mapping(name: Decoder, inner: Decoder) -> Decoder:
     def decoder(value: Any, where: str) -> Any:
         if type(value) is not dict:
             raise _refuse(where, "an object", value)
-        return {key: inner(item, f"{where}.{key}") for key, item in value.items()}
+        return {name(key, f"{where}, key"): inner(item, f"{where}.{key}") for key, item in value.items()}
 
     return decoder
 
@@ -233,32 +250,38 @@ def _decode_fixed(inner: tuple[Decoder, ...]) -> Decoder:
 
 def schema(kind: Any) -> dict[str, Any]:
     """The JSON Schema of a type, as models and people are shown it."""
+    return _schema(kind, ())
+
+
+def _schema(kind: Any, around: tuple[Any, ...]) -> dict[str, Any]:
     origin, arguments = get_origin(kind), get_args(kind)
     if kind in _SCHEMAS:
         return dict(_SCHEMAS[kind])
     if origin is Union or origin is types.UnionType:
-        return {"anyOf": [schema(argument) for argument in arguments]}
+        return {"anyOf": [_schema(argument, around) for argument in arguments]}
     if origin is Literal:
         return {"enum": list(arguments)}
     if isinstance(kind, type) and issubclass(kind, Enum):
         return {"enum": [encode(member.value) for member in kind]}
     if is_dataclass(kind):
-        return _dataclass_schema(kind)  # type: ignore[arg-type]
+        return _dataclass_schema(kind, around)  # type: ignore[arg-type]
     if isinstance(origin or kind, type) and issubclass(origin or kind, Mapping):
-        return {"type": "object", "additionalProperties": schema(arguments[1] if arguments else Any)}
-    if origin is tuple and arguments and arguments[-1] is not Ellipsis:
-        return {"type": "array", "prefixItems": [schema(one) for one in arguments], "items": False}
+        return {"type": "object", "additionalProperties": _schema(arguments[1] if arguments else Any, around)}
+    if origin is tuple and arguments[-1:] != (Ellipsis,):
+        return {"type": "array", "prefixItems": [_schema(one, around) for one in arguments], "items": False}
     if (origin or kind) in _SEQUENCES:
-        return {"type": "array", "items": schema(arguments[0] if arguments else Any)}
+        return {"type": "array", "items": _schema(arguments[0] if arguments else Any, around)}
     return {}
 
 
-def _dataclass_schema(kind: type) -> dict[str, Any]:
-    hints = {name: hint for name, hint in get_type_hints(kind).items() if get_origin(hint) is not ClassVar}
-    required = [item.name for item in fields(kind) if item.default is MISSING and item.default_factory is MISSING]
-    properties = {item.name: schema(hints[item.name]) for item in fields(kind)}
-    found = {"type": "object", "title": kind.__name__, "properties": properties, "additionalProperties": False}
-    return found | ({"required": required} if required else {})
+def _dataclass_schema(kind: type, around: tuple[Any, ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": "object", "title": kind.__name__}
+    if kind in around:  # a type that contains itself is described once, and named below
+        return found
+    hints = get_type_hints(kind)
+    found["properties"] = {item.name: _schema(hints[item.name], (*around, kind)) for item in _given(kind)}
+    found["additionalProperties"] = False
+    return found | ({"required": required} if (required := _required(kind)) else {})
 
 
 _SCHEMAS: dict[Any, dict[str, Any]] = {

@@ -21,7 +21,7 @@ class Frozen:
 
     def __init_subclass__(cls) -> None:
         dataclass(init=False, eq=False, repr=False)(cls)
-        cls.__init__ = _initialiser(fields(cls))  # type: ignore[method-assign]
+        cls.__init__ = _initialiser(cls)  # type: ignore[method-assign]
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -40,14 +40,19 @@ class Frozen:
         return f"{type(self).__name__}({inner})"
 
 
-def _initialiser(parts: tuple[Field[Any], ...]) -> Callable[..., None]:
-    """`__init__` for these fields: parameters with their defaults, and one dictionary of all values."""
+def _initialiser(cls: type[Frozen]) -> Callable[..., None]:
+    """`__init__` for its fields: parameters with their defaults, one dictionary of all values, `__post_init__`."""
     known: dict[str, Any] = {"_fill": object.__setattr__, "_MISSING": MISSING}
+    parts = fields(cls)
     plain = [_parameter(part, known) for part in parts if not part.kw_only]
     by_name = [_parameter(part, known) for part in parts if part.kw_only]
     parameters = ", ".join(["self", *plain, *(["*", *by_name] if by_name else [])])
     values = ", ".join(f"{part.name!r}: {_value(part)}" for part in parts)
-    exec(f"def __init__({parameters}):\n    _fill(self, '__dict__', {{{values}}})", known)
+    then = "; self.__post_init__()" if hasattr(cls, "__post_init__") else ""
+    try:
+        exec(f"def __init__({parameters}):\n    _fill(self, '__dict__', {{{values}}}){then}", known)
+    except SyntaxError as error:
+        raise TypeError(f"{cls.__name__}: a field without a default stands below one that has one") from error
     made: Callable[..., None] = known["__init__"]
     return made
 

@@ -41,7 +41,7 @@ from moothall.kernel.chart import (
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Cancelled, Event, Exhausted, Misbehaved, Named, Started, matches
-from moothall.kernel.machine import Machine
+from moothall.kernel.machine import Machine, label
 from moothall.kernel.step import Answer, Append, Ask, Microstep, Moment, Move, Snapshot, Status, Step, Tail, Wanted
 
 MEMO = 4096
@@ -126,6 +126,7 @@ class _Turn:
         "history",
         "machine",
         "microsteps",
+        "misguided",
         "output",
         "queue",
         "reason",
@@ -149,6 +150,7 @@ class _Turn:
         self.asked = 0
         self.queue: deque[Event] = deque()
         self.microsteps: list[Microstep] = []
+        self.misguided: list[Event] = []
         self.effects: list[Wanted] = []
         self.appends: list[Append] = []
 
@@ -169,6 +171,9 @@ class _Turn:
         while self.status == "live":
             if len(self.microsteps) > limit:
                 self.end("failed", _explained(self.first, self.microsteps, limit))
+            elif len(self.misguided) > limit:
+                last = _reason(self.misguided[-1])
+                self.end("failed", f"{self.first.name} made more than {limit} guards go wrong; the last: {last}")
             elif rows := self.select(None, None):
                 self.take(rows, "")
             elif self.queue:
@@ -229,8 +234,10 @@ class _Turn:
         return self.misguarded(row, f"it gave {held!r}; a guard gives True or False")
 
     def misguarded(self, row: Row, reason: str) -> bool | None:
-        name = getattr(row.on.when, "label", None) or getattr(row.on.when, "__qualname__", repr(row.on.when))
-        self.queue.append(Misbehaved(f"{self.chart.places[row.source]} on {trigger(row.on)}, guard {name}", reason))
+        where = f"{self.chart.places[row.source]} on {trigger(row.on)}, guard {label(row.on.when)}"
+        error = Misbehaved(where, reason)
+        self.queue.append(error)
+        self.misguided.append(error)
         return None if self.machine.errors == "strict" else False
 
     def unconflicted(self, rows: list[Row]) -> list[Row]:
@@ -275,7 +282,8 @@ class _Turn:
                 exhausted = Exhausted("visits", limit, place.name)
                 if self.event.name == exhausted.name:
                     self.end("limited", _reason(exhausted))
-                self.queue.append(exhausted)
+                else:
+                    self.offer(exhausted)
                 return True
         self.counts = counts
         return False
@@ -348,8 +356,7 @@ class _Turn:
         elif isinstance(given, Move):
             self.apply(given, owner, action)
         elif given is None or self.machine.data not in (None, dict):
-            wanted = "the new data" if self.machine.data is None else f"a {self.machine.data.__name__}"
-            self.misbehaved(action.where, f"it gave {type(given).__name__}; a move gives {wanted}, a Move or an effect")
+            self.misgiven(action.where, type(given).__name__)
         else:
             self.data = given
 
@@ -373,16 +380,29 @@ class _Turn:
             self.misbehaved(where, f"it writes {', '.join(map(str, changed))}, but `writes` allows {allowed}")
         return bool(changed)
 
+    def misgiven(self, where: str, given: str) -> None:
+        wanted = "the new data" if self.machine.data is None else f"a {self.machine.data.__name__}"
+        self.misbehaved(where, f"it gave {given}; a move gives {wanted}, a Move or an effect")
+
     def misbehaved(self, where: str, reason: str) -> None:
         self.queue.append(Misbehaved(where, reason))
 
     def apply(self, move: Move[Any], owner: str | None, action: Bound) -> None:
+        kind = self.machine.data
+        if kind not in (None, dict) and type(move.data) is not kind:
+            self.misgiven(action.where, f"a Move of {type(move.data).__name__}")
+            return
+        try:
+            texts = [_text(append.message) for append in move.appends]
+        except DefinitionError as error:
+            self.misbehaved(action.where, str(error))
+            return
         if move.effects and not self.want(move.effects, owner, action):
             return
         self.data = move.data
         self.queue.extend(move.raises)
-        for append in move.appends:
-            self.append(append)
+        for append, text in zip(move.appends, texts, strict=True):
+            self.append(append, text)
         if move.error:
             self.misbehaved(action.where, move.error)
 
@@ -397,9 +417,8 @@ class _Turn:
         self.effects += [Wanted(effect, owner if effect.owned else None) for effect in effects]
         return True
 
-    def append(self, append: Append) -> None:
+    def append(self, append: Append, text: str) -> None:
         tail = self.threads.get(append.thread, _EMPTY)
-        text = json.dumps(encode(append.message), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         digest = hashlib.blake2b((tail.head + text).encode(errors="surrogatepass"), digest_size=16).hexdigest()
         self.threads = {**self.threads, append.thread: Tail(tail.count + 1, digest)}
         self.appends.append(append)
@@ -434,6 +453,10 @@ class _Turn:
 
 _EMPTY = Tail(0, "")
 _WRONG = object()
+
+
+def _text(message: Any) -> str:
+    return json.dumps(encode(message), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _keys(data: Any) -> Mapping[str, Any]:
@@ -607,7 +630,6 @@ def _plan(chart: Chart, active: tuple[str, ...], rows: tuple[Row, ...], history:
     plan = Plan()
     configuration = chart.around(active)
     domains = [_domain(chart, row, history) for row in rows]
-    historic = any(row.via_history for row in rows)
     exited = sorted(
         (
             index
@@ -638,7 +660,7 @@ def _plan(chart: Chart, active: tuple[str, ...], rows: tuple[Row, ...], history:
     entering.states -= around  # a history may name states around it that were never left
     _enter(chart, plan, entering, around)
     plan.counted = tuple(row for row in rows if row.at_most is not None)
-    return _finished(chart, plan, rows, name, exited, entering), historic or entering.historic
+    return _finished(chart, plan, rows, name, exited, entering), entering.historic
 
 
 def _owner(chart: Chart, row: Row) -> str | None:

@@ -18,7 +18,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from moothall.errors import DefinitionError
@@ -69,6 +69,8 @@ class Machine:
     chart: Chart = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.errors not in ("strict", "scxml"):
+            raise DefinitionError(f"machine {self.name}: errors must be 'strict' or 'scxml', not {self.errors!r}")
         object.__setattr__(self, "chart", Chart(self.name, self.states, self.start, self.moves))
         if is_dataclass(self.data):
             self._check_fields({item.name for item in fields(self.data)})
@@ -84,7 +86,7 @@ class Machine:
     @cached_property
     def digest(self) -> str:
         """The hash of the definition: states, moves, bounds, names of guards and moves, prompts."""
-        text = "\n".join((self.name, self.errors, repr(self.budget), *_lines(self.chart)))
+        text = "\n".join((self.name, self.errors, repr(self.budget), f"{self.max_microsteps}", *_lines(self.chart)))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
@@ -151,7 +153,7 @@ def _lines(chart: Chart) -> Iterator[str]:
         bounds = f" at most {on.at_most}" if on.at_most is not None else ""
         kind = " internal" if on.internal else ""
         events = "always" if row.descriptors is None else " ".join(row.descriptors)
-        yield f"{row.id} on {events} to {on.to}{kind}{bounds}{guard}{labels(on.do)}"
+        yield f"{row.id} on {events} to {on.to}{kind}{bounds}{guard}{labels(on.do)}{_declared(on)}"
 
 
 def _details(node: Node) -> str:
@@ -170,6 +172,13 @@ def _details(node: Node) -> str:
             return f" deep {node.deep} default {node.default}{labels(node.do)}"
 
 
+def _declared(on: On) -> str:
+    """What a row says its moves may want and write, which the interpreter enforces."""
+    emits = "" if on.emits is None else f" emits {sorted((kind.kind, most) for kind, most in on.emits.items())}"
+    writes = "" if on.writes is None else f" writes {sorted((on.writes,) if isinstance(on.writes, str) else on.writes)}"
+    return emits + writes
+
+
 def labels(actions: Any) -> str:
     """The names of some actions, a blank before each."""
     return "".join(f" {label(action)}" for action in sequence(actions)) if actions != () else ""
@@ -177,4 +186,11 @@ def labels(actions: Any) -> str:
 
 def label(action: Any) -> str:
     """What a guard or an action is called: its own label where it has one, else its name."""
-    return getattr(action, "label", None) or getattr(action, "__qualname__", None) or repr(action)
+    named = getattr(action, "label", None) or getattr(action, "__qualname__", None)
+    if named:
+        return str(named)
+    if isinstance(action, partial):
+        given = [*map(repr, action.args), *(f"{name}={value!r}" for name, value in action.keywords.items())]
+        return f"{label(action.func)}({', '.join(given)})"
+    shows_address = "__repr__" not in {name for kind in type(action).__mro__[:-1] for name in vars(kind)}
+    return type(action).__qualname__ if shows_address else repr(action)

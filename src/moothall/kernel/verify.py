@@ -25,12 +25,15 @@ for others each leaf is a token that a row trades for new ones, and bounded rows
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import or_
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from moothall.kernel.chart import (
     ATOMIC,
@@ -73,12 +76,14 @@ _INNER = (GaveUp.name, Misbehaved.name, Exhausted.name, Done.name)
 _ANY = "*"
 _OTHER = "?"
 _ROWS = "→"
+_HISTORY = "*"
 _EFFORT = 200_000
 _LONG = 16
 _NODES = 20_000
 _STEPS = 60_000
 _NO_CHILDREN: Mapping[str, Certificate] = MappingProxyType({})
 _NO_BOUND = "no row has at_most and no state has max_visits"
+_NO_NET = "no row in it or around it takes GaveUp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +131,7 @@ class Unbounded:
 
 def certify(machine: Machine, children: Mapping[str, Certificate] = _NO_CHILDREN) -> Certificate | Unbounded:
     """The most that any run of a machine can do; children are the certificates of machines that it starts, by name."""
-    graph = _Graph(machine)
+    graph = _Graph(machine, cautious=True)
     try:
         prices = _Prices(graph, children)
         best = _walked(graph, prices)
@@ -163,11 +168,13 @@ def _reached(chart: Chart) -> bytearray:
     see(_starting(chart))
     while fresh:
         for row in places[fresh.pop()].rows:
-            for target in row.targets:
+            for target in row.targets if row.at_most != 0 else ():
                 if not _is_alone(places[target], row):
-                    see(_entering(chart, row))
+                    entering = _entering(chart, row)
+                    if entering.historic or all(_visits(places[one]) != 0 for one in entering.states):
+                        see(entering)
                     break
-                if not seen[target]:
+                if not seen[target] and _visits(places[target]) != 0:
                     seen[target] = 1
                     fresh.append(target)
     return seen
@@ -249,15 +256,24 @@ def _remembered(chart: Chart, above: int) -> set[int]:
 class _Causes:
     """The events that something in the machine may cause, by the state that owns what causes them."""
 
-    def __init__(self, chart: Chart) -> None:
+    def __init__(self, chart: Chart, *, cautious: bool) -> None:
         self.chart = chart
+        self.cautious = cautious
         self.owned: dict[int, set[str]] = {}
         self.adrift: set[str] = set()
         self._at: dict[int, set[str]] = {}
 
     def add(self, causes: Iterable[tuple[str, int | None]]) -> None:
         for name, owner in causes:
-            (self.adrift if owner is None else self.owned.setdefault(owner, set())).add(name)
+            if owner is None or (self.cautious and name == Misbehaved.name):
+                self.adrift.add(name)
+            else:
+                self.owned.setdefault(self.heard(owner) if name == Misbehaved.name else owner, set()).add(name)
+
+    def heard(self, index: int) -> int:
+        """The state in which all hear of what the interpreter raises here: the outermost parallel one, or this."""
+        above = [place.index for place in self.chart.ancestors(index) if place.kind == PARALLEL]
+        return above[-1] if above else index
 
     def at(self, leaf: int) -> set[str]:
         """What may be caused while this leaf is active, and is offered to it."""
@@ -348,20 +364,27 @@ Arcs = dict[int, list[tuple[Row, int]]]
 
 
 class _Graph:
-    """The leaves of a machine, and the rows that lead from one to the next."""
+    """The leaves of a machine, and the rows that lead from one to the next.
 
-    def __init__(self, machine: Machine) -> None:
+    What goes wrong in a function is mostly heard of where it happened. But the run may have gone on by rows on always
+    and by what functions raised: a cautious graph lets it be heard of anywhere.
+    """
+
+    def __init__(self, machine: Machine, *, cautious: bool = False) -> None:
         self.machine = machine
+        self.cautious = cautious
         self.chart = chart = machine.chart
         self.places = chart.places
         self.seen = _reached(chart)
         self.rows = [row for row in chart.rows if self.seen[row.source]]
         self.leads = {row: _Lead(chart, row, self.seen) for row in self.rows if row.targets}
         self.leaves = [place.index for place in chart.places if self.seen[place.index] and _is_leaf(place)]
+        self.raises = any(not isinstance(one, Effect) and not hasattr(one, "outcomes") for one in machine.actions())
+        self._guarded_always = [row for row in self.rows if row.descriptors is None and row.guard is not None]
         self.after_done = [row for row in self.rows if any(_is_done(one) for one in row.descriptors or ())]
         self.by_place = {place.index: tuple(_causes_of_place(place)) for place in chart.places}
         self.by_row = {row: tuple(_causes_of_row(chart, row)) for row in self.rows}
-        self.causes = _Causes(chart)
+        self.causes = _Causes(chart, cautious=cautious)
         for place in chart.places:
             if self.seen[place.index]:
                 self.causes.add(self.by_place[place.index])
@@ -370,8 +393,12 @@ class _Graph:
         if machine.budget is not None and machine.budget.seconds is not None:
             self.causes.add([(Exhausted.name, None)])
         self._leaving: dict[int, list[Row]] = {}
+        self.always_leaves: dict[int, bool] = {}
         self._open: dict[int, list[Row]] = {}
         self._arcs: dict[int, list[tuple[Row, int]]] = {}
+        for leaf in self.leaves:
+            for row in self.open(leaf):
+                self.causes.add((name, self.causes.heard(leaf)) for name in self.tried(row))
 
     def open(self, leaf: int) -> list[Row]:
         """The rows that a leaf may choose: its own and those around it, without what rows before them cover."""
@@ -379,10 +406,16 @@ class _Graph:
         if found is None:
             found = self._open[leaf] = list(self._uncovered(leaf))
             eventless = [row for row in found if row.descriptors is None]
-            # A guard that goes wrong stops the selection, so that an event may come before a sure row is taken.
-            if any(map(self.is_sure, eventless)) and all(row.guard is None for row in eventless):
+            # A guard that goes wrong stops the selection, also that of other regions: an event may then come first.
+            if any(map(self.is_sure, eventless)) and not self._may_stop(leaf, eventless):
                 found[:] = eventless
         return found
+
+    def _may_stop(self, leaf: int, eventless: Iterable[Row]) -> bool:
+        """Whether a guard may go wrong when rows on always are tried here or in regions that are active with it."""
+        top = self.places[self.causes.heard(leaf)]
+        around = (row for row in self._guarded_always if top.index <= row.source < top.end)
+        return any(row.guard is not None for row in (*around, *eventless))
 
     def _uncovered(self, leaf: int) -> Iterator[Row]:
         covers: set[str | None] = set()
@@ -415,16 +448,52 @@ class _Graph:
             if row.targets:
                 yield from ((row, to) for to in self.leads[row].leaves)
 
+    def is_closed(self, row: Row) -> bool:
+        """Whether a row is never taken, because its own bound or that of a state it enters is 0."""
+        gate = self.leads[row].gate if row.targets else None
+        return row.at_most == 0 or (gate is not None and _visits(self.places[gate]) == 0)
+
     def chances(self, leaf: int) -> list[Row]:
         """The rows that may be taken in a leaf on events that can come to it."""
-        return [row for row in self.open(leaf) if self.is_possible(leaf, row)]
+        return [row for row in self.open(leaf) if not self.is_closed(row) and self.is_possible(leaf, row)]
 
     def after(self, leaf: int) -> list[Row]:
         """The rows that may be taken because this leaf, a final state, was entered."""
         if self.places[leaf].kind != FINAL or self.is_end(leaf):
             return []
         raised = self.raised(leaf)
-        return [row for row in self.after_done if _takes_one(row, raised)]
+        return [row for row in self.after_done if not self.is_closed(row) and _takes_one(row, raised)]
+
+    @cached_property
+    def counters(self) -> Mapping[str, int]:
+        """Everything that a run counts or remembers, each with a bit of its own."""
+        return {name: 1 << bit for bit, name in enumerate({name: 0 for row in self.rows for name in self.counted(row)})}
+
+    @cached_property
+    def ahead(self) -> Mapping[int, int]:
+        """The counters that a run may still come to from a leaf."""
+        own: dict[int, int] = {}
+        arcs: Arcs = {}
+        for leaf in self.leaves:
+            rows = [] if self.is_end(leaf) else [*self.open(leaf), *self.after(leaf)]
+            own[leaf] = _union(self.counters[name] for row in rows for name in self.counted(row))
+            arcs[leaf] = [(row, to) for row in rows if row.targets for to in self.leads[row].leaves]
+        found: dict[int, int] = {}
+        for component in _components(arcs):
+            inside = set(component)
+            beyond = {to for leaf in component for _, to in arcs[leaf] if to not in inside}
+            every = _union((*(own[leaf] for leaf in component), *(found[to] for to in beyond)))
+            found |= dict.fromkeys(component, every)
+        return found
+
+    def counted(self, row: Row) -> Iterator[str]:
+        if row.at_most is not None:
+            yield row.id
+        if row.targets:
+            lead = self.leads[row]
+            yield from (self.places[one].name for one in lead.entered if _visits(self.places[one]) is not None)
+            if lead.historic:
+                yield _HISTORY
 
     def unbounded(self) -> Arcs:
         """The arcs of rows that nothing bounds."""
@@ -455,12 +524,8 @@ class _Graph:
         if not _is_inner(descriptor):
             yield descriptor or _OTHER
         elif not _is_done(descriptor):
-            causes = (cause for cause in self.causes_at(leaf) if _fits(descriptor, cause))
+            causes = (cause for cause in self.causes.at(leaf) if _fits(descriptor, cause))
             yield from (cause if matches(descriptor, cause) else descriptor for cause in causes)
-
-    def causes_at(self, leaf: int) -> set[str]:
-        tried = {name for row in self.open(leaf) for name in self.tried(row)}
-        return self.causes.at(leaf) | tried
 
     def tried(self, row: Row) -> Iterator[str]:
         """What trying a row may cause even where it is not taken."""
@@ -481,6 +546,10 @@ class _Graph:
         if place.kind == PARALLEL:
             return all(self.can_finish(self.places[child]) for child in place.children)
         return any(self.places[child].kind == FINAL and self.seen[child] for child in place.children)
+
+
+def _union(masks: Iterable[int]) -> int:
+    return reduce(or_, masks, 0)
 
 
 def _takes_one(row: Row, names: Iterable[str]) -> bool:
@@ -621,29 +690,59 @@ def _unreachable(graph: _Graph) -> Iterator[Finding]:
 
 
 def _shadowed(graph: _Graph) -> Iterator[Finding]:
+    passed = {leaf for leaf in graph.leaves if _is_passed(graph, leaf)}
+    heard = {row for leaf in graph.leaves for row in graph.open(leaf) if leaf not in passed or _may_be_at_once(row)}
     for place in graph.places:
-        if not graph.seen[place.index] or not place.rows:
-            continue
-        at_once = next((row for row in place.rows if row.descriptors is None and graph.is_sure(row)), None)
-        covers: dict[str | None, Row] = {}
-        for row in place.rows:
-            named: Sequence[str | None] = (None,) if row.descriptors is None else row.descriptors
-            if covers and all(_is_covered(one, set(covers)) for one in named):
-                yield _shadow(
-                    row, f"{trigger(next(iter(covers.values())).on)} above it has no guard and takes it first"
-                )
-            elif at_once is not None and at_once.targets and row.descriptors is not None:
-                yield _shadow(row, "the state is left at once by its row on always, before any event comes")
-            elif named and all(one is not None and _is_done(one) for one in named) and not _can_be_done(graph, row):
-                yield Finding(
-                    "error",
-                    "never-done",
-                    _row_place(row),
-                    f"{', '.join(row.descriptors or ())} never comes: no final state inside can be reached",
-                    "give the state a Final inside and a row that leads to it, or remove the row",
-                )
-            if _is_unconditional(row):
-                covers.update((one, row) for one in named if one not in covers)
+        if graph.seen[place.index] and place.rows:
+            yield from _shadowed_in(graph, place, heard)
+
+
+def _shadowed_in(graph: _Graph, place: Place, heard: set[Row]) -> Iterator[Finding]:
+    at_once = next((row for row in place.rows if row.descriptors is None and graph.is_sure(row)), None)
+    covers: dict[str | None, Row] = {}
+    guarded: dict[Any, set[str | None]] = {}
+    for row in place.rows:
+        named: Sequence[str | None] = (None,) if row.descriptors is None else row.descriptors
+        guard: Any = row.guard
+        same = guarded.setdefault(guard if isinstance(guard, Hashable) else id(guard), set())
+        if covers and all(_is_covered(one, set(covers)) for one in named):
+            yield _shadow(row, f"{trigger(next(iter(covers.values())).on)} above it has no guard and takes it first")
+        elif same and all(_is_covered(one, same.union(covers)) for one in named):
+            yield _shadow(row, "a row above it has the same guard and takes it first")
+        elif at_once is not None and at_once.targets and row.descriptors is not None and row not in heard:
+            yield _shadow(row, "the state is left at once by its row on always, before any event comes")
+        elif named and all(one is not None and _is_done(one) for one in named):
+            if not _can_be_done(graph, row):
+                yield _never_done(row)
+        elif row not in heard and not _is_leaf(place):
+            yield _shadow(row, "rows of the states inside take its events first")
+        if _is_unconditional(row):
+            covers.update((one, row) for one in named if one not in covers)
+        elif row.at_most is None:
+            same.update(named)
+
+
+def _never_done(row: Row) -> Finding:
+    why = f"{', '.join(row.descriptors or ())} never comes: no final state inside can be reached"
+    remedy = "give the state a Final inside and a row that leads to it, or remove the row"
+    return Finding("error", "never-done", _row_place(row), why, remedy)
+
+
+def _is_passed(graph: _Graph, leaf: int) -> bool:
+    """Whether nothing from outside comes while this leaf is active: the run is over, or a row on done leaves it."""
+    place = graph.places[leaf]
+    if place.kind != FINAL or graph.is_end(leaf):
+        return place.kind == FINAL
+    if graph.raises or any(above.kind == PARALLEL for above in graph.chart.ancestors(leaf)):
+        return False
+    done = f"{Done.name}.{graph.places[place.parent].name}"
+    first = next((row for row in graph.open(leaf) if _takes_one(row, (done,))), None)
+    return first is not None and bool(first.targets) and graph.is_sure(first)
+
+
+def _may_be_at_once(row: Row) -> bool:
+    """Whether a row may be taken before the run waits: on always, or on what the interpreter itself raises."""
+    return row.descriptors is None or any(not one or _is_inner(one) for one in row.descriptors)
 
 
 def _shadow(row: Row, why: str) -> Finding:
@@ -686,16 +785,40 @@ def _waits_for_others(graph: _Graph, place: Place) -> bool:
     return place.kind == FINAL and around.kind == PARALLEL and not graph.can_finish(around)
 
 
-def _onward(graph: _Graph, leaf: int) -> Iterator[tuple[Row, int]]:
-    """What may take a leaf further: its own arcs, and rows of other regions that leave the state around them all."""
+def _onward(graph: _Graph, leaf: int, top: int = ROOT) -> Iterator[tuple[Row, int]]:
+    """What may take a leaf further: its own arcs, and rows of other regions that leave the state around them all.
+
+    A region counts only if it can leave from wherever it stands: one that has come to rest helps nobody.
+    """
     yield from (arc for arc in graph.arcs(leaf) if not _names_only(arc[0], Cancelled.name))
     inner = graph.places[leaf]
     for place in graph.chart.ancestors(leaf):
+        if place.index < top:
+            break
         if place.kind == PARALLEL:
             for row in graph.leaving(place):
-                if not inner.index <= row.source < inner.end:
+                region = place.children[bisect_right(place.children, row.source) - 1]
+                if region != inner.index and _always_leaves(graph, place, region):
                     yield from ((row, to) for to in graph.leads[row].leaves)
         inner = place
+
+
+def _always_leaves(graph: _Graph, parallel: Place, region: int) -> bool:
+    """Whether a region has a way out of the parallel state around it from each of its leaves, without the others."""
+    found = graph.always_leaves.get(region)
+    if found is None:
+        end = graph.places[region].end
+        arcs = {leaf: list(_onward(graph, leaf, region)) for leaf in graph.leaves if region <= leaf < end}
+        alone = {
+            leaf: [(row, to) for row, to in out if region <= row.source < end or row not in graph.after_done]
+            for leaf, out in arcs.items()
+        }
+        leaving = set(graph.leaving(parallel))
+        outside = {
+            to for out in alone.values() for row, to in out if row in leaving or not parallel.index < to < parallel.end
+        }
+        found = graph.always_leaves[region] = set(alone) <= _leading_to(alone, outside)
+    return found
 
 
 def _leading_to(arcs: Arcs, ends: Iterable[int]) -> set[int]:
@@ -719,6 +842,8 @@ def _dead_end(graph: _Graph, place: Place) -> Finding:
         why = f"it ends {above}, and no row takes Done of {above}: the run stays there for ever"
         return Finding("error", "dead-end", place.name, why, f"add On({above!r}, Done, to=…)")
     why = "no row leads out of it or of a state around it: the run stays there for ever"
+    if any(above.kind == PARALLEL and graph.leaving(above) for above in graph.chart.ancestors(place.index)):
+        why = "no row leads out of it, and where the other regions have come to rest the run stays there for ever"
     return Finding("error", "dead-end", place.name, why, "add a row that leads out, or make it a Final")
 
 
@@ -761,7 +886,7 @@ def _driven(graph: _Graph, arcs: Arcs) -> list[Arcs]:
 
 def _fed(graph: _Graph, knots: Sequence[Arcs], before: _Causes) -> _Causes:
     """What is caused on these cycles, given what was thought to be caused before."""
-    fed = _Causes(graph.chart)
+    fed = _Causes(graph.chart, cautious=False)
     for leaf, out in ((leaf, out) for knot in knots for leaf, out in knot.items()):
         for row, _ in out:
             fed.add(graph.by_row[row])
@@ -769,7 +894,7 @@ def _fed(graph: _Graph, knots: Sequence[Arcs], before: _Causes) -> _Causes:
                 fed.add(graph.by_place[entered])
         for row in graph.open(leaf):
             if _is_driven(graph, leaf, row, before):
-                fed.add((name, leaf) for name in graph.tried(row))
+                fed.add((name, fed.heard(leaf)) for name in graph.tried(row))
     return fed
 
 
@@ -805,13 +930,44 @@ def _falling_through(graph: _Graph) -> Iterator[Finding]:
         if not graph.seen[place.index] or not place.rows:
             continue
         for name, row in _conditional(graph, place).items():
+            if _is_only_deaf(graph, place, name):
+                continue
             why = f"every row for {name or 'it'} has a guard or a bound: it may come and be taken by none"
             remedy = f"add On({row.on.state!r}, otherwise, …) below, or a row without a guard"
             yield Finding("warning", "no-otherwise", _row_place(row), why, remedy)
-        rows = graph.open(place.index) if _is_leaf(place) else []
+        rows = (
+            [row for row in graph.chances(place.index) if _is_ordinary(row)] if _is_alone_at_rest(graph, place) else []
+        )
         if rows and all(row.descriptors is None and not _is_unconditional(row) for row in rows):
             why = "only guarded or bounded rows on always lead out: where none holds, the run stays for ever"
             yield Finding("warning", "no-otherwise", _row_place(rows[-1]), why, "leave the last one without a guard")
+
+
+def _is_alone_at_rest(graph: _Graph, place: Place) -> bool:
+    """Whether nothing else is active with a leaf, whose moving on would have its rows on always tried again."""
+    return _is_leaf(place) and all(above.kind != PARALLEL for above in graph.chart.ancestors(place.index))
+
+
+def _is_ordinary(row: Row) -> bool:
+    """Whether a row takes anything but failures, limits and cancelling."""
+    return row.descriptors is None or not all(
+        (_is_inner(one) and not _is_done(one)) or matches(Cancelled.name, one) for one in row.descriptors
+    )
+
+
+def _is_only_deaf(graph: _Graph, place: Place, name: str) -> bool:
+    """Whether a spent bound only means that a message from outside is no longer heard, while the run goes on."""
+    around = (place, *graph.chart.ancestors(place.index))
+    rows = {row for above in around for row in above.rows if any(matches(one, name) for one in row.descriptors or ())}
+    if matches(Answered.name, name) or any(row.guard is not None for row in rows):
+        return False
+    inside = graph.leaves[bisect_left(graph.leaves, place.index) : bisect_left(graph.leaves, place.end)]
+    return all(
+        not any(_fits(name, cause) for cause in graph.causes.at(leaf))
+        and any(row.targets and row not in rows and _is_ordinary(row) for row, _ in graph.arcs(leaf))
+        for leaf in inside
+        if graph.places[leaf].kind == ATOMIC
+    )
 
 
 def _conditional(graph: _Graph, place: Place) -> dict[str, Row]:
@@ -830,19 +986,26 @@ def _conditional(graph: _Graph, place: Place) -> dict[str, Row]:
 
 
 def _unhandled(graph: _Graph) -> Iterator[Finding]:
-    """Effects that may give up where nothing takes it."""
-    if graph.machine.errors != "strict":
-        return
+    """Effects that may give up where nothing takes it, and deadlines that may pass where nothing does."""
     for place in graph.places:
         if not graph.seen[place.index]:
             continue
-        around = [place, *graph.chart.ancestors(place.index)]
-        if any(matches(one, GaveUp.name) for above in around for row in above.rows for one in row.descriptors or ()):
-            continue
-        owned = GaveUp.name in graph.causes.owned.get(place.index, ())
-        if owned or (GaveUp.name, None) in graph.by_place[place.index]:
-            why = "its effect may give up, and no row in it or around it takes GaveUp: the run then fails"
-            yield Finding("warning", "unhandled-failure", place.name, why, f"add On({place.name!r}, GaveUp, …)")
+        owned = graph.causes.owned.get(place.index, ())
+        around = (place, *graph.chart.ancestors(place.index))
+        may_fail = GaveUp.name in owned or (GaveUp.name, None) in graph.by_place[place.index]
+        if may_fail and graph.machine.errors == "strict":
+            taking = _taking(around, GaveUp.name)
+            if not any(map(_is_unconditional, taking)):
+                what = "every row for GaveUp in it and around it has a guard or a bound" if taking else _NO_NET
+                why = f"its effect may give up, and {what}: the run then fails"
+                yield Finding("warning", "unhandled-failure", place.name, why, f"add On({place.name!r}, GaveUp, …)")
+        if Expired.name in owned and not _taking((*around, *graph.places[place.index : place.end]), Expired.name):
+            why = "its question has a deadline, and no row in it or around it takes Expired: nothing then goes on"
+            yield Finding("warning", "unhandled-failure", place.name, why, f"add On({place.name!r}, Expired, …)")
+
+
+def _taking(places: Iterable[Place], name: str) -> list[Row]:
+    return [row for place in places for row in place.rows if _takes_one(row, (name,))]
 
 
 def _contested(graph: _Graph) -> Iterator[Finding]:
@@ -1137,13 +1300,20 @@ class _Rehearsal(_Turn):
         return names if self.moved else [name for name in names if name == _OTHER or matches(name, Misbehaved.name)]
 
     @property
-    def place(self) -> Any:
-        """Where the run stands, without its data."""
-        return self.active, frozenset(self.counts.items()), frozenset(self.history.items())
+    def place(self) -> _Standing:
+        return self.walk.place(self.active, self.counts, self.history)
 
     @property
     def prices(self) -> Iterator[_Price]:
         return (cast(_Price, wanted.effect) for wanted in self.effects)
+
+
+class _Standing(NamedTuple):
+    """Where a run stands, without its data and without what can no longer matter."""
+
+    active: tuple[str, ...] = ()
+    counts: frozenset[tuple[str, int]] = frozenset()
+    history: frozenset[tuple[str, tuple[str, ...]]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -1152,8 +1322,7 @@ class _Stride:
 
     used: Amounts
     rows: tuple[str, ...]
-    place: Any
-    snapshot: Snapshot
+    place: _Standing | None
 
 
 class _Visit:
@@ -1181,12 +1350,13 @@ class _Walk:
         self.exact = prices.exact
         self.effort = 0
         self._names: dict[tuple[str, ...], list[str]] = {}
+        self._ahead: dict[tuple[str, ...], int] = {}
 
     def most(self) -> Amounts:
         """The most that any run can use; walks in depth, each place once, and comes back to none."""
-        start = _Stride({}, (), "start", Snapshot((), None))
-        path, known = [_Visit(start, self.strides(start))], dict[Any, Amounts]()
-        way: dict[Any, int] = {start.place: 0}
+        start = _Stride({}, (), _Standing())
+        path, known = [_Visit(start, self.strides(_Standing()))], dict[_Standing | None, Amounts]()
+        way: dict[_Standing | None, int] = {start.place: 0}
         while True:
             visit = path[-1]
             stride = next(visit.strides, None)
@@ -1204,21 +1374,21 @@ class _Walk:
                 raise _Endless([row for one in since for row in one.stride.rows] + list(stride.rows))
             else:
                 way[stride.place] = len(path)
-                path.append(_Visit(stride, self.strides(stride)))
+                path.append(_Visit(stride, self.strides(stride.place)))
             if len(known) + len(path) > _NODES:
                 raise _TooLarge
 
-    def strides(self, here: _Stride) -> Iterator[_Stride]:
+    def strides(self, here: _Standing) -> Iterator[_Stride]:
         """Every different turn that may come next."""
         found: dict[Any, _Stride] = {}
-        for event, within in self.offers(here.snapshot.active):
-            for turn in self.rehearsed(here.snapshot, event, within):
+        snapshot = Snapshot(here.active, None, counts=dict(here.counts), history=dict(here.history))
+        for event, within in self.offers(here.active):
+            for turn in self.rehearsed(snapshot, event, within):
                 place = turn.place if turn.status == "live" else None
                 if turn.microsteps or place is None:
                     rows = tuple(row for microstep in turn.microsteps for row in microstep.taken)
                     used = _sum({_ROWS: len(rows)}, *(price.amounts for price in turn.prices))
-                    after = Snapshot(turn.active, None, counts=turn.counts, history=turn.history)
-                    found.setdefault((place, frozenset(used.items())), _Stride(used, rows, place, after))
+                    found.setdefault((place, frozenset(used.items())), _Stride(used, rows, place))
         return iter(found.values())
 
     def rehearsed(self, snapshot: Snapshot, event: Event, within: str | None) -> Iterator[_Rehearsal]:
@@ -1240,6 +1410,15 @@ class _Walk:
             if len(turn.microsteps) > 1 and not all(price.known for price in turn.prices):
                 self.exact = False
             yield turn
+
+    def place(self, active: tuple[str, ...], counts: Mapping[str, int], history: Mapping[str, Any]) -> _Standing:
+        ahead = self._ahead.get(active)
+        if ahead is None:
+            leaves = (self.graph.chart.by_name[name] for name in active)
+            ahead = self._ahead[active] = _union(self.graph.ahead[leaf] for leaf in leaves)
+        bits = self.graph.counters
+        counted = frozenset(one for one in counts.items() if bits.get(one[0], 0) & ahead)
+        return _Standing(active, counted, frozenset(history.items() if bits.get(_HISTORY, 0) & ahead else ()))
 
     def offers(self, active: tuple[str, ...]) -> Iterator[tuple[Event, str | None]]:
         if not active:
@@ -1312,22 +1491,22 @@ def _unbounded(stations: tuple[str, ...]) -> Unbounded:
 
 
 def _composed(graph: _Graph, prices: _Prices) -> Certificate | Unbounded:
-    """A bound for a machine too large to enumerate: no run uses more, some bounds may be higher than any run."""
+    """A bound for a machine too large to enumerate: no run uses more, though perhaps none uses as much."""
     arcs = graph.unbounded()
     if knots := _knots(arcs):
         return _unbounded(_stations(graph, _shortest(knots[0])))
     tally = _Tally(graph, prices)
     for [leaf] in _components(arcs):
-        tally.tokens[leaf] = tally.token(leaf)
+        tally.weigh(leaf)
     starting = _starting(graph.chart)
     total = tally.entering(starting.states, starting.historic)
     through: dict[int, list[Amounts]] = {}
-    for row in graph.rows:
+    for row, gain in tally.gains().items():
         gate = graph.leads[row].gate if row.targets else None
         if row.at_most is not None:
-            total = _sum(total, _times(row.at_most, tally.row(row)))
+            total = _sum(total, _times(row.at_most, gain))
         elif gate is not None:
-            through.setdefault(gate, []).append(tally.row(row))
+            through.setdefault(gate, []).append(gain)
     for gate, values in through.items():
         total = _sum(total, _times(_visits(graph.places[gate]) or 0, _most(values)))
     return _certificate(total, exact=False)
@@ -1338,16 +1517,18 @@ def _times(number: int, amounts: Amounts) -> Amounts:
 
 
 class _Tally:
-    """What a leaf is worth: the most that can follow from its being active, as long as bounded rows are paid elsewhere.
+    """What a leaf is worth: the most that can follow from its being active, as long as no bounded row is taken.
 
-    A row that leads somewhere trades the leaf that chose it for the leaves that it enters. As there is no cycle
-    without a bound, the trade comes to an end, and its worth is a sum over what rows and entries cost.
+    A row that leads somewhere trades the leaf that chose it for the leaves that it enters. Without a cycle the
+    trade comes to an end, so the worth is a sum. A bounded row may gain: what it costs and leads to, less the worth
+    of the leaf that it takes away. What a run uses is at most what its start is worth and what bounded rows gain.
     """
 
     def __init__(self, graph: _Graph, prices: _Prices) -> None:
         self.graph = graph
         self.prices = prices
-        self.tokens: dict[int, Amounts] = {}
+        self.worth: dict[int, Amounts] = {}
+        self.ending: dict[int, Amounts] = {}
         places = graph.places
         self.memories = prices.total(one for place in places if place.kind == HISTORY for one in place.starting)
         self.places = [
@@ -1355,13 +1536,27 @@ class _Tally:
             for place in places
         ]
 
-    def token(self, leaf: int) -> Amounts:
+    def weigh(self, leaf: int) -> None:
+        """Work out what a leaf is worth, and what rows on done may use because it was entered."""
         graph = self.graph
-        if graph.is_end(leaf):
-            return {}
-        free = [self.row(row) for row in graph.chances(leaf) if not graph.is_bounded(row)]
-        after = [self.row(row) for row in graph.after(leaf) if not graph.is_bounded(row)]
-        return _sum(_most(free), *after)
+        chances = [] if graph.is_end(leaf) else graph.chances(leaf)
+        self.worth[leaf] = _most(self.row(row) for row in chances if not graph.is_bounded(row))
+        self.ending[leaf] = _sum(*(self.row(row) for row in graph.after(leaf) if not graph.is_bounded(row)))
+
+    def gains(self) -> dict[Row, Amounts]:
+        """What taking a bounded row once may add."""
+        found: dict[Row, Amounts] = {}
+        graph = self.graph
+        for leaf in graph.leaves:
+            for row in [] if graph.is_end(leaf) else graph.chances(leaf):
+                if graph.is_bounded(row):
+                    lost = self.worth[leaf] if row.targets else {}
+                    gain = {name: max(0, most - lost.get(name, 0)) for name, most in self.row(row).items()}
+                    found[row] = _most((gain, found.get(row, {})))
+            for row in graph.after(leaf):
+                if graph.is_bounded(row):
+                    found[row] = self.row(row)
+        return found
 
     def row(self, row: Row) -> Amounts:
         own = _sum({_ROWS: 1}, self.prices.total(row.actions))
@@ -1371,8 +1566,12 @@ class _Tally:
         return _sum(own, self.entering(lead.entered, lead.historic))
 
     def entering(self, states: Iterable[int], historic: bool) -> Amounts:
-        """What entering these states costs, leaving them again, and all that follows from their leaves."""
+        """What entering these states uses, leaving them again, and all that follows from their leaves."""
         entered = list(states)
-        costs = [self.places[index] for index in entered]
-        worth = [self.tokens[index] for index in entered if _is_leaf(self.graph.places[index])]
-        return _sum(*costs, *worth, self.memories if historic else {})
+        leaves = [index for index in entered if _is_leaf(self.graph.places[index])]
+        return _sum(
+            *(self.places[index] for index in entered),
+            *(self.worth[leaf] for leaf in leaves),
+            *(self.ending[leaf] for leaf in leaves),
+            self.memories if historic else {},
+        )

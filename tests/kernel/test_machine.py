@@ -1,0 +1,341 @@
+"""What a machine refuses to be, what its hash covers, and which words it knows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import pytest
+
+from moothall.errors import DefinitionError
+from moothall.kernel.effects import AskPerson, Effect, Send
+from moothall.kernel.events import Answered, Done, Event, Expired, Named
+from moothall.kernel.machine import Budget, Machine, label
+from moothall.kernel.nodes import Final, History, Node, On, Parallel, State, always, otherwise
+from moothall.kernel.step import Scripted
+
+
+class Rang(Event):
+    """A bell rang."""
+
+
+class Tolled(Rang):
+    """A large bell rang."""
+
+
+class Ring(Effect):
+    """Have a bell rung."""
+
+    kind = "ring"
+    outcomes = (Rang,)
+    tone: str = "a"
+
+
+def keep(data: Any, event: Any) -> Any:
+    return data
+
+
+def other(data: Any, event: Any) -> Any:
+    return data
+
+
+def big(data: Any, event: Any, *, least: int = 0) -> bool:
+    return True
+
+
+# what is refused
+
+
+def refusal(states: Sequence[Node], *moves: On, **more: Any) -> str:
+    with pytest.raises(DefinitionError) as caught:
+        Machine("m", states=states, moves=moves, **more)
+    return str(caught.value)
+
+
+INNER = State("s", [State("a"), State("b"), History("memory", "a")])
+
+
+@pytest.mark.parametrize(
+    ("states", "moves", "problem"),
+    [
+        ([State("a")], [On("a", "go", to="b")], "a on go names the unknown state 'b'"),
+        ([State("drafting")], [On("drafting", "go", to="dra")], "'dra' (did you mean 'drafting'?)"),
+        ([State("drafting")], [On("drafty", "go")], "begins at the unknown state 'drafty' (did you mean 'drafting'?)"),
+        ([State("a")], [On("a", "go", to="*")], "a on go names the unknown state '*'"),
+        ([State("a")], [On("b", "go")], "a row begins at the unknown state 'b'"),
+        ([State("a"), State("b", [State("a")])], [], "two states are called 'a'"),
+        ([State("")], [], "'' is no name for a state"),
+        ([State("*")], [], "'*' is no name for a state"),
+        ([], [], "m has no states inside to begin with"),
+        ([State("s", [History("h", "s")])], [], "s has no states inside to begin with"),
+        ([State("s", [State("a")], start="z")], [], "the start of s names the unknown state 'z'"),
+        ([State("s", [State("a")], start="b"), State("b")], [], "s starts at b, which is not inside it"),
+        ([State("s", [State("a")], start="s")], [], "s starts at s, which is not inside it"),
+        ([State("s", [State("a"), State("b")], start=("a", "b"))], [], "a and b cannot be active together"),
+        ([INNER, State("x")], [On("x", "go", to=("a", "b"))], "x on go: a and b cannot be active together"),
+        ([State("s", [State("a"), History("h", "z")])], [], "history h names the unknown state 'z'"),
+        ([State("s", [State("a"), History("h", "x")]), State("x")], [], "h begins at x, which is not a state inside s"),
+        ([State("s", [State("a"), History("h", "s")])], [], "h begins at s, which is not a state inside s"),
+        ([State("s", [State("a"), History("h", "h")])], [], "h begins at h, which is not a state inside s"),
+        ([State("a"), Final("z")], [On("z", "go", to="a")], "z on go: a final state has no moves of its own"),
+        ([INNER], [On("memory", "go", to="a")], "memory on go: a history state has no moves of its own"),
+        ([State("a")], [On("a", "go", at_most=-1)], "a on go: at_most must be a whole number, not -1"),
+        ([State("a")], [On("a", "go", at_most=True)], "a on go: at_most must be a whole number, not True"),
+        ([State("a")], [On("a", "go", at_most=1.5)], "a on go: at_most must be a whole number, not 1.5"),  # type: ignore[arg-type]
+        ([State("a", max_visits=-1)], [], "a: max_visits must be a whole number, not -1"),
+        ([Parallel("p", [State("a")], max_visits="2")], [], "p: max_visits must be a whole number, not '2'"),  # type: ignore[arg-type]
+        ([State("a")], [On("a", otherwise, to="a")], "otherwise in a has no row above it and nothing to wait for"),
+        ([State("a")], [On("a", "go", do="keep")], "a on go: 'keep' is neither a function nor an effect"),  # type: ignore[arg-type]
+        ([State("a", enter=[7])], [], "a, enter: 7 is neither a function nor an effect"),  # type: ignore[list-item]
+    ],
+)
+def test_a_machine_that_cannot_mean_what_it_says_is_refused(states: list[Node], moves: list[On], problem: str) -> None:
+    assert problem in refusal(states, *moves)
+
+
+def test_all_problems_are_told_together() -> None:
+    said = refusal([State("a"), State("a")], On("a", "go", to="b"), On("c", "go"))
+    assert said == (
+        "machine m: two states are called 'a'; a row begins at the unknown state 'c'; "
+        "a on go names the unknown state 'b'"
+    )
+
+
+def test_states_of_different_regions_may_be_aimed_at_together() -> None:
+    regions = Parallel("p", [State("l", [State("l1"), State("l2")]), State("r", [State("r1")])])
+    Machine("m", states=[State("x"), regions], moves=[On("x", "go", to=("l2", "r1")), On("x", "in", to=("l", "l2"))])
+
+
+def test_errors_are_strict_or_those_of_scxml() -> None:
+    assert refusal([State("a")], errors="lenient") == "machine m: errors must be 'strict' or 'scxml', not 'lenient'"
+
+
+@pytest.mark.parametrize("limit", [-1, float("nan"), float("inf"), "1"])
+def test_a_budget_is_made_of_numbers(limit: Any) -> None:
+    with pytest.raises(DefinitionError, match="budget: usd must be a number of at least 0"):
+        Budget(usd=limit)
+
+
+def test_a_budget_lists_the_limits_that_are_set() -> None:
+    assert Budget(usd=0.5, calls=0).limits() == {"usd": 0.5, "calls": 0}
+    assert Budget().limits() == {}
+
+
+@dataclass(frozen=True)
+class Article:
+    topic: str = ""
+
+
+class Template:
+    """An action that names fields of the data."""
+
+    label = "write about {topik}"
+    emits: ClassVar[dict[str, int]] = {}
+
+    def __init__(self, *paths: str) -> None:
+        self.paths = paths
+
+    def __call__(self, data: Any, event: Any) -> Any:
+        return data
+
+
+def test_a_misspelt_field_of_a_template_is_found_at_once() -> None:
+    said = refusal([State("a", enter=Template("topic.x", "topik"))], data=Article)
+    assert said == "machine m: 'write about {topik}' names 'topik', but Article has topic"
+    Machine("m", data=Article, states=[State("a", enter=Template("topic"))], moves=[])
+    Machine("m", data=dict, states=[State("a", enter=Template("topik"))], moves=[])
+
+
+# what the hash covers
+
+
+def defined(**changes: Any) -> Machine:
+    """A machine with one thing of each kind, some of them changed."""
+    parts = {
+        "a": State("a", enter=AskPerson("Well?"), exit=keep, max_visits=3),
+        "s": State("s", [State("i"), State("j"), History("memory", "i", do=keep)], start="i", starting=keep),
+        "p": Parallel("p", [State("l"), State("r")], enter=keep, exit=keep, max_visits=2),
+        "z": Final("z", result=keep, enter=keep, exit=keep),
+        "one": On("a", Rang, to="s", when=big, do=keep, at_most=2),
+        "two": On("s", "go", to="i", do=keep, internal=True, emits={Ring: 2}, writes=("x",)),
+        "three": On("s", always, to="z", when=lambda data, event: False),
+    } | {name: change for name, change in changes.items() if name in ("a", "s", "p", "z", "one", "two", "three")}
+    rest: dict[str, Any] = {name: change for name, change in changes.items() if name not in parts}
+    return Machine(
+        rest.pop("name", "m"),
+        states=[parts[name] for name in "aspz"],
+        moves=[parts[name] for name in ("one", "two", "three")],
+        **rest,
+    )
+
+
+def changed(part: str, **changes: Any) -> Callable[[], Machine]:
+    before = defined()
+    found = {on.state + str(on.event): on for on in before.moves}
+    nodes: dict[str, Any] = {node.name: node for node in before.states}
+    rows = dict(zip(("one", "two", "three"), found.values(), strict=True))
+    return lambda: defined(**{part: replace((nodes | rows)[part], **changes)})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: defined(name="n"),
+        lambda: defined(errors="scxml"),
+        lambda: defined(budget=Budget(usd=1)),
+        lambda: defined(max_microsteps=10),
+        changed("a", enter=AskPerson("Well then?")),
+        changed("a", enter=()),
+        changed("a", exit=other),
+        changed("a", max_visits=4),
+        changed("s", start="j"),
+        changed("s", starting=other),
+        changed("s", states=[State("j"), State("i"), History("memory", "i", do=keep)]),
+        changed("s", states=[State("i"), State("j"), History("memory", "j", do=keep)]),
+        changed("s", states=[State("i"), State("j"), History("memory", "i", do=other)]),
+        changed("s", states=[State("i"), State("j"), History("memory", "i", do=keep, deep=True)]),
+        changed("p", max_visits=3),
+        changed("p", enter=other),
+        changed("p", exit=other),
+        changed("z", result=other),
+        changed("z", enter=other),
+        changed("z", exit=other),
+        changed("one", event=Tolled),
+        changed("one", to="p"),
+        changed("one", to=None),
+        changed("one", when=other),
+        changed("one", when=None),
+        changed("one", when=partial(big, least=2)),
+        changed("one", do=other),
+        changed("one", do=(keep, other)),
+        changed("one", at_most=3),
+        changed("one", at_most=None),
+        changed("two", internal=False),
+        changed("two", emits={Ring: 3}),
+        changed("two", emits=None),
+        changed("two", writes=("y",)),
+        changed("two", writes=None),
+        changed("three", event=["x", "y"]),
+    ],
+)
+def test_the_hash_changes_with_every_word_and_every_bound(change: Callable[[], Machine]) -> None:
+    assert change().digest != defined().digest
+
+
+def test_the_hash_changes_with_the_order_of_rows() -> None:
+    rows = [On("a", "go", to="b", when=big), On("a", "go", to="a")]
+    states = [State("a"), State("b")]
+    digests = {Machine("m", states=states, moves=moves).digest for moves in (rows, rows[::-1])}
+    assert len(digests) == 2
+
+
+TEXT = """
+from functools import partial
+from moothall.kernel.machine import Machine
+from moothall.kernel.nodes import On, State
+class Guard:
+    def __call__(self, data, event):
+        return True
+def at_least(least, data, event):  {comment}
+    return True
+rows = [On("a", "go", to="a", when=partial(at_least, 3)), On("a", "on", to="a", when=Guard())]
+print(Machine("m", states=[State("a")], moves=rows).digest)
+"""
+
+
+def test_the_hash_is_the_same_in_every_process_and_with_every_comment() -> None:
+    texts = [TEXT.format(comment=comment) for comment in ("", "# enough of them", "")]
+    texts[2] = "import os; import sys; held = [object() for _ in range(999)]\n" + texts[2]
+    said = [subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True) for text in texts]
+    assert len({answer.stdout for answer in said}) == 1
+
+
+class Plain:
+    """A guard that says nothing of itself."""
+
+    def __call__(self, data: Any, event: Any) -> bool:
+        return True
+
+
+class Spoken(Plain):
+    def __repr__(self) -> str:
+        return "spoken"
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        (keep, "keep"),
+        (Scripted(lambda *_: True, "x > 3"), "x > 3"),
+        (partial(big, least=3), "big(least=3)"),
+        (partial(partial(big, 1), 2), "big(1, 2)"),
+        (Plain(), "Plain"),
+        (Spoken(), "spoken"),
+        (Ring("c"), "Ring(tone='c')"),
+        (None, "None"),
+    ],
+)
+def test_guards_and_moves_have_names_without_addresses(action: Any, said: str) -> None:
+    assert label(action) == said
+
+
+# which words it knows
+
+
+def test_a_machine_knows_the_events_of_its_rows_and_of_its_effects_and_their_subclasses() -> None:
+    words = Machine("m", states=[State("a", enter=Ring())], moves=[On("a", "go")]).vocabulary
+    assert (words["rang"], words["rang.tolled"], words["answered"]) == (Rang, Tolled, Answered)
+    assert "go" not in words
+    rows = [On("a", Rang), On("a", [Expired, "x"]), On("a", otherwise), On("a", always, to="a", when=keep)]
+    assert Machine("m", states=[State("a")], moves=rows).vocabulary["rang.tolled"] is Tolled
+    assert Machine("m", states=[State("a")], moves=[], events=[Rang]).vocabulary["rang"] is Rang
+    assert "rang" not in Machine("m", states=[State("a")], moves=[On("a", Done)]).vocabulary
+
+
+def test_two_events_of_one_name_are_refused() -> None:
+    class Answer(Event):
+        name = "answered"
+
+    with pytest.raises(DefinitionError, match="machine m: two events are called 'answered'"):
+        _ = Machine("m", states=[State("a")], moves=[], events=[Answer]).vocabulary
+
+
+class Shaped(Template):
+    """An action that asks for a reply of a certain shape."""
+
+    def __init__(self, **shapes: Any) -> None:
+        self.paths = ()
+        self.shapes = shapes
+
+
+def test_a_machine_knows_the_shapes_that_its_table_asks_for() -> None:
+    inner = State("s", [State("i"), History("memory", "i", do=Shaped(four=str))], starting=Shaped(five=str))
+    states: list[Node] = [
+        State("a", enter=Shaped(one=int), exit=Shaped(two=bool)),
+        Final("z", enter=Shaped(six=str)),
+        inner,
+    ]
+    machine = Machine("m", states=states, moves=[On("a", "go", do=(keep, Shaped(three=str)))])
+    assert dict(machine.shapes) == {"one": int, "two": bool, "three": str, "four": str, "five": str, "six": str}
+
+
+def test_two_shapes_of_one_name_are_refused() -> None:
+    machine = Machine("m", states=[State("a", enter=Shaped(one=int), exit=Shaped(one=str))], moves=[])
+    with pytest.raises(DefinitionError, match="machine m: two reply shapes are called 'one'; rename one"):
+        _ = machine.shapes
+
+
+def test_rows_and_states_say_what_they_are() -> None:
+    rows = [On("a", Rang), On("a", "x y"), On("a", [Rang, "z"]), On("a", always, when=keep)]
+    chart = Machine("m", states=[State("a")], moves=rows).chart
+    assert [repr(row) for row in chart.rows] == ["a on Rang", "a on x y", "a on Rang, z", "a on always"]
+    assert repr(chart.places[1]) == "a"
+
+
+def test_a_send_is_an_action_like_any_other() -> None:
+    machine = Machine("m", states=[State("a", enter=Send(Named("x"), 1))], moves=[])
+    assert list(machine.actions()) == [Send(Named("x"), 1)]

@@ -1,0 +1,184 @@
+"""Values and events: equal by their parts, never changed, and named so that a prefix is a superclass."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import KW_ONLY, FrozenInstanceError, field, fields, is_dataclass, replace
+from typing import Any, ClassVar
+
+import pytest
+
+from moothall.errors import DefinitionError
+from moothall.kernel.events import Answered, Done, Event, Exhausted, Misbehaved, Named, Started, matches, normalised
+from moothall.kernel.frozen import Frozen
+
+
+class Pair(Frozen):
+    one: int
+    two: str = "b"
+    _: KW_ONLY
+    three: list[int] = field(default_factory=list)
+    kind: ClassVar[str] = "pair"
+
+
+class Same(Frozen):
+    one: int
+    two: str = "b"
+    _: KW_ONLY
+    three: list[int] = field(default_factory=list)
+
+
+class Key(Frozen):
+    name: str
+    number: int = 0
+
+
+class Positive(Frozen):
+    number: int
+
+    def __post_init__(self) -> None:
+        if self.number < 1:
+            raise ValueError("not positive")
+
+
+# values
+
+
+def test_values_are_equal_where_class_and_parts_are() -> None:
+    assert Pair(1) == Pair(1, "b", three=[])
+    assert Pair(1) != Pair(2)
+    assert Pair(1) != Same(1)
+    assert (Pair(1) == "Pair(1)") is False
+    assert len({Key("a"), Key("a", 0), Key("a", 1)}) == 2
+
+
+def test_a_value_cannot_be_changed() -> None:
+    pair = Pair(1)
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'one'"):
+        pair.one = 2  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError, match="cannot delete field 'one'"):
+        del pair.one
+    with pytest.raises(FrozenInstanceError):
+        pair.four = 4
+    assert pair == Pair(1)
+
+
+def test_a_value_is_a_dataclass_to_everyone_who_asks() -> None:
+    assert [item.name for item in fields(Pair)] == ["one", "two", "three"]
+    assert replace(Pair(1), two="c") == Pair(1, "c")
+    match Pair(1, "z"):
+        case Pair(one, two):
+            assert (one, two) == (1, "z")
+    assert repr(Pair(1)) == "Pair(one=1, two='b', three=[])"
+    assert is_dataclass(Pair)
+
+
+def test_a_default_that_is_made_is_made_anew() -> None:
+    assert Pair(1).three is not Pair(1).three
+    assert Pair(1, three=[7]).three == [7]
+
+
+@pytest.mark.parametrize("arguments", [(), (1, "b", []), (1, "b", "c", "d")])
+def test_a_value_is_made_from_its_fields_and_nothing_else(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError):
+        Pair(*arguments)
+    with pytest.raises(TypeError):
+        Pair(1, four=4)  # type: ignore[call-arg]
+
+
+def test_a_value_may_look_at_itself_when_it_is_made() -> None:
+    assert Positive(1).number == 1
+    with pytest.raises(ValueError, match="not positive"):
+        Positive(0)
+    with pytest.raises(ValueError, match="not positive"):
+        replace(Positive(1), number=0)
+
+
+def test_a_field_without_a_default_below_one_with_a_default_is_refused() -> None:
+    with pytest.raises(TypeError, match="Late: a field without a default stands below one that has one"):
+
+        class Late(Key):
+            late: int  # type: ignore[misc]
+
+
+def test_copies_are_equal() -> None:
+    for made in (copy.copy(Key("a")), copy.deepcopy(Key("a")), pickle.loads(pickle.dumps(Key("a")))):
+        assert made == Key("a")
+
+
+# events
+
+
+class DoorOpened(Event):
+    """A door opened."""
+
+    door: str = ""
+
+
+class Creaking(DoorOpened):
+    """It creaked."""
+
+
+class Slammed(DoorOpened):
+    """It was slammed."""
+
+    name = "door_opened.with-a.bang"
+
+
+@pytest.mark.parametrize(
+    ("event", "name"),
+    [
+        (DoorOpened, "door_opened"),
+        (Creaking, "door_opened.creaking"),
+        (Slammed, "door_opened.with-a.bang"),
+        (Answered, "answered"),
+        (Done, "done.state"),
+        (Misbehaved, "error.execution"),
+        (Started, "run.started"),
+        (Exhausted, "run.exhausted"),
+    ],
+)
+def test_the_name_of_an_event_comes_from_its_class_and_extends_that_of_its_parent(
+    event: type[Event], name: str
+) -> None:
+    assert event.name == name
+    assert event().name == name
+
+
+def test_an_event_known_by_its_name_has_that_name() -> None:
+    assert (Named("a.b").name, Named("a.b", 3).data) == ("a.b", 3)
+
+
+@pytest.mark.parametrize("name", ["two words", "a..b", ".a", "a.", "1a", "*", "a.*"])
+def test_a_name_is_made_of_words_and_dots(name: str) -> None:
+    with pytest.raises(DefinitionError, match="is no dotted name"):
+        type("Odd", (Event,), {"name": name})
+
+
+def test_the_name_of_a_subclass_must_extend_that_of_its_parent() -> None:
+    for name in ("other", "door_openedx", "door_opened"):
+        with pytest.raises(DefinitionError, match=r"event Odd: its name '.*' must begin with its parent's: 'door_op"):
+            type("Odd", (DoorOpened,), {"name": name})
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "name", "taken"),
+    [
+        ("", "anything", True),
+        ("a", "a", True),
+        ("a", "a.b", True),
+        ("a", "ab", False),
+        ("a.b", "a", False),
+        ("a.b", "a.b.c", True),
+    ],
+)
+def test_a_descriptor_takes_a_name_and_all_names_below_it(descriptor: str, name: str, taken: bool) -> None:
+    assert matches(descriptor, name) is taken
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"), [("*", ""), ("a", "a"), ("a.*", "a"), ("a.", "a"), ("a.b.*", "a.b"), ("a.b.", "a.b")]
+)
+def test_wildcards_at_the_end_say_nothing_new(written: str, meant: str) -> None:
+    assert normalised(written) == meant

@@ -1,0 +1,53 @@
+"""Every mistake that is planted in the interpreter is noticed by the tests of the kernel."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+
+import pytest
+
+from tests.mutants.interpreter import MUTANTS
+from tests.mutants.mutate import Mutant, Outcome, mutated, trying
+
+# The quick ones first. Tests that measure time are not among them: a busy computer must not kill a mutant.
+STAGES = (
+    ("tests/kernel/test_interpreter.py", "tests/kernel/test_machine.py"),
+    ("tests/kernel/test_simulate.py", "tests/interop", "tests/conformance"),
+)
+
+Outcomes = Mapping[Mutant | None, Future[Outcome]]
+
+
+@pytest.fixture(scope="module")
+def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    """The outcomes of the mutants that this run of pytest asks for; None stands for the source as it is."""
+    specs = [getattr(item, "callspec", None) for item in request.session.items]
+    named = [spec.params.get("mutant") for spec in specs if spec is not None]
+    chosen = [mutant for mutant in MUTANTS if mutant in named]
+    with trying([None, *chosen], STAGES, tmp_path_factory.mktemp("mutants")) as found:
+        yield found
+
+
+@pytest.mark.soak
+def test_the_tests_pass_where_no_mistake_is_planted(outcomes: Outcomes) -> None:
+    outcome = outcomes[None].result()
+    assert outcome.code == 0, outcome.said
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.breaks)
+def test_a_planted_mistake_is_noticed(mutant: Mutant, outcomes: Outcomes) -> None:
+    outcome = outcomes[mutant].result()
+    assert outcome.killed, outcome.said
+
+
+def test_every_planted_mistake_fits_into_the_source_as_it_is() -> None:
+    for mutant in MUTANTS:
+        ast.parse(mutated(mutant))
+
+
+def test_every_planted_mistake_has_a_name_of_its_own() -> None:
+    assert [name for name, count in Counter(mutant.breaks for mutant in MUTANTS).items() if count > 1] == []

@@ -47,6 +47,19 @@ class Head(Frozen):
     spent: Mapping[str, float] = field(default_factory=dict)
     issued: Mapping[str, int] = field(default_factory=dict)
 
+    def wake(self) -> float | None:
+        """When the run wants attention: 0 is now, None is never unless somebody tells it something."""
+        soonest: float | None = None
+        for one in self.pending:
+            if one.denied or one.effect.kind not in WAITING:
+                return 0.0
+            if one.due is not None and (soonest is None or one.due < soonest):
+                soonest = one.due
+        return soonest
+
+
+WAITING = frozenset((known.AskPerson.kind, known.Send.kind, known.Alarm.kind))
+
 
 class Entry(Frozen):
     """One event of a run and what it did. `ignored` says why an event did nothing."""

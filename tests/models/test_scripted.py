@@ -60,10 +60,10 @@ async def test_the_log_notes_every_call_by_its_key_before_it_is_answered(tmp_pat
         ("{half", "the script is no JSON"),
         ("[]", "the script: expected an object"),
         ({"writer": "one"}, "the script.writer: expected a list"),
-        ({"writer": [3]}, "the script.writer[0]: expected str or Line, got 3"),
-        ({"writer": [{"txt": "x"}]}, "the script.writer[0]: "),
-        ({"writer": [{"seconds": "x"}]}, "the script.writer[0].seconds: expected a number"),
-        ({"writer": [{"usage": {"usd": "x"}}]}, "the script.writer[0].usage.usd: expected a number"),
+        ({"writer": [3]}, "writer[0]: expected a text, or an object with text, value, usage and seconds, got 3"),
+        ({"writer": [{"txt": "x"}]}, "writer[0]: "),
+        ({"writer": [{"seconds": "x"}]}, "writer[0].seconds: expected a number"),
+        ({"writer": [{"usage": {"usd": "x"}}]}, "writer[0].usage.usd: expected a number"),
     ],
 )
 def test_a_script_with_a_mistake_names_the_file_and_the_place(tmp_path: Path, content: Any, complaint: str) -> None:

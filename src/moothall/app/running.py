@@ -165,6 +165,15 @@ async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) ->
     return _outcome(hall, run, await drive(hall, run))
 
 
+async def exists(store: Store, run: RunId) -> bool:
+    """Whether a store has this run."""
+    try:
+        await store.load(run)
+    except Refused:
+        return False
+    return True
+
+
 async def machine_of(store: Store, run: RunId) -> Machine:
     """The machine of a run, found where the run says that it began."""
     source = (await store.load(run)).record.source

@@ -104,9 +104,13 @@ def _drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, A
                 outcome = asyncio.run(_watched(progress, running.go_on_with_answer(setting, run, value)))
         except KeyboardInterrupt:
             progress.clear()
-            notice(f"stopped; nothing is lost. Go on with:  {command('resume', chosen, run)}")
+            notice(_stopped(asyncio.run(running.exists(store, run)), command("resume", chosen, run)))
             return FAILED
     return _render(chosen, outcome)
+
+
+def _stopped(begun: bool, go_on: str) -> str:
+    return f"stopped; nothing is lost. Go on with:  {go_on}" if begun else "stopped before the run began"
 
 
 async def _watched(progress: Progress, work: Coroutine[Any, Any, Outcome]) -> Outcome:

@@ -31,7 +31,7 @@ def ls(parser: ArgumentParser) -> Work:
         width = max((len(one.run) for one in summaries), default=0)
         for one in () if chosen.json else summaries:
             where = " + ".join(one.states)
-            print(f"{one.run:<{width}}  {status(one.status):<8}  {one.began}  {one.seq + 1:>4} entries  {where}")
+            print(f"{one.run:<{width}}  {status(one.status, width=8)}  {one.began}  {one.seq + 1:>4} entries  {where}")
         return DONE
 
     return work

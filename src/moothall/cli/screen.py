@@ -25,9 +25,9 @@ def painted(text: str, colour: str, stream: TextIO | None = None) -> str:
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m"
 
 
-def status(text: str, stream: TextIO | None = None) -> str:
-    """A status in its colour."""
-    return painted(text, STATUS_COLOURS.get(text, "red"), stream)
+def status(text: str, stream: TextIO | None = None, width: int = 0) -> str:
+    """A status in its colour, filled up to a width."""
+    return painted(f"{text:<{width}}", STATUS_COLOURS.get(text, "red"), stream)
 
 
 def print_json(value: Any) -> None:

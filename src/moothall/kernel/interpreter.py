@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from moothall.errors import DefinitionError
 from moothall.kernel.chart import (
     ATOMIC,
     COMPOUND,
@@ -300,13 +301,22 @@ class _Turn:
 
     def finish(self, result: Bound | None, active: frozenset[str], done: tuple[str, ...]) -> None:
         """A final state was entered: its result travels with the first done event, or is the run's outcome."""
-        value = None if result is None else self.attempt(result, active)
-        if value is _WRONG:
-            value = None
+        value = None if result is None else self.plain(result, active)
         if not done:
             self.output = value
         for position, name in enumerate(done):
             self.queue.append(Named(name, None if position else value))
+
+    def plain(self, result: Bound, active: frozenset[str]) -> Any:
+        """A final state's result as JSON, so that it is the same before and after a crash."""
+        given = self.attempt(result, active)
+        if given is _WRONG:
+            return None
+        try:
+            return encode(given)
+        except DefinitionError as error:
+            self.misbehaved(result.where, str(error))
+            return None
 
     def finish_queue(self) -> None:
         """The run is at its end: what went wrong on the way there has nobody left to take it."""

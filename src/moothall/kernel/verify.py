@@ -1026,6 +1026,10 @@ class _Undecided(Exception):
         self.options = options
 
 
+class _Idle(Exception):
+    """The rehearsal goes round without taking anything: what it could still do is done by others."""
+
+
 class _Leaking(deque[Event]):
     """A queue of raised events into which functions may have put more: another event may come before the next."""
 
@@ -1047,7 +1051,7 @@ class _Leaking(deque[Event]):
 class _Rehearsal(_Turn):
     """A turn of the interpreter that does no move: guards are chosen, effects are priced."""
 
-    __slots__ = ("choices", "guards", "made", "moved", "tested", "trail", "walk")
+    __slots__ = ("asked_for", "choices", "guards", "made", "moved", "tested", "trail", "walk")
 
     def __init__(self, walk: _Walk, snapshot: Snapshot, event: Event, choices: Sequence[int]) -> None:
         super().__init__(walk.machine, snapshot, event, ())
@@ -1057,6 +1061,7 @@ class _Rehearsal(_Turn):
         self.moved = self.tested = False
         self.guards: dict[Row, bool | None] = {}
         self.trail: dict[Any, tuple[Row, ...]] = {}
+        self.asked_for: set[Any] = set()
         if walk.leaks:
             self.queue = _Leaking(self)
 
@@ -1080,6 +1085,11 @@ class _Rehearsal(_Turn):
 
     def select(self, name: str | None, within: str | None) -> tuple[Row, ...] | None:
         self.guards = {}
+        if self.walk.leaks:
+            key = (len(self.microsteps), name, tuple(event.name for event in self.queue))
+            if key in self.asked_for:
+                raise _Idle
+            self.asked_for.add(key)
         return super().select(name, within)
 
     def holds(self, row: Row) -> bool | None:
@@ -1090,6 +1100,13 @@ class _Rehearsal(_Turn):
             choice = self.choose(3 if self.walk.leaks else 2)
             self.guards[row] = choice == 1 if choice < 2 else self.misguarded(row, "it went wrong")
         return self.guards[row]
+
+    def misguarded(self, row: Row, reason: str) -> bool | None:
+        held = super().misguarded(row, reason)
+        wrong = [event for event in self.queue if event.name == Misbehaved.name]
+        if len(wrong) > 1:  # one stands for all: a guard that was tried may be said to go wrong at any time
+            self.queue.pop()
+        return held
 
     def take(self, rows: tuple[Row, ...], name: str) -> None:
         key = (self.place, tuple(event.name for event in self.queue), rows, name)
@@ -1210,10 +1227,13 @@ class _Walk:
         while todo:
             choices = todo.pop()
             turn = _Rehearsal(self, snapshot, event, choices)
-            options = turn.run(within)
-            self.effort += 1 + len(turn.microsteps)
+            self.effort += 1 + len(choices)
             if self.effort > _STEPS:
                 raise _TooLarge
+            try:
+                options = turn.run(within)
+            except _Idle:
+                continue
             if options:
                 todo += [(*choices, option) for option in range(options)]
                 continue

@@ -49,10 +49,12 @@ class ScriptedModel:
         except ValueError as error:
             raise DefinitionError(f"{path}: the script is no JSON: {error}") from error
         try:
-            agents = decode(dict[str, list[str | Line]], plain, "the script")
+            agents = decode(dict[str, list[Any]], plain, "the script")
+            lines = {
+                agent: [_line(one, f"{agent}[{at}]") for at, one in enumerate(said)] for agent, said in agents.items()
+            }
         except Refused as refusal:
             raise DefinitionError(f"{path}: {refusal}") from refusal
-        lines = {agent: [Line(one) if isinstance(one, str) else one for one in said] for agent, said in agents.items()}
         return cls(lines, str(path), log)
 
     async def reply(self, request: Request) -> Reply:
@@ -68,3 +70,11 @@ class ScriptedModel:
         if line.seconds:
             await asyncio.sleep(line.seconds)
         return Reply(line.text, line.value, line.usage)
+
+
+def _line(plain: Any, where: str) -> Line:
+    if isinstance(plain, str):
+        return Line(plain)
+    if not isinstance(plain, dict):
+        raise Refused(f"{where}: expected a text, or an object with text, value, usage and seconds, got {plain!r}")
+    return decode(Line, plain, where)

@@ -61,7 +61,7 @@ def _as_reply(effect: AskAgent, given: Any) -> Reply:
 
 
 def _whole(said: Any) -> Any:
-    """What was said, with a question mark for half a character, as replies have that were cut off: no store takes it."""
+    """What was said, with a question mark for half a character, as replies that were cut off have it."""
     text = json.dumps(said, ensure_ascii=False)
     try:
         text.encode()

@@ -140,7 +140,8 @@ def _committed(run: Run, step: Step, head: Head, happening: Happening, within: s
 
 _NOTHING: Mapping[str, float] = {}
 _NEVER = frozenset((CancelSend.kind,))
-_NOT_AFTER_THE_END = _NEVER | {Send.kind, Alarm.kind, AskPerson.kind}
+_WAITING = frozenset((Send.kind, Alarm.kind, AskPerson.kind))
+_NOT_AFTER_THE_END = _NEVER | _WAITING
 
 
 def _due(effect: Effect, at: float) -> float | None:
@@ -153,12 +154,13 @@ def _due(effect: Effect, at: float) -> float | None:
 
 def _denied(run: Run, effect: Effect, head: Head, wanted: Sequence[Pending], at: float) -> str:
     """The resource that the budget lacks for this effect; "" where it is covered."""
-    cost = _cost(run.machine, effect)
-    if not cost:
+    if effect.kind in _WAITING:
         return ""
+    cost = _cost(run.machine, effect)
     spent = {**head.spent, "seconds": at - run.record.began}
     others = [_cost(run.machine, one.effect) for one in (*head.pending, *wanted) if not one.denied]
-    for resource, limit in run.record.limits.items():
+    limits = run.record.limits
+    for resource, limit in limits.items() if cost else [("seconds", limits.get("seconds", spent["seconds"] + 1))]:
         used = spent.get(resource, 0)
         reserved = sum(other.get(resource, 0) for other in others)
         if used >= limit or used + reserved + cost.get(resource, 0) > limit:

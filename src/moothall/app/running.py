@@ -16,11 +16,12 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from moothall.agents.asking import AskAgent, Asking, Calling, CallTool
 from moothall.app.finding import REMEDY, find, is_loading, source_of
-from moothall.app.settings import absolute_model, configured_model, open_model, open_store
-from moothall.errors import DefinitionError, Refused
+from moothall.app.settings import absolute_model, configured_model, open_model, open_store, store_address
+from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import AskPerson
 from moothall.kernel.machine import Budget, Machine
@@ -30,7 +31,7 @@ from moothall.runtime import hall as halls
 from moothall.runtime.hall import Hall, Observer
 from moothall.runtime.journal import Head, Record, RunId
 from moothall.runtime.ports import Performer, Store
-from moothall.runtime.worker import drive
+from moothall.runtime.worker import drive, serve
 
 T = TypeVar("T")
 Functions = Mapping[str, Callable[..., Any]]
@@ -132,9 +133,13 @@ async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> 
     record = Record(terms.run, machine.name, machine.digest, time.time(), source_of(machine), model, limits)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", terms.run):
         raise Refused(f"{terms.run!r} is no run id; use letters, digits and dashes")
-    hall = _hall(setting, machine, model)
-    await halls.begin(hall, record, machine, input_data(machine, data))
-    return _outcome(hall, record.run, await drive(hall, record.run))
+    hall, performers = hall_of(setting), cast(setting, machine, model)
+    hall.casts[record.run] = performers
+    try:
+        await halls.begin(hall, record, machine, input_data(machine, data))
+        return outcome_of(machine, record.run, await drive(hall, record.run))
+    finally:
+        halls.leave(hall, record.run)
 
 
 def resume(
@@ -160,9 +165,12 @@ async def _opened(
 
 async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) -> Outcome:
     """Go on with a run where its journal ends."""
-    machine = machine or await machine_of(setting.store, run)
-    hall = await _reopened(setting, machine, run)
-    return _outcome(hall, run, await drive(hall, run))
+    hall = hall_of(setting)
+    machine = await reopen(hall, setting, run, machine)
+    try:
+        return outcome_of(machine, run, await drive(hall, run))
+    finally:
+        halls.leave(hall, run)
 
 
 async def exists(store: Store, run: RunId) -> bool:
@@ -174,33 +182,81 @@ async def exists(store: Store, run: RunId) -> bool:
     return True
 
 
-async def machine_of(store: Store, run: RunId) -> Machine:
+def _machine_at(record: Record) -> Machine:
     """The machine of a run, found where the run says that it began."""
-    source = (await store.load(run)).record.source
-    if not source:
-        raise DefinitionError(f"run {run} began with a machine that was made on the fly; give it a name in a module")
-    return find(source)
+    if not record.source:
+        raise DefinitionError(
+            f"run {record.run} began with a machine that was made on the fly; give it a name in a module"
+        )
+    return find(record.source)
 
 
 async def go_on_with_answer(setting: Setting, run: RunId, value: Any, question: str | None = None) -> Outcome:
     """Answer a question of a run and go on."""
-    machine = await machine_of(setting.store, run)
-    hall = await _reopened(setting, machine, run)
-    advanced = await halls.answer(hall, run, value, question)
-    if advanced.received == "duplicate":
-        setting.notice("this question was answered before; the first answer stands")
-    return _outcome(hall, run, await drive(hall, run))
+    hall = hall_of(setting)
+    machine = await reopen(hall, setting, run)
+    try:
+        advanced = await halls.answer(hall, run, value, question)
+        if advanced.received == "duplicate":
+            setting.notice("this question was answered before; the first answer stands")
+        if run not in hall.leases:
+            setting.notice("a worker drives this run; it goes on there")
+            return outcome_of(machine, run, hall.heads[run])
+        return outcome_of(machine, run, await drive(hall, run))
+    finally:
+        halls.leave(hall, run)
 
 
-async def _reopened(setting: Setting, machine: Machine, run: RunId) -> Hall:
+async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
+    """Ask a run to stop, wherever it is driven."""
+    hall = hall_of(setting)
+    machine = await reopen(hall, setting, run)
+    try:
+        if hall.heads[run].snapshot.status != "live":
+            raise Refused(f"run {run} is {hall.heads[run].snapshot.status} already")
+        await halls.cancel(hall, run, reason, f"cancel-{secrets.token_hex(4)}")
+        return outcome_of(machine, run, hall.heads[run])
+    finally:
+        halls.leave(hall, run)
+
+
+async def work(setting: Setting, stop: asyncio.Event, most: int) -> None:
+    """Drive every run of the store that wants attention, until told to stop."""
+    hall = Hall(setting.store, SystemClock(), {}, list(setting.observers))
+
+    async def open_run(run: RunId) -> None:
+        try:
+            await reopen(hall, setting, run)
+        except MoothallError as error:
+            setting.notice(f"run {run} is left alone for now: {error}")
+            raise
+
+    await serve(hall, open_run, stop, most)
+
+
+async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | None = None) -> Machine:
+    """Open a run again, with the machine, the functions and the model that it began with."""
     stored = await setting.store.load(run)
-    hall = _hall(setting, machine, stored.record.model)
+    machine = machine or _machine_at(stored.record)
+    hall.casts[run] = cast(setting, machine, stored.record.model)
     await halls.reopen(hall, run, machine)
-    return hall
+    return machine
 
 
-def _hall(setting: Setting, machine: Machine, model: str) -> Hall:
-    """A hall with the functions and the model that play this machine's agents."""
+_halls: WeakKeyDictionary[Store, Hall] = WeakKeyDictionary()
+
+
+def hall_of(setting: Setting) -> Hall:
+    """The hall of a store: one for all runs, so that they share its commits; who watches gets one of their own."""
+    if setting.observers:
+        return Hall(setting.store, SystemClock(), {}, list(setting.observers))
+    if setting.store not in _halls:
+        _halls[setting.store] = Hall(setting.store, SystemClock(), {})
+    return _halls[setting.store]
+
+
+def cast(setting: Setting, machine: Machine, model: str) -> dict[str, Performer]:
+    """The performers of a run: its functions, and the model that plays the agents that are none."""
     functions = {**bound_functions(machine), **setting.agents}
     if not model and (missing := _unplayed(setting, machine)):
         raise DefinitionError(
@@ -208,11 +264,10 @@ def _hall(setting: Setting, machine: Machine, model: str) -> Hall:
             f"resume(…, agents={{{missing[0]!r}: …}}), or put the functions into the machine's table"
         )
     played = open_model(model) if model else None
-    performers = {
+    return {
         AskAgent.kind: Performer(AskAgent, AgentPerformer(functions, played, machine.shapes)),
         CallTool.kind: Performer(CallTool, ToolPerformer(functions)),
     }
-    return Hall(setting.store, SystemClock(), performers, list(setting.observers))
 
 
 def _stand_in(setting: Setting, machine: Machine) -> str:
@@ -284,24 +339,29 @@ def _result(machine: Machine, data: Any) -> Any:
         raise DefinitionError(f"machine {machine.name}, result: {type(error).__name__}: {error}") from error
 
 
-def _outcome(hall: Hall, run: RunId, head: Head) -> Outcome:
-    return outcome_of(hall.runs[run].machine, run, head)
-
-
 def new_id(machine: Machine) -> RunId:
     """A new run id that says which machine it is."""
     slug = re.sub(r"[^A-Za-z0-9]+", "-", machine.name).strip("-") or "run"
     return f"{slug}-{secrets.token_hex(3)}"
 
 
+_open: dict[tuple[str, int], tuple[Store, int]] = {}
+
+
 @contextmanager
 def opened(address: str | None) -> Iterator[Store]:
-    """A store, closed again at the end."""
-    store = open_store(address)
+    """A store, closed again at the end; whoever opens it meanwhile in the same thread shares it."""
+    key = (store_address(address), threading.get_ident())
+    store, users = _open[key] if key in _open else (open_store(key[0]), 0)
+    _open[key] = (store, users + 1)
     try:
         yield store
     finally:
-        store.close()
+        store, users = _open.pop(key)
+        if users > 1:
+            _open[key] = (store, users - 1)
+        else:
+            store.close()
 
 
 def _wait(work: Coroutine[Any, Any, T]) -> T:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import shlex
+import signal
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Coroutine
@@ -15,7 +17,7 @@ from moothall.app import running
 from moothall.app.finding import find
 from moothall.app.running import Outcome, Setting, Terms
 from moothall.cli.main import DONE, FAILED, WAITING
-from moothall.cli.screen import Progress, notice, painted, print_json, shortened, status
+from moothall.cli.screen import Log, Progress, notice, painted, print_json, shortened, status
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
@@ -55,7 +57,7 @@ def resume(parser: ArgumentParser) -> Work:
     def work(chosen: Namespace) -> int:
         async def go_on(setting: Setting) -> Outcome:
             stored = await setting.store.load(chosen.run)
-            _tell(chosen, f"run {chosen.run} goes on after entry {stored.head.get('seq')}")
+            _tell(chosen, f"run {chosen.run} goes on after entry {stored.seq}")
             return await running.go_on(setting, chosen.run)
 
         return _drive(chosen, chosen.run, go_on)
@@ -87,6 +89,51 @@ def answer(parser: ArgumentParser) -> Work:
         return _drive(chosen, chosen.run, lambda setting: go_on(setting, chosen.run, value, chosen.question))
 
     return work
+
+
+def cancel(parser: ArgumentParser) -> Work:
+    """Ask a run to stop."""
+    parser.add_argument("run", help="the run's id")
+    parser.add_argument("--reason", default="asked for at the command line", help="why, for the journal")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    _shared(parser)
+
+    def work(chosen: Namespace) -> int:
+        with running.opened(chosen.store) as store:
+            outcome = asyncio.run(running.cancel(Setting(store, notice=notice), chosen.run, chosen.reason))
+        if chosen.json:
+            print_json(outcome)
+        _explain(chosen, outcome)
+        return DONE
+
+    return work
+
+
+def worker(parser: ArgumentParser) -> Work:
+    """Drive runs until stopped."""
+    parser.add_argument(
+        "--most", type=int, default=100, metavar="N", help="the most runs to drive at once (default: 100)"
+    )
+    _shared(parser)
+
+    def work(chosen: Namespace) -> int:
+        with running.opened(chosen.store) as store:
+            setting = Setting(store, observers=() if chosen.quiet else (Log(),), notice=notice)
+            _tell(chosen, "working; Ctrl-C stops cleanly")
+            with contextlib.suppress(KeyboardInterrupt):
+                asyncio.run(_worked(setting, chosen.most))
+        _tell(chosen, "stopped; every run can go on elsewhere")
+        return DONE
+
+    return work
+
+
+async def _worked(setting: Setting, most: int) -> None:
+    """Work until a signal says stop, then let go of everything."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    await running.work(setting, stop, most)
 
 
 def _shared(parser: ArgumentParser) -> None:

@@ -57,6 +57,12 @@ class Head(Frozen):
                 soonest = one.due
         return soonest
 
+    def rests(self) -> bool:
+        """Whether nothing is left to perform or to wait for but people."""
+        return not self.pending or all(
+            one.effect.kind == known.AskPerson.kind and not one.denied for one in self.pending
+        )
+
 
 WAITING = frozenset((known.AskPerson.kind, known.Send.kind, known.Alarm.kind))
 
@@ -101,9 +107,7 @@ class Reader(Frozen):
         """A head from its JSON."""
         try:
             snapshot = plain["snapshot"]
-            data = self.machine.data
-            if data is not None:
-                snapshot = {**snapshot, "data": decode(data, snapshot["data"], "data")}
+            snapshot = {**snapshot, "data": self.data(snapshot["data"])}
             return Head(
                 decode(int, plain["seq"], "seq"),
                 decode(Snapshot, snapshot, "snapshot"),
@@ -113,6 +117,10 @@ class Reader(Frozen):
             )
         except (KeyError, TypeError, MoothallError) as error:
             raise Broken(f"the stored snapshot cannot be read: {error}") from error
+
+    def data(self, plain: Any) -> Any:
+        """A run's data from their JSON."""
+        return plain if self.machine.data is None else decode(self.machine.data, plain, "data")
 
     def pending(self, plain: Mapping[str, Any]) -> Pending:
         """An effect in flight from its JSON."""

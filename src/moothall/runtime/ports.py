@@ -21,13 +21,13 @@ class Lease(Frozen):
 
 
 class Stored(Frozen):
-    """A run as the store has it: how it began, its head as JSON (None: damaged), and who holds it."""
+    """A run as the store has it: how it began, its head as JSON (empty where it is damaged), and who holds it."""
 
     record: Record
-    head: Mapping[str, Any] | None
+    head: Mapping[str, Any]
     seq: int
     status: str
-    lease: Lease | None = None
+    lease: Lease
 
 
 class Store(Protocol):
@@ -70,8 +70,12 @@ class Store(Protocol):
         """Runs that want attention now and that nobody holds."""
         ...
 
-    async def claim(self, run: RunId, owner: str, now: float, until: float) -> Lease | None:
-        """Hold a run until then; None where another holds it."""
+    async def seq(self, run: RunId) -> int:
+        """The number of a run's latest entry."""
+        ...
+
+    async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
+        """Hold a run until then, if its lease is still the one that was seen; else None."""
         ...
 
     async def renew(self, run: RunId, lease: Lease, until: float) -> bool:

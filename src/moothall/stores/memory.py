@@ -58,7 +58,8 @@ class MemoryStore:
     def _keep(self, kept: _Kept, head: Head, entry: Entry) -> None:
         if self._strict:
             body, entry_body = written(encode_head(head)), written(encode_entry(entry))
-            kept.head, _ = (head.wake(), body), kept.entries.append(entry_body)
+            kept.head = (head.wake(), body)
+            kept.entries.append(entry_body)
         else:
             kept.head = head
             kept.entries.append(entry)
@@ -97,9 +98,12 @@ class MemoryStore:
         wake: float | None = kept.head[0] if self._strict else kept.head.wake()
         return wake
 
-    async def claim(self, run: RunId, owner: str, now: float, until: float) -> Lease | None:
+    async def seq(self, run: RunId) -> int:
+        return len(self._runs[run].entries) - 1 if run in self._runs else -1
+
+    async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
         kept = self._runs[run]
-        if _held(kept.lease, now) and kept.lease.owner != owner:
+        if kept.lease.token != seen.token:
             return None
         lost = kept.lease.owner not in ("", owner)
         kept.lease = Lease(owner, kept.lease.token + 1, until, kept.lease.crashes + lost)

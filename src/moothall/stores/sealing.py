@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from hmac import compare_digest
+from typing import Any
 
 SIZE = 16
 START = bytes(SIZE)
@@ -23,6 +24,15 @@ def head_seal(key: bytes, tip: bytes, run: str, head: bytes) -> bytes:
     return hashlib.blake2b(b"%s%s %s" % (tip, run.encode(), head), key=key, digest_size=SIZE, person=b"head").digest()
 
 
-def holds(seal: bytes, expected: bytes) -> bool:
-    """Whether a seal is the one that it should be."""
-    return compare_digest(seal, expected)
+def entry_holds(key: bytes, before: Any, seq: Any, body: Any, seal: Any) -> bool:
+    """Whether what was read as an entry is what was once written there."""
+    if not (type(before) is bytes and type(seq) is int and type(body) is bytes and type(seal) is bytes):
+        return False
+    return compare_digest(seal, entry_seal(key, before, seq, body))
+
+
+def head_holds(key: bytes, tip: Any, run: str, head: Any, seal: Any) -> bool:
+    """Whether what was read as a head is what was once written there."""
+    if not (type(tip) is bytes and type(head) is bytes and type(seal) is bytes):
+        return False
+    return compare_digest(seal, head_seal(key, tip, run, head))

@@ -26,7 +26,7 @@ from moothall.kernel.frozen import Frozen
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry, encode_head
 from moothall.runtime.ports import Lease, Stored
 from moothall.stores.plain import packed, read, unpacked, written
-from moothall.stores.sealing import START, entry_seal, head_seal, holds
+from moothall.stores.sealing import START, entry_holds, entry_seal, head_holds, head_seal
 
 BATCH = 256
 TABLES = frozenset(("runs", "entries", "texts"))
@@ -106,25 +106,23 @@ class SqliteStore:
             self._settle(commit, self._write((commit,))[0])
             return
         loop = asyncio.get_running_loop()
-        written: asyncio.Future[None] = loop.create_future()
-        self._waiting.append((commit, written))
+        word: asyncio.Future[None] = loop.create_future()
+        self._waiting.append((commit, word))
         if not self._writing:
             self._writing = True
             loop.call_soon(self._flush)
-        await written
+        await word
 
     def _encoded(self, run: RunId, head: Head, entry: Entry, lease: Lease | None, after: Lease | None) -> _Commit:
-        place = self._places.get(run)
-        if place is None:
-            raise Conflict(f"run {run} was moved by another writer, or is not there")
+        place = self._place(run)
         texts: dict[bytes, str] = {}
         body, tip, kept, seal = self._sealed(run, place.tip, head, entry, texts)
         row: tuple[Any, ...] = (head.seq, head.snapshot.status, kept, tip, seal, head.wake())
         if lease is None:
-            statement, row = "tell", (*row, place.number, head.seq - 1)
+            statement, row = "tell", (*row, place.number, head.seq - 1, place.tip)
         else:
             owner, token, until = (after.owner, after.token, after.until) if after else (None, lease.token, 0.0)
-            statement, row = "move", (*row, owner, token, until, place.number, head.seq - 1, lease.token)
+            statement, row = "move", (*row, owner, token, until, place.number, head.seq - 1, place.tip, lease.token)
         appended = (place.number, entry.seq, entry.cause, body, tip)
         return _Commit(run, self._sql[statement], row, appended, texts, _Place(place.number, tip))
 
@@ -151,15 +149,15 @@ class SqliteStore:
         work.add_done_callback(lambda done: self._flushed(batch, done))
 
     def _flushed(self, batch: list[tuple[_Commit, asyncio.Future[None]]], done: asyncio.Future[Any]) -> None:
-        for (commit, written), failure in zip(batch, done.result(), strict=True):
+        for (commit, word), failure in zip(batch, done.result(), strict=True):
             try:
                 self._settle(commit, failure)
             except MoothallError as error:
-                if not written.done():
-                    written.set_exception(error)
+                if not word.done():
+                    word.set_exception(error)
             else:
-                if not written.done():
-                    written.set_result(None)
+                if not word.done():
+                    word.set_result(None)
         self._writing = bool(self._waiting)
         if self._waiting:
             self._flush()
@@ -194,10 +192,10 @@ class SqliteStore:
         number, record, seq, status, head, tip, seal, owner, token, until, crashes = rows[0]
         self._places[run] = _Place(number, tip)
         lease = Lease(owner or "", token, until if owner else 0.0, crashes)
-        intact = holds(seal, head_seal(self._key, tip, run, head))
+        intact = head_holds(self._key, tip, run, head, seal)
         try:
             began = decode(Record, read(record), "record")
-            plain = decode(dict[str, Any], unpacked(head, self._text_of(number)), "head") if intact else None
+            plain = decode(dict[str, Any], unpacked(head, self._text_of(number)), "head") if intact else {}
         except Refused as refusal:
             raise Broken(f"the store holds a damaged run: {refusal}") from refusal
         return Stored(began, plain, seq, status, lease)
@@ -209,11 +207,11 @@ class SqliteStore:
         rows = self._found("entries", run, max(start - 1, 0))
         if not rows:
             return []
-        text = self._text_of(self._number(run))
+        text = self._text_of(self._place(run).number)
         before = START if rows[0][0] == 0 else rows[0][2]
         found = []
         for seq, body, seal in rows if rows[0][0] == 0 else rows[1:]:
-            if not holds(seal, entry_seal(self._key, before, seq, body)):
+            if not entry_holds(self._key, before, seq, body, seal):
                 raise Broken(f"run {run}: entry {seq} of its journal was changed or does not belong there")
             before = seal
             if seq >= start:
@@ -227,9 +225,14 @@ class SqliteStore:
     async def due(self, now: float, limit: int) -> list[RunId]:
         return [run for (run,) in self._found("due", now, now, limit)]
 
-    def _number(self, run: RunId) -> int:
-        place = self._places.get(run)
-        return place.number if place is not None else self._found("load", run)[0][0]
+    def _place(self, run: RunId) -> _Place:
+        """Where a run stands in the file; looked up where it is not remembered."""
+        if run not in self._places:
+            rows = self._found("place", run)
+            if not rows:
+                raise Conflict(f"run {run} is not there any more")
+            self._places[run] = _Place(*rows[0])
+        return self._places[run]
 
     def _text_of(self, number: int) -> Callable[[bytes], str]:
         def text(digest: bytes) -> str:
@@ -251,9 +254,13 @@ class SqliteStore:
 
     # holding
 
-    async def claim(self, run: RunId, owner: str, now: float, until: float) -> Lease | None:
+    async def seq(self, run: RunId) -> int:
+        rows = self._found("seq", run)
+        return rows[0][0] if rows else -1
+
+    async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
         with _Writing(self._db):
-            rows = self._db.execute(self._sql["claim"], (owner, owner, until, run, owner, now)).fetchall()
+            rows = self._db.execute(self._sql["claim"], (owner, owner, until, run, seen.token)).fetchall()
         return Lease(owner, rows[0][0], until, rows[0][1]) if rows else None
 
     async def renew(self, run: RunId, lease: Lease, until: float) -> bool:

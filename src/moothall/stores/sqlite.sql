@@ -16,11 +16,12 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?);
 -- name: move
 -- keep the head after an entry; touches no row where another writer came first or the lease was lost
 UPDATE runs SET seq = ?, status = ?, head = ?, tip = ?, seal = ?, wake = ?, owner = ?, token = ?, until = ?, crashes = 0
-WHERE number = ? AND seq = ? AND token = ?;
+WHERE number = ? AND seq = ? AND tip = ? AND token = ?;
 
 -- name: tell
 -- the same from outside, by someone who does not hold the run
-UPDATE runs SET seq = ?, status = ?, head = ?, tip = ?, seal = ?, wake = ? WHERE number = ? AND seq = ?;
+UPDATE runs SET seq = ?, status = ?, head = ?, tip = ?, seal = ?, wake = ?
+WHERE number = ? AND seq = ? AND tip = ?;
 
 -- name: append
 -- keep the entry itself
@@ -38,6 +39,10 @@ SELECT body FROM texts WHERE run = ? AND digest = ?;
 -- one run by its id
 SELECT number, record, seq, status, head, tip, seal, owner, token, until, crashes FROM runs WHERE run = ?;
 
+-- name: place
+-- the number of a run and the seal of its latest entry
+SELECT number, tip FROM runs WHERE run = ?;
+
 -- name: runs
 -- all runs, the newest first
 SELECT run FROM runs ORDER BY number DESC;
@@ -54,10 +59,14 @@ SELECT seq FROM entries WHERE run = (SELECT number FROM runs WHERE run = ?) AND 
 -- runs that want attention now and that nobody holds, or whose holder has not been heard of in time
 SELECT run FROM runs WHERE wake <= ? AND (owner IS NULL OR until < ?) ORDER BY wake LIMIT ?;
 
+-- name: seq
+-- the latest entry of a run
+SELECT seq FROM runs WHERE run = ?;
+
 -- name: claim
--- hold a run that nobody holds, or whose holder has not been heard of in time
+-- hold a run whose lease is still the one that was seen; a holder that is gone counts as a crash
 UPDATE runs SET crashes = crashes + (owner IS NOT NULL AND owner <> ?), owner = ?, token = token + 1, until = ?
-WHERE run = ? AND (owner IS NULL OR owner = ? OR until < ?)
+WHERE run = ? AND token = ?
 RETURNING token, crashes;
 
 -- name: renew

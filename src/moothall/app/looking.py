@@ -11,6 +11,7 @@ from typing import Any
 
 from moothall.app.finding import find
 from moothall.app.report import page_of
+from moothall.app.running import standing
 from moothall.errors import Broken, MoothallError
 from moothall.kernel.machine import Machine
 from moothall.runtime.journal import Record, RunId
@@ -114,9 +115,7 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
         for one in head["pending"]
         if one["kind"] == "ask.person"
     )
-    status = snapshot["status"]
-    if status == "live":
-        status = "waiting" if questions else "running"
+    status = standing(snapshot["status"], bool(questions), bool(head["pending"]))
     return Summary(
         record.run,
         record.machine,

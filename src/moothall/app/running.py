@@ -13,10 +13,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from moothall.agents.asking import AskAgent, Asking, Calling, CallTool
 from moothall.app.finding import REMEDY, find, is_loading, source_of
@@ -24,7 +25,10 @@ from moothall.app.settings import absolute_model, configured_model, open_model, 
 from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import AskPerson
+from moothall.kernel.interpreter import possible
 from moothall.kernel.machine import Budget, Machine
+from moothall.kernel.step import Snapshot
+from moothall.kernel.verify import verify
 from moothall.performers.agents import AgentPerformer
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime import hall as halls
@@ -36,6 +40,7 @@ from moothall.runtime.worker import drive, serve
 T = TypeVar("T")
 Functions = Mapping[str, Callable[..., Any]]
 STAND_IN = "rehearsal"
+ENDLESS = frozenset(("unbounded-cycle", "eventless-cycle"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,7 @@ class Setting:
     agents: Functions = field(default_factory=dict)
     observers: tuple[Observer, ...] = ()
     notice: Callable[[str], None] = lambda text: print(text, file=sys.stderr)
+    tell: Callable[[str], None] = lambda text: None
 
 
 def run(
@@ -110,6 +116,10 @@ async def arun(
     run_id: RunId | None = None,
 ) -> Outcome:
     """The same as `run`, for code that is already async."""
+    if not isinstance(machine, Machine):
+        raise DefinitionError(f"run takes a Machine, not {machine!r}")
+    if budget is not None and not isinstance(budget, Budget):
+        raise DefinitionError(f"write budget=Budget(calls=20), not {budget!r}")
     if source := is_loading():
         raise DefinitionError(f"{source} starts a run while it is loaded; {REMEDY}")
     with opened(store) as kept:
@@ -133,6 +143,8 @@ async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> 
     record = Record(terms.run, machine.name, machine.digest, time.time(), source_of(machine), model, limits)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", terms.run):
         raise Refused(f"{terms.run!r} is no run id; use letters, digits and dashes")
+    if not limits:
+        _refuse_endless(machine)
     hall, performers = hall_of(setting), cast(setting, machine, model)
     hall.casts[record.run] = performers
     try:
@@ -150,10 +162,16 @@ def resume(
 
 
 def answer(
-    run: RunId, value: Any, *, question: str | None = None, agents: Functions | None = None, store: str | None = None
+    run: RunId,
+    value: Any,
+    machine: Machine | None = None,
+    *,
+    question: str | None = None,
+    agents: Functions | None = None,
+    store: str | None = None,
 ) -> Outcome:
-    """Answer a question of a waiting run and go on."""
-    return _wait(_opened(store, agents, lambda setting: go_on_with_answer(setting, run, value, question)))
+    """Answer a question of a waiting run and go on. A machine that stands in no module is named."""
+    return _wait(_opened(store, agents, lambda setting: go_on_with_answer(setting, run, value, question, machine)))
 
 
 async def _opened(
@@ -167,6 +185,9 @@ async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) ->
     """Go on with a run where its journal ends."""
     hall = hall_of(setting)
     machine = await reopen(hall, setting, run, machine)
+    head = hall.heads[run]
+    over = head.snapshot.status != "live"
+    setting.tell(f"run {run} is over" if over else f"run {run} goes on after entry {head.seq}")
     try:
         return outcome_of(machine, run, await drive(hall, run))
     finally:
@@ -191,10 +212,12 @@ def _machine_at(record: Record) -> Machine:
     return find(record.source)
 
 
-async def go_on_with_answer(setting: Setting, run: RunId, value: Any, question: str | None = None) -> Outcome:
+async def go_on_with_answer(
+    setting: Setting, run: RunId, value: Any, question: str | None = None, machine: Machine | None = None
+) -> Outcome:
     """Answer a question of a run and go on."""
     hall = hall_of(setting)
-    machine = await reopen(hall, setting, run)
+    machine = await reopen(hall, setting, run, machine)
     try:
         advanced = await halls.answer(hall, run, value, question)
         if advanced.received == "duplicate":
@@ -257,7 +280,7 @@ def hall_of(setting: Setting) -> Hall:
 
 def cast(setting: Setting, machine: Machine, model: str) -> dict[str, Performer]:
     """The performers of a run: its functions, and the model that plays the agents that are none."""
-    functions = {**bound_functions(machine), **setting.agents}
+    functions = {**bound_functions(machine), **_known_agents(setting, machine)}
     if not model and (missing := _unplayed(setting, machine)):
         raise DefinitionError(
             f"nobody plays {', '.join(missing)}: the run began with functions of its own; go on in Python, with "
@@ -270,6 +293,21 @@ def cast(setting: Setting, machine: Machine, model: str) -> dict[str, Performer]
     }
 
 
+_bounded: WeakSet[Machine] = WeakSet()
+
+
+def _refuse_endless(machine: Machine) -> None:
+    """Without a budget, only a machine that is bound to end may begin."""
+    if machine in _bounded:
+        return
+    for finding in verify(machine):
+        if finding.code in ENDLESS:
+            raise DefinitionError(
+                f"machine {machine.name} may never end: {finding.why}; {finding.remedy}, or give the run a budget"
+            )
+    _bounded.add(machine)
+
+
 def _stand_in(setting: Setting, machine: Machine) -> str:
     """The model for a run that names none: the stand-in, announced, where an agent has no function."""
     unplayed = _unplayed(setting, machine)
@@ -277,6 +315,19 @@ def _stand_in(setting: Setting, machine: Machine) -> str:
         return ""
     setting.notice(f"no model is set: {STAND_IN} stands in for {', '.join(unplayed)}; its replies mean nothing")
     return STAND_IN
+
+
+def _known_agents(setting: Setting, machine: Machine) -> Functions:
+    """The functions that the caller brings, if the machine asks for all of them."""
+    asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
+    asked |= {one.tool for one in machine.actions() if isinstance(one, Calling)}
+    if not isinstance(setting.agents, Mapping):
+        raise DefinitionError(f"write agents={{'name': function}}, not {setting.agents!r}")
+    if astray := sorted(setting.agents.keys() - asked):
+        raise DefinitionError(
+            f"machine {machine.name} asks nobody called {astray[0]!r}; it asks {', '.join(sorted(asked))}"
+        )
+    return setting.agents
 
 
 def _unplayed(setting: Setting, machine: Machine) -> list[str]:
@@ -319,14 +370,29 @@ def outcome_of(machine: Machine, run: RunId, head: Head) -> Outcome:
         for one in halls.questions(head)
         if isinstance(one.effect, AskPerson)
     )
-    status: str = snapshot.status
-    if status == "live":
-        status = "waiting" if open_questions else "running"
+    status, reason = standing(snapshot.status, bool(open_questions), bool(head.pending)), snapshot.reason
+    if status == "stuck":
+        reason = _stuck(machine, snapshot)
     result = snapshot.output
     if result is None:
         result = _result(machine, snapshot.data)
     return Outcome(
-        run, machine.name, status, snapshot.active, result, snapshot.reason, open_questions, head.spent, snapshot.data
+        run, machine.name, status, snapshot.active, result, reason, open_questions, head.spent, snapshot.data
+    )
+
+
+def standing(status: str, asks: bool, busy: bool) -> str:
+    """A run's status for people: one that lives is waiting, running, or stuck where nothing is under way."""
+    if status != "live":
+        return status
+    return "waiting" if asks else "running" if busy else "stuck"
+
+
+def _stuck(machine: Machine, snapshot: Snapshot) -> str:
+    where, named = " and ".join(snapshot.active), ", ".join(possible(machine, snapshot)) or "nothing"
+    return (
+        f"nothing is under way in {where}, and no row took what happened last; its rows name {named}; "
+        f"add On({snapshot.active[0]!r}, otherwise, …)"
     )
 
 
@@ -366,22 +432,30 @@ def opened(address: str | None) -> Iterator[Store]:
 
 def _wait(work: Coroutine[Any, Any, T]) -> T:
     """Wait for async work from sync code, also where a loop is already running, as in notebooks."""
+    if not _loop_is_running():
+        return asyncio.run(work)
+    begun: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+
+    async def noted() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        begun.append((asyncio.get_running_loop(), task))
+        return await work
+
+    with ThreadPoolExecutor(1) as aside:
+        waiting = aside.submit(asyncio.run, noted())
+        try:
+            return waiting.result()
+        except KeyboardInterrupt:
+            for loop, task in begun:
+                loop.call_soon_threadsafe(task.cancel)
+            wait([waiting])
+            raise
+
+
+def _loop_is_running() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    found: list[T] = []
-    errors: list[BaseException] = []
-
-    def aside() -> None:
-        try:
-            found.append(asyncio.run(work))
-        except BaseException as error:  # carried over to the caller's thread
-            errors.append(error)
-
-    thread = threading.Thread(target=aside)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return found[0]
+        return False
+    return True

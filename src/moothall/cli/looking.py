@@ -13,6 +13,7 @@ from typing import Any
 from moothall.app import looking
 from moothall.app.running import opened
 from moothall.cli.main import DONE, FAILED
+from moothall.cli.questions import shown as asked
 from moothall.cli.screen import painted, print_json, status, told
 from moothall.errors import Refused
 from moothall.kernel.codec import encode
@@ -57,6 +58,8 @@ def show(parser: ArgumentParser) -> Work:
             print(f"because: {head.reason}")
         for entry in shown.entries:
             print(told(entry, sys.stdout))
+        for question in head.questions:
+            print(asked(question, f"moot answer {head.run}" + (f" --store {chosen.store}" if chosen.store else "")))
         return DONE
 
     return work

@@ -69,6 +69,8 @@ class Machine:
     chart: Chart = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.budget is not None and not isinstance(self.budget, Budget):
+            raise DefinitionError(f"machine {self.name}: write budget=Budget(calls=20), not {self.budget!r}")
         object.__setattr__(self, "chart", Chart(self.name, self.states, self.start, self.moves))
         if is_dataclass(self.data):
             self._check_fields({item.name for item in fields(self.data)})

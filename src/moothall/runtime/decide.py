@@ -120,7 +120,7 @@ def _charged(spent: Mapping[str, float], *bills: Mapping[str, float]) -> Mapping
     total = dict(spent)
     for bill in bills:
         for resource, amount in bill.items():
-            total[resource] = total.get(resource, 0) + amount
+            total[resource] = round(total.get(resource, 0) + amount, 9)
     return total
 
 

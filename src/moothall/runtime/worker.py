@@ -14,9 +14,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from itertools import count
 
 from moothall.errors import Broken, DefinitionError, MoothallError, Refused
-from moothall.kernel.effects import Alarm, AskPerson, Send
+from moothall.kernel.effects import Alarm, AskPerson, Effect, Send
 from moothall.kernel.events import Event, Exhausted, Expired, GaveUp
 from moothall.runtime.crew import Drive
 from moothall.runtime.hall import LEASE, Hall, advance, is_free, reopen
@@ -26,6 +27,7 @@ from moothall.runtime.ports import Context, Lease
 ATTEMPTS = 3
 PAUSE = 0.2
 PULSE = 0.5
+TURNS = 32
 CRASHES = 5
 REST = 60.0
 
@@ -107,7 +109,9 @@ async def _hold(hall: Hall, run: RunId) -> None:
 
 async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
     flying = doing.flying
-    while True:
+    for turn in count(1):
+        if turn % TURNS == 0:
+            await asyncio.sleep(0)
         if run not in hall.leases:
             await _hold(hall, run)
         head = hall.heads[run]
@@ -123,6 +127,7 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         if not flying:
             return head
         await _wait_for_first(hall, run, doing)
+    raise AssertionError("unreachable: turns are counted without end")
 
 
 async def _in_place(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> None:
@@ -199,7 +204,8 @@ async def _end(hall: Hall, run: RunId, key: str, event: Event) -> None:
     try:
         event = shaped(hall.runs[run].machine, event)
     except Refused as refusal:
-        event = GaveUp(f"the reply has the wrong shape: {refusal}", usage=getattr(event, "usage", {}))
+        who = getattr(event, "agent", "the reply")
+        event = GaveUp(f"{who}: the reply has the wrong shape: {refusal}", usage=getattr(event, "usage", {}))
     await advance(hall, run, event, key)
 
 
@@ -228,14 +234,27 @@ async def perform(hall: Hall, run: RunId, pending: Pending) -> Event:
         try:
             return await performer.perform(effect, Context(run, f"{run}.{pending.key}", pending.nth, attempt))
         except (DefinitionError, Broken) as error:
-            return GaveUp(str(error), "definition")
+            return GaveUp(f"{_who(effect)}: {error}", "definition")
         except (Exception, asyncio.CancelledError) as error:  # performers stand at the edge of the world
             if _is_stopping():
                 raise asyncio.CancelledError from error
             if attempt >= ATTEMPTS:
-                return GaveUp(f"{type(error).__name__}: {error}, after {attempt} attempts")
+                return GaveUp(f"{_who(effect)}: {type(error).__name__}: {error}{_where(error)}, {attempt} attempts")
         await hall.clock.wait_until(hall.clock.now() + PAUSE * 4 ** (attempt - 1))
         attempt += 1
+
+
+def _who(effect: Effect) -> str:
+    """Whose effect it is, as a person would name it."""
+    return getattr(effect, "agent", "") or getattr(effect, "tool", "") or effect.kind
+
+
+def _where(error: BaseException) -> str:
+    """The place that raised an error, as file and line."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})" if trace is not None else ""
 
 
 def _is_stopping() -> bool:

@@ -23,7 +23,7 @@ from typing import Any
 from moothall.errors import Broken, Conflict, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.frozen import Frozen
-from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry, encode_head
+from moothall.runtime.journal import Entry, Head, Record, RunId, encode_both, encode_head
 from moothall.runtime.ports import Lease, Stored
 from moothall.stores.plain import packed, read, unpacked, written
 from moothall.stores.sealing import START, entry_holds, entry_seal, head_holds, head_seal
@@ -130,7 +130,8 @@ class SqliteStore:
         self, run: RunId, before: bytes, head: Head, entry: Entry, texts: dict[bytes, str]
     ) -> tuple[bytes, bytes, bytes, bytes]:
         """An entry and a head as bytes, each with its seal."""
-        body, kept = packed(encode_entry(entry), texts), packed(encode_head(head), texts)
+        plain_head, plain_entry = encode_both(head, entry)
+        body, kept = packed(plain_entry, texts), packed(plain_head, texts)
         tip = entry_seal(self._key, before, entry.seq, body)
         return body, tip, kept, head_seal(self._key, tip, run, kept)
 

@@ -3,9 +3,14 @@
 `loop` and `nested` measure the kernel alone: the pure `transition`, with the agent awaited beside it.
 """
 
+import sys
+from asyncio import gather
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import pairwise
+from time import perf_counter
 
+import moothall
 from moothall import Event, Final, Machine, On, State, otherwise
 from moothall.kernel.interpreter import start, transition
 
@@ -100,3 +105,148 @@ def build(states):
 
 def build_nested(leaves):
     return tree(leaves)
+
+
+# through the runtime: the agent is a tool, every step is journaled; its rooms are opened when they are used
+
+
+def _running():
+    return import_module("moothall.app.running")
+
+
+def loop_of(agent, grow=False):
+    """The cycle again, with the agent as a tool that each state calls."""
+
+    async def work(n):
+        return await agent(n)
+
+    keep = with_message if grow else counted_return
+    return Machine(
+        "durable_cycle",
+        data=Count,
+        states=[State("a", enter=moothall.call(work, "n")), State("b", enter=moothall.call(work, "n")), Final("end")],
+        moves=[
+            On("a", moothall.Returned, to="b", when=more_to_come, do=keep),
+            On("b", moothall.Returned, to="a", when=more_to_come, do=keep),
+            On("a", otherwise, to="end", do=keep),
+            On("b", otherwise, to="end", do=keep),
+        ],
+    )
+
+
+def more_to_come(count, returned):
+    return count.n + 1 < count.limit
+
+
+def counted_return(count, returned):
+    return replace(count, n=count.n + 1)
+
+
+def with_message(count, returned):
+    return moothall.Move(replace(count, n=count.n + 1), appends=(moothall.Append("messages", returned.value),))
+
+
+async def durable(n, folder, agent, clock, grow):
+    address = f"sqlite:{folder}/moothall.db"
+    with _running().opened(address):
+        with clock:
+            outcome = await moothall.arun(loop_of(agent, grow), Count(n), store=address, run_id="bench")
+        return outcome.data.n
+
+
+async def recorded(folder):
+    with _running().opened(f"sqlite:{folder}/moothall.db") as store:
+        return await store.seq("bench")
+
+
+async def fan_out(width, agent, clock):
+    return await fan(width, agent, clock, "memory")
+
+
+async def fan(width, agent, clock, address):
+    """All tools at once, and a join when the last has returned."""
+
+    def tool(i):
+        async def work():
+            return await agent(i)
+
+        work.__name__ = f"work{i}"
+        return work
+
+    machine = Machine(
+        "fan",
+        data=Count,
+        states=[State("working", enter=[moothall.call(tool(i)) for i in range(width)]), Final("joined")],
+        moves=[
+            On("working", moothall.Returned, do=counted_return, when=more_to_come),
+            On("working", otherwise, to="joined", do=counted_return),
+        ],
+    )
+    with _running().opened(address), clock:
+        outcome = await moothall.arun(machine, Count(width), store=address)
+    return outcome.data.n
+
+
+async def many(runs, agent, clock):
+    return await crowd(runs, agent, clock, "memory")
+
+
+async def crowd(runs, agent, clock, address):
+    """Runs of a chain of five states, all at the same time."""
+
+    async def work(n):
+        return await agent(n)
+
+    names = [f"s{i}" for i in range(5)]
+    machine = Machine(
+        "five",
+        data=Count,
+        states=[*(State(name, enter=moothall.call(work, "n")) for name in names), Final("end")],
+        moves=[On(here, moothall.Returned, to=there, do=counted_return) for here, there in pairwise([*names, "end"])],
+    )
+    with _running().opened(address), clock:
+        outcomes = await gather(*(moothall.arun(machine, Count(5), store=address) for _ in range(runs)))
+    return sum(outcome.data.n == 5 for outcome in outcomes)
+
+
+async def draft():
+    return "text"
+
+
+def __getattr__(name):
+    """`WAITING` is made when it is first asked for, and found again by its name when a run is resumed."""
+    if name != "WAITING":
+        raise AttributeError(name)
+    globals()[name] = Machine(
+        "waiting",
+        states=[
+            State("drafting", enter=moothall.call(draft)),
+            State("approving", enter=moothall.question("Publish?")),
+            Final("end"),
+        ],
+        moves=[
+            On("drafting", moothall.Returned, to="approving", do=lambda data, returned: {"draft": returned.value}),
+            On("approving", moothall.Answered, to="end", do=lambda data, answered: {**data, "answer": answered.value}),
+        ],
+    )
+    return globals()[name]
+
+
+async def suspend(runs, folder):
+    address = f"sqlite:{folder}/moothall.db"
+    waiting = sys.modules[__name__].WAITING
+    with _running().opened(address):
+        for run in range(runs):
+            await moothall.arun(waiting, store=address, run_id=f"run-{run}")
+
+
+async def resume(runs, folder, times):
+    done = 0
+    with _running().opened(f"sqlite:{folder}/moothall.db") as store:
+        setting = _running().Setting(store)
+        for run in range(runs):
+            begin = perf_counter()
+            outcome = await _running().go_on_with_answer(setting, f"run-{run}", True)
+            times.append(perf_counter() - begin)
+            done += outcome.data == {"draft": "text", "answer": True}
+    return done

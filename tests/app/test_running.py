@@ -150,7 +150,7 @@ def test_a_script_that_has_no_reply_left_fails_the_run_and_is_named(tmp_path: Pa
     (tmp_path / "script.json").write_text(json.dumps({"clerk": []}))
     outcome = run(NAMED, "Ada", model=f"scripted:{tmp_path / 'script.json'}")
     assert outcome.status == "failed"
-    assert outcome.reason == f"{tmp_path / 'script.json'} has 0 replies for 'clerk'; this would be number 1"
+    assert outcome.reason == f"clerk: {tmp_path / 'script.json'} has 0 replies for 'clerk'; this would be number 1"
 
 
 @pytest.mark.parametrize(

@@ -140,10 +140,24 @@ def test_a_run_whose_file_is_gone_says_so_and_can_still_be_shown(moot: Moot) -> 
 
 
 @pytest.mark.parametrize("head", ["{half", "{}", "[]", '{"snapshot": 3}'])
-@pytest.mark.parametrize("arguments", [("ls",), ("show", "mine"), ("resume", "mine"), ("report", "mine")])
-def test_a_damaged_store_is_told_in_a_sentence(moot: Moot, arguments: tuple[str, ...], head: str) -> None:
+def test_a_damaged_head_is_said_and_made_anew_from_the_journal(moot: Moot, head: str) -> None:
     moot("run", "machines.py:LETTER", "Ada", "--run-id", "mine")
-    with sqlite3.connect("home/moothall.db") as db:
-        db.execute("UPDATE runs SET head = ?", (head.encode(),))
-    db.close()
+    before = moot("show", "mine", "--json").out
+    damage(f"UPDATE runs SET head = x'{head.encode().hex()}'")
+    assert "damaged" in moot("ls").out
+    assert moot("resume", "mine").code == 0
+    assert moot("show", "mine", "--json").out == before
+
+
+@pytest.mark.parametrize("arguments", [("show", "mine"), ("resume", "mine"), ("report", "mine")])
+def test_a_damaged_journal_is_told_in_a_sentence(moot: Moot, arguments: tuple[str, ...]) -> None:
+    moot("run", "machines.py:LETTER", "Ada", "--run-id", "mine")
+    damage("UPDATE runs SET head = x'7b'")
+    damage("UPDATE entries SET body = replace(body, 'Ada', 'Eve')")
     refused(moot(*arguments), REFUSED)
+
+
+def damage(statement: str) -> None:
+    with sqlite3.connect("home/moothall.db") as db:
+        db.execute(statement)
+    db.close()

@@ -39,13 +39,17 @@ def test_ls_as_json_has_a_summary_of_each_run(two_runs: Moot) -> None:
 def test_show_tells_the_journal_line_by_line(two_runs: Moot) -> None:
     lines = two_runs("show", "second").out.splitlines()
     assert lines[0] == "second  waiting  approving"
-    assert [line.split()[0] for line in lines[1:]] == ["0", "1"]
+    assert [line.split()[0] for line in lines[1:3]] == ["0", "1"]
     assert "writing → approving  replied clerk DEAR ADA" in lines[2]
+    assert lines[3].startswith("question 1.0")
+    assert lines[4] == "answer with:  moot answer second --yes | --no"
 
 
 def test_show_says_why_a_run_failed(moot: Moot) -> None:
     moot("run", "machines.py:STOLEN", "Ada", "--run-id", "mine")
-    assert "because: OSError: the ink is dry, after 3 attempts" in moot("show", "mine").out
+    said = moot("show", "mine").out
+    assert "OSError: the ink is dry (" in said
+    assert "machines.py:" in said
 
 
 def test_show_as_json_has_the_summary_and_entries_without_gaps(two_runs: Moot) -> None:

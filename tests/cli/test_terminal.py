@@ -40,10 +40,11 @@ def test_a_terminal_gets_colours_unless_they_are_turned_off(place: Path, more: d
         ("y\n", "posted", 0),
         ("NO\n", "kept", 0),
         ("\n", "approving", 5),
-        ("perhaps\n", "approving", 5),
+        ("perhaps\n\n", "approving", 5),
+        ("perhaps\nyes\n", "posted", 0),
         ("\x04", "approving", 5),
     ],
-    ids=["yes", "no", "later", "neither", "end of input"],
+    ids=["yes", "no", "later", "neither", "neither at first", "end of input"],
 )
 def test_a_person_at_the_terminal_is_asked_and_the_run_goes_on(place: Path, typed: str, state: str, code: int) -> None:
     with terminal("run", "machines.py:SENT", "Ada", "--run-id", "mine", home=place, keyboard=True) as screen:

@@ -601,7 +601,7 @@ def test_no_run_exceeds_its_certificate() -> None:
 
 def test_an_error_may_be_heard_of_where_rows_on_always_have_led() -> None:
     moves = [On("first", always, to="second"), On("second", Misbehaved, to="third"), On("third", Went, to="finished")]
-    states = [State("first", enter=keep), State("second"), State("third"), Final("finished")]
+    states: list[Node] = [State("first", enter=keep), State("second"), State("third"), Final("finished")]
     assert certify(Machine("later", states=states, moves=moves)) == Certificate(3, {}, exact=True)
 
 

@@ -1,9 +1,8 @@
 """A process that dies before or after any commit leaves a run that goes on as if nothing had happened."""
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,7 +11,7 @@ from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import On
 from moothall.runtime.hall import Hall, reopen
 from moothall.runtime.journal import Entry, Head, Record, RunId
-from moothall.runtime.ports import Store, Stored
+from moothall.runtime.ports import Lease, Store
 from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
@@ -32,33 +31,30 @@ class MortalStore:
     def __init__(self, inner: Store, write: int, *, before: bool) -> None:
         self._inner, self._left, self._before = inner, write, before
 
-    async def begin(self, record: Record, head: Head, entry: Entry) -> None:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
         self._die(before=True)
-        await self._inner.begin(record, head, entry)
+        await self._inner.begin(record, head, entry, lease)
         self._die(before=False)
 
-    async def commit(self, run: RunId, head: Head, entry: Entry) -> None:
+    async def commit(
+        self, run: RunId, head: Head, entry: Entry, lease: Lease | None = None, after: Lease | None = None
+    ) -> None:
         self._die(before=True)
-        await self._inner.commit(run, head, entry)
+        await self._inner.commit(run, head, entry, lease, after)
         self._die(before=False)
-
-    async def load(self, run: RunId) -> Stored:
-        return await self._inner.load(run)
-
-    async def runs(self) -> list[Stored]:
-        return await self._inner.runs()
-
-    async def entries(self, run: RunId) -> list[Mapping[str, Any]]:
-        return await self._inner.entries(run)
-
-    def close(self) -> None:
-        self._inner.close()
 
     def _die(self, *, before: bool) -> None:
         if before:
             self._left -= 1
         if self._left < 0 or (self._left == 0 and before is self._before):
             raise Died
+
+
+def mortal(inner: Store, write: int, *, before: bool) -> Store:
+    return cast(Store, MortalStore(inner, write, before=before))
 
 
 async def told(hall: Hall) -> list[tuple[Any, ...]]:
@@ -107,7 +103,7 @@ async def test_a_run_that_died_at_any_write_ends_with_the_journal_of_one_that_di
     machine: Machine, write: int, before: bool
 ) -> None:
     kept = MemoryStore()
-    await interrupted(machine, Hands(), MortalStore(kept, write, before=before))
+    await interrupted(machine, Hands(), mortal(kept, write, before=before))
     hall = await resumed(machine, Hands(), kept)
     assert await told(hall) == await whole(machine)
 
@@ -117,7 +113,7 @@ async def test_a_run_that_died_at_any_write_ends_with_the_journal_of_one_that_di
 @pytest.mark.parametrize("write", range(1, 6))
 async def test_what_was_committed_before_the_death_is_not_performed_again(write: int, before: bool) -> None:
     kept, first, second = MemoryStore(), Hands(), Hands()
-    await interrupted(LINE, first, MortalStore(kept, write, before=before))
+    await interrupted(LINE, first, mortal(kept, write, before=before))
     committed = {entry["cause"] for entry in await kept.entries(RUN)}
     await resumed(LINE, second, kept)
     again = {context.key.removeprefix(f"{RUN}.") for _, context in second.calls}
@@ -133,7 +129,7 @@ async def test_a_run_that_dies_at_every_single_write_still_comes_home(tmp_path: 
     while True:
         store = SqliteStore(tmp_path / "runs.db")
         try:
-            hall = await resumed(LINE, hands, MortalStore(store, 1, before=False))
+            hall = await resumed(LINE, hands, mortal(store, 1, before=False))
             break
         except Died:
             deaths += 1

@@ -1,6 +1,7 @@
 """What goes wrong at the edge of the world stays an event; what watches a run cannot harm it."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -66,7 +67,8 @@ async def test_after_the_last_attempt_the_run_fails_and_names_the_reason() -> No
     head = await drive(hall, RUN)
     assert len(hands.calls) == ATTEMPTS
     assert head.snapshot.status == "failed"
-    assert head.snapshot.reason == f"OSError: the shop is closed, after {ATTEMPTS} attempts"
+    assert head.snapshot.reason.startswith("fetch: OSError: the shop is closed (")
+    assert head.snapshot.reason.endswith(f"world.py:{raising_line()}), {ATTEMPTS} attempts")
     assert await happened(hall) == ["run.started", "error.effect"]
 
 
@@ -98,7 +100,7 @@ async def test_a_wrong_definition_is_not_tried_again() -> None:
     await begun(hall, line("bread"))
     head = await drive(hall, RUN)
     assert len(hands.calls) == 1
-    assert head.snapshot.reason == "nobody sells bread here"
+    assert head.snapshot.reason == "fetch: nobody sells bread here"
     assert (await journal(hall))[-1]["event"]["fault"] == "definition"
 
 
@@ -172,3 +174,9 @@ async def test_an_observer_that_raises_is_dropped_and_the_run_goes_on() -> None:
     assert head.snapshot.status == "done"
     assert seen == [0]
     assert watched == [0, 1, 2]
+
+
+def raising_line() -> int:
+    """The line of the world's hands that raises what a test told them to."""
+    lines = Path(__file__).with_name("world.py").read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.strip().startswith("raise self.raising"))

@@ -1,9 +1,10 @@
 """A small world to run machines in: one kind of effect, and hands that do what the test says."""
 
 import asyncio
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any, ClassVar
 
 from moothall.kernel.effects import AskPerson, Effect
@@ -17,6 +18,8 @@ from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import HastyClock
 
 RUN = "trial"
+PROCESSES = (f"{socket.gethostname()}:{2**31 - 1}:{number}" for number in count())
+"""Holders of runs that are gone as soon as somebody else asks: their process does not exist."""
 Costs = Mapping[str, Mapping[str, float]]
 
 
@@ -96,7 +99,8 @@ class Hands:
 
 def hall_of(hands: Callable[..., Any], store: Store | None = None, clock: Clock | None = None) -> Hall:
     """A hall in which these hands fetch."""
-    return Hall(store or MemoryStore(), clock or HastyClock(), {Fetch.kind: Performer(Fetch, hands)})
+    performers = {Fetch.kind: Performer(Fetch, hands)}
+    return Hall(store or MemoryStore(), clock or HastyClock(), performers, owner=next(PROCESSES))
 
 
 async def begun(hall: Hall, machine: Machine, data: Any = None, limits: Mapping[str, float] | None = None) -> Head:

@@ -19,7 +19,7 @@ TEXTS = ["plain", "Grüße, 你好, 🌊", 'quotes " and \\ and \n', "nul \x00 i
 
 @pytest.fixture(params=["memory", "sqlite"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    found: Store = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "runs.db")
+    found: Store = MemoryStore(strict=True) if request.param == "memory" else SqliteStore(tmp_path / "runs.db")
     yield found
     found.close()
 

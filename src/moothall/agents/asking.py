@@ -10,6 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from inspect import iscoroutinefunction, isfunction
 from string import Formatter
 from typing import Any, ClassVar
 
@@ -195,7 +196,14 @@ def _parsed(template: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def _called(one: str | Callable[..., Any]) -> tuple[str, Callable[..., Any] | None]:
-    return (one, None) if isinstance(one, str) else (one.__name__, one)
+    if isinstance(one, str):
+        return one, None
+    if not callable(one):
+        raise DefinitionError(f"{one!r} is neither a name nor an async function")
+    name = getattr(one, "__name__", type(one).__name__)
+    if isfunction(one) and not iscoroutinefunction(one):
+        raise DefinitionError(f"{name} is not async: write `async def {name}`")
+    return name, one
 
 
 def _paths(template: str, where: str) -> tuple[str, ...]:

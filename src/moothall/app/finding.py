@@ -127,7 +127,8 @@ def _load_module(name: str) -> ModuleType:
 def source_of(machine: Machine) -> str:
     """Where a machine can be found again from any folder; "" where it was made on the fly."""
     if machine not in _sources:
-        found = (_source_in(module, machine) for module in list(sys.modules.values()))
+        modules = sorted(sys.modules.values(), key=lambda module: getattr(module, "__name__", "") == "__main__")
+        found = (_source_in(module, machine) for module in modules)
         _sources[machine] = next(filter(None, found), "")
     return _sources[machine]
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from moothall.app.finding import find
 from moothall.app.report import page_of
+from moothall.app.running import standing
 from moothall.errors import Broken, MoothallError
 from moothall.kernel.machine import Machine
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Store, Stored
+
+LOOK = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,34 @@ async def show(store: Store, run: RunId) -> Shown:
     return Shown(_summary(await store.load(run)), tuple(await store.entries(run)))
 
 
+async def follow(store: Store, run: RunId, after: int, tell: Callable[[Mapping[str, Any]], None]) -> str:
+    """Tell every entry after that one, and each new one as it comes, until the run is over; its status then."""
+    while True:
+        stored = await store.load(run)
+        for entry in await store.entries(run, after + 1):
+            tell(entry)
+            after = int(entry["seq"])
+        if stored.status != "live" and stored.seq <= after:
+            return stored.status
+        await asyncio.sleep(LOOK)
+
+
+async def export(store: Store, run: RunId) -> Mapping[str, Any]:
+    """A run with all that is known of it."""
+    stored = await store.load(run)
+    return {"record": stored.record, "status": stored.status, "head": stored.head, "entries": await store.entries(run)}
+
+
+async def prune(store: Store, days: float, *, really: bool) -> list[RunId]:
+    """The runs that ended more than so many days ago; deleted where that is really meant."""
+    ended = [one for one in await store.runs() if one.status != "live"]
+    limit = time.time() - days * 86400
+    old = [one.record.run for one in ended if (await store.entries(one.record.run, one.seq))[-1]["at"] < limit]
+    for run in old if really else ():
+        await store.forget(run)
+    return old
+
+
 async def page(store: Store, run: RunId) -> str:
     """A run as one HTML page that needs nothing else."""
     shown = await show(store, run)
@@ -65,6 +98,10 @@ def _machine(source: str) -> Machine | None:
 
 
 def _summary(stored: Stored) -> Summary:
+    if not stored.head:
+        began = datetime.fromtimestamp(stored.record.began).astimezone().isoformat(sep=" ", timespec="seconds")
+        reason = "its head is damaged; `moot resume` makes it anew from the journal"
+        return Summary(stored.record.run, stored.record.machine, "damaged", (), stored.seq, began, reason)
     try:
         return _summed_up(stored.record, stored.head)
     except (KeyError, TypeError) as error:
@@ -78,9 +115,7 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
         for one in head["pending"]
         if one["kind"] == "ask.person"
     )
-    status = snapshot["status"]
-    if status == "live":
-        status = "waiting" if questions else "running"
+    status = standing(snapshot["status"], bool(questions), bool(head["pending"]))
     return Summary(
         record.run,
         record.machine,

@@ -13,28 +13,34 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
 
 from moothall.agents.asking import AskAgent, Asking, Calling, CallTool
 from moothall.app.finding import REMEDY, find, is_loading, source_of
-from moothall.app.settings import absolute_model, configured_model, open_model, open_store
-from moothall.errors import DefinitionError, Refused
+from moothall.app.settings import absolute_model, configured_model, open_model, open_store, store_address
+from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import AskPerson
+from moothall.kernel.interpreter import possible
 from moothall.kernel.machine import Budget, Machine
+from moothall.kernel.step import Snapshot
+from moothall.kernel.verify import verify
 from moothall.performers.agents import AgentPerformer
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime import hall as halls
 from moothall.runtime.hall import Hall, Observer
 from moothall.runtime.journal import Head, Record, RunId
 from moothall.runtime.ports import Performer, Store
-from moothall.runtime.worker import drive
+from moothall.runtime.worker import drive, serve
 
 T = TypeVar("T")
 Functions = Mapping[str, Callable[..., Any]]
 STAND_IN = "rehearsal"
+ENDLESS = frozenset(("unbounded-cycle", "eventless-cycle"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,7 @@ class Setting:
     agents: Functions = field(default_factory=dict)
     observers: tuple[Observer, ...] = ()
     notice: Callable[[str], None] = lambda text: print(text, file=sys.stderr)
+    tell: Callable[[str], None] = lambda text: None
 
 
 def run(
@@ -109,6 +116,10 @@ async def arun(
     run_id: RunId | None = None,
 ) -> Outcome:
     """The same as `run`, for code that is already async."""
+    if not isinstance(machine, Machine):
+        raise DefinitionError(f"run takes a Machine, not {machine!r}")
+    if budget is not None and not isinstance(budget, Budget):
+        raise DefinitionError(f"write budget=Budget(calls=20), not {budget!r}")
     if source := is_loading():
         raise DefinitionError(f"{source} starts a run while it is loaded; {REMEDY}")
     with opened(store) as kept:
@@ -132,9 +143,15 @@ async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> 
     record = Record(terms.run, machine.name, machine.digest, time.time(), source_of(machine), model, limits)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", terms.run):
         raise Refused(f"{terms.run!r} is no run id; use letters, digits and dashes")
-    hall = _hall(setting, machine, model)
-    await halls.begin(hall, record, machine, input_data(machine, data))
-    return _outcome(hall, record.run, await drive(hall, record.run))
+    if not limits:
+        _refuse_endless(machine)
+    hall, performers = hall_of(setting), cast(setting, machine, model)
+    hall.casts[record.run] = performers
+    try:
+        await halls.begin(hall, record, machine, input_data(machine, data))
+        return outcome_of(machine, record.run, await drive(hall, record.run))
+    finally:
+        halls.leave(hall, record.run)
 
 
 def resume(
@@ -145,10 +162,16 @@ def resume(
 
 
 def answer(
-    run: RunId, value: Any, *, question: str | None = None, agents: Functions | None = None, store: str | None = None
+    run: RunId,
+    value: Any,
+    machine: Machine | None = None,
+    *,
+    question: str | None = None,
+    agents: Functions | None = None,
+    store: str | None = None,
 ) -> Outcome:
-    """Answer a question of a waiting run and go on."""
-    return _wait(_opened(store, agents, lambda setting: go_on_with_answer(setting, run, value, question)))
+    """Answer a question of a waiting run and go on. A machine that stands in no module is named."""
+    return _wait(_opened(store, agents, lambda setting: go_on_with_answer(setting, run, value, question, machine)))
 
 
 async def _opened(
@@ -160,9 +183,15 @@ async def _opened(
 
 async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) -> Outcome:
     """Go on with a run where its journal ends."""
-    machine = machine or await machine_of(setting.store, run)
-    hall = await _reopened(setting, machine, run)
-    return _outcome(hall, run, await drive(hall, run))
+    hall = hall_of(setting)
+    machine = await reopen(hall, setting, run, machine)
+    head = hall.heads[run]
+    over = head.snapshot.status != "live"
+    setting.tell(f"run {run} is over" if over else f"run {run} goes on after entry {head.seq}")
+    try:
+        return outcome_of(machine, run, await drive(hall, run))
+    finally:
+        halls.leave(hall, run)
 
 
 async def exists(store: Store, run: RunId) -> bool:
@@ -174,45 +203,109 @@ async def exists(store: Store, run: RunId) -> bool:
     return True
 
 
-async def machine_of(store: Store, run: RunId) -> Machine:
+def _machine_at(record: Record) -> Machine:
     """The machine of a run, found where the run says that it began."""
-    source = (await store.load(run)).record.source
-    if not source:
-        raise DefinitionError(f"run {run} began with a machine that was made on the fly; give it a name in a module")
-    return find(source)
+    if not record.source:
+        raise DefinitionError(
+            f"run {record.run} began with a machine that was made on the fly; give it a name in a module"
+        )
+    return find(record.source)
 
 
-async def go_on_with_answer(setting: Setting, run: RunId, value: Any, question: str | None = None) -> Outcome:
+async def go_on_with_answer(
+    setting: Setting, run: RunId, value: Any, question: str | None = None, machine: Machine | None = None
+) -> Outcome:
     """Answer a question of a run and go on."""
-    machine = await machine_of(setting.store, run)
-    hall = await _reopened(setting, machine, run)
-    advanced = await halls.answer(hall, run, value, question)
-    if advanced.received == "duplicate":
-        setting.notice("this question was answered before; the first answer stands")
-    return _outcome(hall, run, await drive(hall, run))
+    hall = hall_of(setting)
+    machine = await reopen(hall, setting, run, machine)
+    try:
+        advanced = await halls.answer(hall, run, value, question)
+        if advanced.received == "duplicate":
+            setting.notice("this question was answered before; the first answer stands")
+        if run not in hall.leases:
+            setting.notice("a worker drives this run; it goes on there")
+            return outcome_of(machine, run, hall.heads[run])
+        return outcome_of(machine, run, await drive(hall, run))
+    finally:
+        halls.leave(hall, run)
 
 
-async def _reopened(setting: Setting, machine: Machine, run: RunId) -> Hall:
+async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
+    """Ask a run to stop, wherever it is driven."""
+    hall = hall_of(setting)
+    machine = await reopen(hall, setting, run)
+    try:
+        if hall.heads[run].snapshot.status != "live":
+            raise Refused(f"run {run} is {hall.heads[run].snapshot.status} already")
+        await halls.cancel(hall, run, reason, f"cancel-{secrets.token_hex(4)}")
+        return outcome_of(machine, run, hall.heads[run])
+    finally:
+        halls.leave(hall, run)
+
+
+async def work(setting: Setting, stop: asyncio.Event, most: int) -> None:
+    """Drive every run of the store that wants attention, until told to stop."""
+    hall = Hall(setting.store, SystemClock(), {}, list(setting.observers))
+
+    async def open_run(run: RunId) -> None:
+        try:
+            await reopen(hall, setting, run)
+        except MoothallError as error:
+            setting.notice(f"run {run} is left alone for now: {error}")
+            raise
+
+    await serve(hall, open_run, stop, most)
+
+
+async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | None = None) -> Machine:
+    """Open a run again, with the machine, the functions and the model that it began with."""
     stored = await setting.store.load(run)
-    hall = _hall(setting, machine, stored.record.model)
+    machine = machine or _machine_at(stored.record)
+    hall.casts[run] = cast(setting, machine, stored.record.model)
     await halls.reopen(hall, run, machine)
-    return hall
+    return machine
 
 
-def _hall(setting: Setting, machine: Machine, model: str) -> Hall:
-    """A hall with the functions and the model that play this machine's agents."""
-    functions = {**bound_functions(machine), **setting.agents}
+_halls: WeakKeyDictionary[Store, Hall] = WeakKeyDictionary()
+
+
+def hall_of(setting: Setting) -> Hall:
+    """The hall of a store: one for all runs, so that they share its commits; who watches gets one of their own."""
+    if setting.observers:
+        return Hall(setting.store, SystemClock(), {}, list(setting.observers))
+    if setting.store not in _halls:
+        _halls[setting.store] = Hall(setting.store, SystemClock(), {})
+    return _halls[setting.store]
+
+
+def cast(setting: Setting, machine: Machine, model: str) -> dict[str, Performer]:
+    """The performers of a run: its functions, and the model that plays the agents that are none."""
+    functions = {**bound_functions(machine), **_known_agents(setting, machine)}
     if not model and (missing := _unplayed(setting, machine)):
         raise DefinitionError(
             f"nobody plays {', '.join(missing)}: the run began with functions of its own; go on in Python, with "
             f"resume(…, agents={{{missing[0]!r}: …}}), or put the functions into the machine's table"
         )
     played = open_model(model) if model else None
-    performers = {
+    return {
         AskAgent.kind: Performer(AskAgent, AgentPerformer(functions, played, machine.shapes)),
         CallTool.kind: Performer(CallTool, ToolPerformer(functions)),
     }
-    return Hall(setting.store, SystemClock(), performers, list(setting.observers))
+
+
+_bounded: WeakSet[Machine] = WeakSet()
+
+
+def _refuse_endless(machine: Machine) -> None:
+    """Without a budget, only a machine that is bound to end may begin."""
+    if machine in _bounded:
+        return
+    for finding in verify(machine):
+        if finding.code in ENDLESS:
+            raise DefinitionError(
+                f"machine {machine.name} may never end: {finding.why}; {finding.remedy}, or give the run a budget"
+            )
+    _bounded.add(machine)
 
 
 def _stand_in(setting: Setting, machine: Machine) -> str:
@@ -222,6 +315,19 @@ def _stand_in(setting: Setting, machine: Machine) -> str:
         return ""
     setting.notice(f"no model is set: {STAND_IN} stands in for {', '.join(unplayed)}; its replies mean nothing")
     return STAND_IN
+
+
+def _known_agents(setting: Setting, machine: Machine) -> Functions:
+    """The functions that the caller brings, if the machine asks for all of them."""
+    asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
+    asked |= {one.tool for one in machine.actions() if isinstance(one, Calling)}
+    if not isinstance(setting.agents, Mapping):
+        raise DefinitionError(f"write agents={{'name': function}}, not {setting.agents!r}")
+    if astray := sorted(setting.agents.keys() - asked):
+        raise DefinitionError(
+            f"machine {machine.name} asks nobody called {astray[0]!r}; it asks {', '.join(sorted(asked))}"
+        )
+    return setting.agents
 
 
 def _unplayed(setting: Setting, machine: Machine) -> list[str]:
@@ -264,14 +370,29 @@ def outcome_of(machine: Machine, run: RunId, head: Head) -> Outcome:
         for one in halls.questions(head)
         if isinstance(one.effect, AskPerson)
     )
-    status: str = snapshot.status
-    if status == "live":
-        status = "waiting" if open_questions else "running"
+    status, reason = standing(snapshot.status, bool(open_questions), bool(head.pending)), snapshot.reason
+    if status == "stuck":
+        reason = _stuck(machine, snapshot)
     result = snapshot.output
     if result is None:
         result = _result(machine, snapshot.data)
     return Outcome(
-        run, machine.name, status, snapshot.active, result, snapshot.reason, open_questions, head.spent, snapshot.data
+        run, machine.name, status, snapshot.active, result, reason, open_questions, head.spent, snapshot.data
+    )
+
+
+def standing(status: str, asks: bool, busy: bool) -> str:
+    """A run's status for people: one that lives is waiting, running, or stuck where nothing is under way."""
+    if status != "live":
+        return status
+    return "waiting" if asks else "running" if busy else "stuck"
+
+
+def _stuck(machine: Machine, snapshot: Snapshot) -> str:
+    where, named = " and ".join(snapshot.active), ", ".join(possible(machine, snapshot)) or "nothing"
+    return (
+        f"nothing is under way in {where}, and no row took what happened last; its rows name {named}; "
+        f"add On({snapshot.active[0]!r}, otherwise, …)"
     )
 
 
@@ -284,44 +405,57 @@ def _result(machine: Machine, data: Any) -> Any:
         raise DefinitionError(f"machine {machine.name}, result: {type(error).__name__}: {error}") from error
 
 
-def _outcome(hall: Hall, run: RunId, head: Head) -> Outcome:
-    return outcome_of(hall.runs[run].machine, run, head)
-
-
 def new_id(machine: Machine) -> RunId:
     """A new run id that says which machine it is."""
     slug = re.sub(r"[^A-Za-z0-9]+", "-", machine.name).strip("-") or "run"
     return f"{slug}-{secrets.token_hex(3)}"
 
 
+_open: dict[tuple[str, int], tuple[Store, int]] = {}
+
+
 @contextmanager
 def opened(address: str | None) -> Iterator[Store]:
-    """A store, closed again at the end."""
-    store = open_store(address)
+    """A store, closed again at the end; whoever opens it meanwhile in the same thread shares it."""
+    key = (store_address(address), threading.get_ident())
+    store, users = _open[key] if key in _open else (open_store(key[0]), 0)
+    _open[key] = (store, users + 1)
     try:
         yield store
     finally:
-        store.close()
+        store, users = _open.pop(key)
+        if users > 1:
+            _open[key] = (store, users - 1)
+        else:
+            store.close()
 
 
 def _wait(work: Coroutine[Any, Any, T]) -> T:
     """Wait for async work from sync code, also where a loop is already running, as in notebooks."""
+    if not _loop_is_running():
+        return asyncio.run(work)
+    begun: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+
+    async def noted() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        begun.append((asyncio.get_running_loop(), task))
+        return await work
+
+    with ThreadPoolExecutor(1) as aside:
+        waiting = aside.submit(asyncio.run, noted())
+        try:
+            return waiting.result()
+        except KeyboardInterrupt:
+            for loop, task in begun:
+                loop.call_soon_threadsafe(task.cancel)
+            wait([waiting])
+            raise
+
+
+def _loop_is_running() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    found: list[T] = []
-    errors: list[BaseException] = []
-
-    def aside() -> None:
-        try:
-            found.append(asyncio.run(work))
-        except BaseException as error:  # carried over to the caller's thread
-            errors.append(error)
-
-    thread = threading.Thread(target=aside)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return found[0]
+        return False
+    return True

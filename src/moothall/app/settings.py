@@ -21,9 +21,14 @@ def state_directory() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "moothall"
 
 
+def store_address(address: str | None = None) -> str:
+    """The address of a store: the one that is named, the one that is set, or the file in the state directory."""
+    return address or os.environ.get("MOOTHALL_STORE") or f"sqlite:{state_directory() / 'moothall.db'}"
+
+
 def open_store(address: str | None = None) -> Store:
-    """A store by its address: `sqlite:FILE` or `memory`; without one, the file in the state directory."""
-    address = address or os.environ.get("MOOTHALL_STORE") or f"sqlite:{state_directory() / 'moothall.db'}"
+    """A store by its address: `sqlite:FILE` or `memory`."""
+    address = store_address(address)
     kind, _, rest = address.partition(":")
     if kind == "memory":
         return MemoryStore()

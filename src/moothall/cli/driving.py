@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import shlex
+import signal
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 from moothall.app import running
 from moothall.app.finding import find
 from moothall.app.running import Outcome, Setting, Terms
 from moothall.cli.main import DONE, FAILED, WAITING
-from moothall.cli.screen import Progress, notice, painted, print_json, shortened, status
+from moothall.cli.questions import LATER, prompted, read_json, shown
+from moothall.cli.screen import Log, Progress, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
@@ -39,7 +41,7 @@ def run(parser: ArgumentParser) -> Work:
 
     def work(chosen: Namespace) -> int:
         machine = find(chosen.machine)
-        given = _input(chosen)
+        given = _input(parser, chosen)
         terms = Terms(chosen.run_id or running.new_id(machine), chosen.model, chosen.budget)
         return _drive(chosen, terms.run, lambda setting: running.begin(setting, machine, given, terms))
 
@@ -53,12 +55,7 @@ def resume(parser: ArgumentParser) -> Work:
     _shared(parser)
 
     def work(chosen: Namespace) -> int:
-        async def go_on(setting: Setting) -> Outcome:
-            stored = await setting.store.load(chosen.run)
-            _tell(chosen, f"run {chosen.run} goes on after entry {stored.head.get('seq')}")
-            return await running.go_on(setting, chosen.run)
-
-        return _drive(chosen, chosen.run, go_on)
+        return _drive(chosen, chosen.run, lambda setting: running.go_on(setting, chosen.run))
 
     return work
 
@@ -89,6 +86,51 @@ def answer(parser: ArgumentParser) -> Work:
     return work
 
 
+def cancel(parser: ArgumentParser) -> Work:
+    """Ask a run to stop."""
+    parser.add_argument("run", help="the run's id")
+    parser.add_argument("--reason", default="asked for at the command line", help="why, for the journal")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    _shared(parser)
+
+    def work(chosen: Namespace) -> int:
+        with running.opened(chosen.store) as store:
+            outcome = asyncio.run(running.cancel(Setting(store, notice=notice), chosen.run, chosen.reason))
+        if chosen.json:
+            print_json(outcome)
+        _explain(chosen, outcome)
+        return DONE
+
+    return work
+
+
+def worker(parser: ArgumentParser) -> Work:
+    """Drive runs until stopped."""
+    parser.add_argument(
+        "--most", type=int, default=100, metavar="N", help="the most runs to drive at once (default: 100)"
+    )
+    _shared(parser)
+
+    def work(chosen: Namespace) -> int:
+        with running.opened(chosen.store) as store:
+            setting = Setting(store, observers=() if chosen.quiet else (Log(),), notice=notice)
+            _tell(chosen, "working; Ctrl-C stops cleanly")
+            with contextlib.suppress(KeyboardInterrupt):
+                asyncio.run(_worked(setting, chosen.most))
+        _tell(chosen, "stopped; every run can go on elsewhere")
+        return DONE
+
+    return work
+
+
+async def _worked(setting: Setting, most: int) -> None:
+    """Work until a signal says stop, then let go of everything."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    await running.work(setting, stop, most)
+
+
 def _shared(parser: ArgumentParser) -> None:
     parser.add_argument("--store", help="where runs are kept: sqlite:FILE (default: in the state directory)")
     parser.add_argument("--quiet", "-q", action="store_true", help="no progress on stderr")
@@ -97,10 +139,11 @@ def _shared(parser: ArgumentParser) -> None:
 def _drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, Any, Outcome]]) -> int:
     progress = Progress()
     with running.opened(chosen.store) as store:
-        setting = Setting(store, observers=() if chosen.quiet else (progress,), notice=notice)
+        observers = () if chosen.quiet else (progress,)
+        setting = Setting(store, observers=observers, notice=notice, tell=lambda text: _tell(chosen, text))
         try:
             outcome = asyncio.run(_watched(progress, go(setting)))
-            while (value := _prompted(outcome)) is not None:
+            while (value := _prompted(chosen, outcome)) is not LATER:
                 outcome = asyncio.run(_watched(progress, running.go_on_with_answer(setting, run, value)))
         except KeyboardInterrupt:
             progress.clear()
@@ -122,23 +165,6 @@ async def _watched(progress: Progress, work: Coroutine[Any, Any, Outcome]) -> Ou
         progress.clear()
 
 
-def _prompted(outcome: Outcome) -> Any:
-    """The answer of the person at the terminal, where there is one, to a single question; None: not now."""
-    if len(outcome.questions) != 1 or not sys.stdin.isatty() or not sys.stderr.isatty():
-        return None
-    schema = outcome.questions[0].schema
-    print(painted(outcome.questions[0].prompt, "bold", sys.stderr), file=sys.stderr)
-    if schema == {"type": "boolean"}:
-        said = _typed("[y]es, [n]o, or Enter to answer later: ")
-        return {"y": True, "yes": True, "n": False, "no": False}.get(said.lower())
-    return _typed("your answer, or Enter to answer later: ") or None if schema == {"type": "string"} else None
-
-
-def _typed(prompt: str) -> str:
-    print(prompt, end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip()
-
-
 def _render(chosen: Namespace, outcome: Outcome) -> int:
     if chosen.json:
         print_json(outcome)
@@ -152,19 +178,20 @@ def _render(chosen: Namespace, outcome: Outcome) -> int:
     return {"done": DONE, "waiting": WAITING}.get(outcome.status, FAILED)
 
 
+def _prompted(chosen: Namespace, outcome: Outcome) -> Any:
+    """What the person at the terminal answers to a single question; scripts are not asked."""
+    return prompted(encode(outcome.questions[0])) if len(outcome.questions) == 1 and not chosen.json else LATER
+
+
 def _explain(chosen: Namespace, outcome: Outcome) -> None:
-    """Say how the run stands and what a person can do now, unless all is well and silence was asked for."""
+    """Say how the run stands and what a person can do now; only where all is well may that be left out."""
     spent = ", ".join(f"{resource} {amount:g}" for resource, amount in sorted(outcome.spent.items()))
     why = f": {outcome.reason}" if outcome.reason else ""
-    _tell(
-        chosen, f"{outcome.run} is {status(outcome.status, sys.stderr)}{why}" + (f" (spent: {spent})" if spent else "")
-    )
+    said = f"{outcome.run} is {status(outcome.status, sys.stderr)}{why}" + (f" (spent: {spent})" if spent else "")
+    if outcome.status != "done" or not chosen.quiet:
+        print(said, file=sys.stderr)
     for question in outcome.questions:
-        print(
-            painted(f"question {question.id}: {shortened(question.prompt, 300)}", "bold", sys.stderr), file=sys.stderr
-        )
-        way = "--yes | --no" if question.schema == {"type": "boolean"} else "--text … | --json FILE"
-        print(f"answer with:  {command('answer', chosen, outcome.run)} {way}", file=sys.stderr)
+        print(shown(encode(question), command("answer", chosen, outcome.run)), file=sys.stderr)
 
 
 def command(name: str, chosen: Namespace, run: str) -> str:
@@ -177,9 +204,11 @@ def _tell(chosen: Namespace, text: str) -> None:
         print(text, file=sys.stderr)
 
 
-def _input(chosen: Namespace) -> Any:
+def _input(parser: ArgumentParser, chosen: Namespace) -> Any:
+    if chosen.input_json and chosen.input is not None:
+        parser.error("give the input once: as a text or with --input-json")
     if chosen.input_json:
-        return _json_file(chosen.input_json)
+        return read_json(chosen.input_json)
     text = chosen.input
     if text is not None and text.lstrip().startswith("{"):
         try:
@@ -197,16 +226,7 @@ def _answer(parser: ArgumentParser, chosen: Namespace) -> Any:
         parser.error("give one answer: --yes, --no, --text TEXT or --json FILE")
     if chosen.yes or chosen.no:
         return bool(chosen.yes)
-    return chosen.text if chosen.text is not None else _json_file(files[0])
-
-
-def _json_file(name: str) -> Any:
-    try:
-        return json.loads(Path(name).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise Refused(f"{name} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise Refused(f"{name} is no JSON: {error}") from error
+    return chosen.text if chosen.text is not None else read_json(files[0])
 
 
 def _budget(text: str) -> Budget:

@@ -1,18 +1,22 @@
-"""Commands that look at runs: `ls`, `show`, `report`."""
+"""Commands that look at runs: `ls`, `show`, `watch`, `report`, `export`, `prune`."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from moothall.app import looking
 from moothall.app.running import opened
-from moothall.cli.main import DONE
+from moothall.cli.main import DONE, FAILED
+from moothall.cli.questions import shown as asked
 from moothall.cli.screen import painted, print_json, status, told
 from moothall.errors import Refused
+from moothall.kernel.codec import encode
 
 Work = Callable[[Namespace], int]
 
@@ -54,6 +58,72 @@ def show(parser: ArgumentParser) -> Work:
             print(f"because: {head.reason}")
         for entry in shown.entries:
             print(told(entry, sys.stdout))
+        for question in head.questions:
+            print(asked(question, f"moot answer {head.run}" + (f" --store {chosen.store}" if chosen.store else "")))
+        return DONE
+
+    return work
+
+
+def watch(parser: ArgumentParser) -> Work:
+    """Follow a run."""
+    parser.add_argument("run", help="the run's id")
+    parser.add_argument(
+        "--after", type=int, default=-1, metavar="N", help="begin after this entry (default: at the start)"
+    )
+    _shared(parser)
+
+    def work(chosen: Namespace) -> int:
+        with opened(chosen.store) as store:
+            status_now = asyncio.run(
+                looking.follow(store, chosen.run, chosen.after, lambda entry: _tell(chosen, entry))
+            )
+        return DONE if status_now == "done" else FAILED
+
+    return work
+
+
+def _tell(chosen: Namespace, entry: Mapping[str, Any]) -> None:
+    print(json.dumps(entry, ensure_ascii=False) if chosen.json else told(entry, sys.stdout), flush=True)
+
+
+def export(parser: ArgumentParser) -> Work:
+    """Write a run as JSON."""
+    parser.add_argument("run", help="the run's id")
+    parser.add_argument("--output", "-o", metavar="FILE", help="where to write it (default: to stdout)")
+    _shared(parser)
+
+    def work(chosen: Namespace) -> int:
+        with opened(chosen.store) as store:
+            exported = asyncio.run(looking.export(store, chosen.run))
+        if chosen.output is None:
+            print_json(exported)
+        else:
+            _write(Path(chosen.output), json.dumps(encode(exported), ensure_ascii=False, indent=2) + "\n")
+        return DONE
+
+    return work
+
+
+def prune(parser: ArgumentParser) -> Work:
+    """Delete old runs."""
+    parser.add_argument(
+        "--days", type=float, default=30, help="runs that ended more than so many days ago (default: 30)"
+    )
+    parser.add_argument("--yes", action="store_true", help="really delete them; without it they are only listed")
+    _shared(parser)
+
+    def work(chosen: Namespace) -> int:
+        with opened(chosen.store) as store:
+            pruned = asyncio.run(looking.prune(store, chosen.days, really=chosen.yes))
+        if chosen.json:
+            print_json({"runs": pruned, "deleted": chosen.yes})
+        else:
+            for run in pruned:
+                print(run)
+            print(
+                f"{len(pruned)} runs " + ("deleted" if chosen.yes else "would be deleted; say --yes"), file=sys.stderr
+            )
         return DONE
 
     return work
@@ -69,10 +139,7 @@ def report(parser: ArgumentParser) -> Work:
         path = Path(chosen.output or f"{chosen.run}.html")
         with opened(chosen.store) as store:
             page = asyncio.run(looking.page(store, chosen.run))
-        try:
-            path.write_text(page, encoding="utf-8")
-        except OSError as error:
-            raise Refused(f"{path} cannot be written: {error.strerror or error}") from error
+        _write(path, page)
         if chosen.json:
             print_json({"file": str(path)})
         else:
@@ -80,6 +147,13 @@ def report(parser: ArgumentParser) -> Work:
         return DONE
 
     return work
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Refused(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _shared(parser: ArgumentParser) -> None:

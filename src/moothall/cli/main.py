@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from moothall import __version__
 from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, MoothallError, Refused
@@ -33,8 +33,13 @@ COMMANDS = {
     "run": Command("start a machine and drive it as far as it goes", "driving"),
     "resume": Command("go on with a run where its journal ends", "driving"),
     "answer": Command("answer a question of a waiting run, and go on", "driving"),
+    "cancel": Command("ask a run to stop, wherever it is driven", "driving"),
+    "worker": Command("drive every run of the store that wants attention", "driving"),
     "ls": Command("list the runs of the store", "looking"),
     "show": Command("show where a run stands and its journal", "looking"),
+    "watch": Command("follow a run's journal as it grows", "looking"),
+    "export": Command("write a run with its whole journal as JSON", "looking"),
+    "prune": Command("delete runs that ended long ago", "looking"),
     "report": Command("write a run's journal and picture as one HTML page", "looking"),
     "check": Command("check a machine: dead ends, endless loops, what it can cost at most", "checking"),
     "graph": Command("draw a machine", "checking"),
@@ -85,8 +90,9 @@ def _write_anything() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _stop(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt
+def _stop(number: int, frame: object) -> None:
+    """A request to end is treated as Ctrl-C, which the event loop knows how to carry out."""
+    signal.raise_signal(signal.SIGINT)
 
 
 def _front_parser() -> argparse.ArgumentParser:

@@ -77,6 +77,14 @@ class Progress:
             print("\x1b[2K", end="\r", file=sys.stderr, flush=True)
 
 
+class Log:
+    """Tells on stderr what many runs do, a line each."""
+
+    def __call__(self, run: RunId, entry: Entry, head: Head) -> None:
+        """One entry was committed."""
+        print(f"{run} {told(encode_entry(entry), sys.stderr).lstrip()}", file=sys.stderr)
+
+
 def told(entry: Mapping[str, Any], stream: TextIO) -> str:
     """An entry of a journal in one line: number, where from, where to, why."""
     before, after = " + ".join(entry["from"]), " + ".join(entry["to"])

@@ -13,7 +13,20 @@ from typing import Any
 from moothall.errors import DefinitionError
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Done, Event, normalised
-from moothall.kernel.nodes import Action, Actions, Final, History, Names, Node, On, Parallel, State, anywhere, otherwise
+from moothall.kernel.nodes import (
+    Action,
+    Actions,
+    Final,
+    History,
+    Names,
+    Node,
+    On,
+    Parallel,
+    State,
+    always,
+    anywhere,
+    otherwise,
+)
 from moothall.kernel.step import Microstep, Scripted
 
 ROOT = 0
@@ -252,8 +265,11 @@ class Chart:
         return common.kind != PARALLEL
 
     def _nearest(self, name: str) -> str:
-        close = [known for known in self.by_name if known.lower().startswith(name.lower()[:3]) and known != anywhere]
-        return f" (did you mean {min(close, key=len)!r}?)" if close else ""
+        known = [state for state in self.by_name if state != anywhere]
+        close = max(known, key=lambda state: _alike(state, name), default="")
+        if _alike(close, name) > 0.5:
+            return f" (did you mean {close!r}?)"
+        return f" (there are {', '.join(known)})" if len(known) <= 12 else ""
 
     def _add_row(self, on: On) -> None:
         source = self.by_name.get(on.state)
@@ -273,10 +289,13 @@ class Chart:
             return tuple(normalised(part) for part in event.split())
         if event is otherwise:
             return self._remaining(place)
+        if event is always:
+            return None
         if isinstance(event, Sequence):
             inner = [self._descriptors(On(on.state, one), place) for one in event]
             return tuple(part for parts in inner for part in parts or ())
-        return None
+        self.problems.append(f"a row of {place.name} names {event!r}; name the event's class, or its name as a text")
+        return ()
 
     def _remaining(self, place: Place) -> tuple[str, ...]:
         """What `otherwise` takes: the events of the rows above it, and the ways the state's own effects end."""
@@ -334,6 +353,12 @@ class Chart:
                 found.add(index)
                 index = self.places[index].parent
         return found
+
+
+def _alike(one: str, other: str) -> float:
+    """How much two names are alike, from 0 to 1, by the pairs of letters that they share."""
+    pairs = [{text[at : at + 2].lower() for at in range(len(text) - 1)} for text in (one, other)]
+    return 2 * len(pairs[0] & pairs[1]) / (len(pairs[0]) + len(pairs[1]) or 1)
 
 
 def _kind(node: Node, inner: Sequence[Node]) -> str:

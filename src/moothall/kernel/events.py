@@ -58,9 +58,10 @@ class Named(Event):
 
 
 class Started(Event):
-    """The run began."""
+    """The run began, with these data."""
 
     name = "run.started"
+    data: Any = None
 
 
 class Done(Event):

@@ -49,7 +49,7 @@ MEMO = 4096
 
 def start(machine: Machine, data: Any, answers: Sequence[Answer] = ()) -> Step | Ask:
     """The first step of a run: enter the start state."""
-    turn = _Turn(machine, Snapshot((), data), Started(), answers)
+    turn = _Turn(machine, Snapshot((), data), Started(data), answers)
     try:
         turn.begin(_plan_start(machine.chart))
         turn.settle()

@@ -71,6 +71,8 @@ class Machine:
     def __post_init__(self) -> None:
         if self.errors not in ("strict", "scxml"):
             raise DefinitionError(f"machine {self.name}: errors must be 'strict' or 'scxml', not {self.errors!r}")
+        if self.budget is not None and not isinstance(self.budget, Budget):
+            raise DefinitionError(f"machine {self.name}: write budget=Budget(calls=20), not {self.budget!r}")
         object.__setattr__(self, "chart", Chart(self.name, self.states, self.start, self.moves))
         if is_dataclass(self.data):
             self._check_fields({item.name for item in fields(self.data)})

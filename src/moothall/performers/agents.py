@@ -62,6 +62,8 @@ def _as_reply(effect: AskAgent, given: Any) -> Reply:
 
 def _whole(said: Any) -> Any:
     """What was said, with a question mark for half a character, as replies that were cut off have it."""
+    if said is None or (isinstance(said, str) and said.isascii()):
+        return said
     text = json.dumps(said, ensure_ascii=False)
     try:
         text.encode()
@@ -71,6 +73,8 @@ def _whole(said: Any) -> Any:
 
 
 def _usage(agent: str, reply: Reply) -> dict[str, float]:
+    if not reply.usage:
+        return {}
     try:
         return decode(dict[str, float], encode(reply.usage), "usage")
     except MoothallError as error:

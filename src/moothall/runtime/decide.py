@@ -62,12 +62,15 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
         return _ignored(head, happening, _charged(head.spent, usage))
     within = settled.owner if settled is not None else None
     step = _decided(transition(run.machine, head.snapshot, happening.event, within=within))
-    others = tuple(one for one in head.pending if one is not settled)
-    kept = _still_wanted(step, others) if others else ()
-    bills: list[Mapping[str, float]] = [{**_reserved(run, settled), **usage}]
-    if len(kept) < len(others):
-        bills += [_reserved(run, one) for one in others if one not in kept]
-    spent = _charged(head.spent, *bills)
+    kept: tuple[Pending, ...] = ()
+    spent = head.spent
+    bill = _reserved(run, settled)
+    if settled is None or len(head.pending) > 1:
+        others = tuple(one for one in head.pending if one is not settled)
+        kept = _still_wanted(step, others)
+        dropped = [_reserved(run, one) for one in others if one not in kept] if len(kept) < len(others) else ()
+        spent = _charged(spent, *dropped)
+    spent = _charged(spent, {**bill, **usage} if usage else bill)
     return _committed(run, step, Head(head.seq, step.snapshot, kept, spent, head.issued), happening, within)
 
 
@@ -117,7 +120,7 @@ def _charged(spent: Mapping[str, float], *bills: Mapping[str, float]) -> Mapping
     total = dict(spent)
     for bill in bills:
         for resource, amount in bill.items():
-            total[resource] = total.get(resource, 0) + amount
+            total[resource] = round(total.get(resource, 0) + amount, 9)
     return total
 
 

@@ -4,26 +4,35 @@
 through it, and nothing writes beside it. A repeat of a cause returns the first decision; a conflict with
 another writer means: read again, decide again. Observers see entries after they are committed; what they raise is
 dropped, so that watching cannot harm a run.
+
+Who performs a run's effects holds its lease. It is taken and given back by the commits themselves: a run is born
+held, and whoever commits the last thing that can be performed lets go. Commits from outside leave the lease alone.
 """
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from moothall.errors import Conflict, DefinitionError, Refused
+from moothall.errors import Broken, Conflict, DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.effects import AskPerson, Effect
 from moothall.kernel.events import Answered, Cancelled, Event, Expired
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
+from moothall.runtime.crew import Crew
 from moothall.runtime.decide import Decision, Happening, Run, decide, first, in_flight
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, shaped
-from moothall.runtime.ports import Clock, Performer, Store
+from moothall.runtime.ports import Clock, Lease, Performer, Store, Stored
+from moothall.runtime.rebuild import rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
+LEASE = 30.0
 
 
 class Advanced(Frozen):
@@ -32,6 +41,11 @@ class Advanced(Frozen):
     seq: int
     due: tuple[Pending, ...]
     received: Literal["taken", "ignored", "duplicate"]
+
+
+def name_of_this_process() -> str:
+    """Who holds runs here: the host, the process, and a word of its own."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 @dataclass
@@ -44,18 +58,38 @@ class Hall:
     observers: list[Observer] = field(default_factory=list)
     runs: dict[RunId, Run] = field(default_factory=dict)
     heads: dict[RunId, Head] = field(default_factory=dict)
+    leases: dict[RunId, Lease] = field(default_factory=dict)
+    owner: str = field(default_factory=name_of_this_process)
+    crew: Crew = field(default_factory=Crew)
+    casts: dict[RunId, Mapping[str, Performer]] = field(default_factory=dict)
+    """The performers of runs that bring their own."""
 
-    def effects(self) -> dict[str, type[Effect]]:
-        """The effects that can be performed here, by kind."""
-        return {kind: performer.effect for kind, performer in self.performers.items()}
+    def cast(self, run: RunId) -> Mapping[str, Performer]:
+        """Who performs the effects of a run, by kind."""
+        return self.casts.get(run, self.performers)
+
+    def effects(self, run: RunId) -> dict[str, type[Effect]]:
+        """The effects of a run that can be performed here, by kind."""
+        return {kind: performer.effect for kind, performer in self.cast(run).items()}
+
+    def held(self, token: int) -> Lease:
+        """A lease of this hall with this token."""
+        return Lease(self.owner, token, self.clock.now() + LEASE)
+
+
+def leave(hall: Hall, run: RunId) -> None:
+    """Forget what is remembered of a run here; the store keeps it."""
+    for remembered in (hall.runs, hall.heads, hall.leases, hall.casts):
+        remembered.pop(run, None)
 
 
 async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> Head:
     """Begin a run: decide its first step and keep it."""
     run = Run(record, machine)
     decision = first(run, data)
-    await hall.store.begin(record, decision.head, decision.entry)
-    hall.runs[record.run] = run
+    lease = hall.held(1)
+    await hall.store.begin(record, decision.head, decision.entry, None if decision.head.rests() else lease)
+    hall.runs[record.run], hall.leases[record.run] = run, lease
     _keep(hall, record.run, decision)
     return decision.head
 
@@ -68,25 +102,70 @@ async def reopen(hall: Hall, run: RunId, machine: Machine) -> Head:
             f"run {run} began under another definition of {machine.name!r} "
             f"({stored.record.digest[:12]}, now {machine.digest[:12]}); bring the old one back, or start a new run"
         )
-    head = Reader(machine, hall.effects()).head(stored.head)
-    hall.runs[run], hall.heads[run] = Run(stored.record, machine), head
+    hall.runs[run] = Run(stored.record, machine)
+    hall.heads[run] = head = await _head(hall, run, stored)
+    hall.leases.pop(run, None)
+    if is_free(hall, stored.lease):
+        hall.leases[run] = stored.lease
     return head
+
+
+async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
+    """The head of a run; where the stored one is damaged, it is made anew from the journal and put back."""
+    reader = Reader(hall.runs[run].machine, hall.effects(run))
+    if stored.head:
+        try:
+            return reader.head(stored.head)
+        except Broken:
+            if not await hall.store.entries(run):
+                raise
+    head = rebuilt(hall.runs[run], reader, await hall.store.entries(run))
+    await hall.store.repair(run, head)
+    await hall.store.load(run)
+    return head
+
+
+def is_free(hall: Hall, lease: Lease) -> bool:
+    """Whether this hall may take a lease: nobody holds it, we do, or its holder is gone or overdue."""
+    if lease.owner in ("", hall.owner) or lease.until < hall.clock.now():
+        return True
+    host, _, rest = lease.owner.partition(":")
+    return host == socket.gethostname() and not _is_alive(rest.partition(":")[0])
+
+
+def _is_alive(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (ValueError, PermissionError):
+        return True
+    return True
 
 
 async def advance(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
     """Move a run by one event: read, decide, commit. Nothing else happens here."""
     while True:
         head = hall.heads[run]
-        if in_flight(head, cause) is None and (earlier := await _earlier(hall, run, cause)) is not None:
+        if in_flight(head, cause) is None and (earlier := await hall.store.find(run, cause)) is not None:
             return Advanced(earlier, head.pending, "duplicate")
         decision = decide(hall.runs[run], head, Happening(event, cause, hall.clock.now()))
+        lease = hall.leases.get(run)
+        after = None if lease is None or decision.head.rests() else _kept(hall, lease)
         try:
-            await hall.store.commit(run, decision.head, decision.entry)
+            await hall.store.commit(run, decision.head, decision.entry, lease, after)
         except Conflict:
             await reopen(hall, run, hall.runs[run].machine)
             continue
+        if lease is not None:
+            hall.leases[run] = after or Lease("", lease.token, 0.0)
         _keep(hall, run, decision)
         return Advanced(decision.head.seq, decision.head.pending, "ignored" if decision.entry.ignored else "taken")
+
+
+def _kept(hall: Hall, lease: Lease) -> Lease:
+    """The lease after a commit by this hall: its own, or one that it takes with that commit."""
+    return lease if lease.owner == hall.owner else hall.held(lease.token + 1)
 
 
 async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None, by: str = "") -> Advanced:
@@ -109,7 +188,7 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
 async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
     """Tell a run an event from outside, if it accepts it now."""
     machine, snapshot = hall.runs[run].machine, hall.heads[run].snapshot
-    if not accepts(machine, snapshot, event) and await _earlier(hall, run, cause) is None:
+    if not accepts(machine, snapshot, event) and await hall.store.find(run, cause) is None:
         where = " and ".join(snapshot.active)
         accepted = ", ".join(possible(machine, snapshot)) or f"nothing: it is {snapshot.status}"
         raise Refused(f"{where} does not accept {event.name}; it accepts {accepted}")
@@ -157,14 +236,6 @@ def _open_questions(head: Head) -> str:
 
 def _prompt(question: Pending) -> str:
     return question.effect.prompt if isinstance(question.effect, AskPerson) else ""
-
-
-async def _earlier(hall: Hall, run: RunId, cause: str) -> int | None:
-    """The entry that this cause already has."""
-    for entry in await hall.store.entries(run):
-        if entry["cause"] == cause:
-            return int(entry["seq"])
-    return None
 
 
 def _keep(hall: Hall, run: RunId, decision: Decision) -> None:

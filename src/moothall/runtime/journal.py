@@ -11,7 +11,7 @@ the performers declare, and everything is checked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any
 
@@ -46,6 +46,25 @@ class Head(Frozen):
     pending: tuple[Pending, ...] = ()
     spent: Mapping[str, float] = field(default_factory=dict)
     issued: Mapping[str, int] = field(default_factory=dict)
+
+    def wake(self) -> float | None:
+        """When the run wants attention: 0 is now, None is never unless somebody tells it something."""
+        soonest: float | None = None
+        for one in self.pending:
+            if one.denied or one.effect.kind not in WAITING:
+                return 0.0
+            if one.due is not None and (soonest is None or one.due < soonest):
+                soonest = one.due
+        return soonest
+
+    def rests(self) -> bool:
+        """Whether nothing is left to perform or to wait for but people."""
+        return not self.pending or all(
+            one.effect.kind == known.AskPerson.kind and not one.denied for one in self.pending
+        )
+
+
+WAITING = frozenset((known.AskPerson.kind, known.Send.kind, known.Alarm.kind))
 
 
 class Entry(Frozen):
@@ -88,9 +107,7 @@ class Reader(Frozen):
         """A head from its JSON."""
         try:
             snapshot = plain["snapshot"]
-            data = self.machine.data
-            if data is not None:
-                snapshot = {**snapshot, "data": decode(data, snapshot["data"], "data")}
+            snapshot = {**snapshot, "data": self.data(snapshot["data"])}
             return Head(
                 decode(int, plain["seq"], "seq"),
                 decode(Snapshot, snapshot, "snapshot"),
@@ -100,6 +117,10 @@ class Reader(Frozen):
             )
         except (KeyError, TypeError, MoothallError) as error:
             raise Broken(f"the stored snapshot cannot be read: {error}") from error
+
+    def data(self, plain: Any) -> Any:
+        """A run's data from their JSON."""
+        return plain if self.machine.data is None else decode(self.machine.data, plain, "data")
 
     def pending(self, plain: Mapping[str, Any]) -> Pending:
         """An effect in flight from its JSON."""
@@ -162,30 +183,47 @@ def encode_event(event: Event) -> dict[str, Any]:
 
 
 def encode_pending(pending: Pending) -> dict[str, Any]:
-    """An effect in flight as JSON."""
+    """An effect in flight as JSON; what is empty is left out."""
     effect = pending.effect
     values = {
-        one.name: encode_event(value) if isinstance(value := getattr(effect, one.name), Event) else encode(value)
-        for one in fields(effect)
+        name: encode_event(value) if isinstance(value, Event) else encode(value)
+        for name, value in effect.__dict__.items()
     }
     plain: dict[str, Any] = {"key": pending.key, "kind": effect.kind, "effect": values, "nth": pending.nth}
-    optional = {"owner": pending.owner, "due": pending.due, "denied": pending.denied or None}
-    return plain | {name: value for name, value in optional.items() if value is not None}
+    if pending.owner is not None:
+        plain["owner"] = pending.owner
+    if pending.due is not None:
+        plain["due"] = pending.due
+    if pending.denied:
+        plain["denied"] = pending.denied
+    return plain
 
 
-def encode_head(head: Head) -> dict[str, Any]:
-    """A head as JSON."""
+def encode_snapshot(snapshot: Snapshot) -> dict[str, Any]:
+    """A snapshot as JSON; what is empty is left out."""
+    plain: dict[str, Any] = {"active": list(snapshot.active), "data": encode(snapshot.data), "status": snapshot.status}
+    plain["reason"] = snapshot.reason
+    if snapshot.output is not None:
+        plain["output"] = encode(snapshot.output)
+    for name in ("counts", "history", "threads"):
+        if value := getattr(snapshot, name):
+            plain[name] = encode(value)
+    return plain
+
+
+def encode_head(head: Head, pending: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
+    """A head as JSON; its effects in flight may have been encoded already."""
     return {
         "seq": head.seq,
-        "snapshot": encode(head.snapshot),
-        "pending": [encode_pending(one) for one in head.pending],
+        "snapshot": encode_snapshot(head.snapshot),
+        "pending": [encode_pending(one) for one in head.pending] if pending is None else pending,
         "spent": encode(head.spent),
         "issued": encode(head.issued),
     }
 
 
-def encode_entry(entry: Entry) -> dict[str, Any]:
-    """An entry as JSON; what is empty is left out."""
+def encode_entry(entry: Entry, effects: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
+    """An entry as JSON; what is empty is left out. Its effects may have been encoded already."""
     plain: dict[str, Any] = {
         "seq": entry.seq,
         "at": entry.at,
@@ -194,13 +232,23 @@ def encode_entry(entry: Entry) -> dict[str, Any]:
         "from": list(entry.before),
         "to": list(entry.after),
         "taken": list(entry.taken),
-        "effects": [encode_pending(one) for one in entry.effects],
+        "effects": [encode_pending(one) for one in entry.effects] if effects is None else effects,
     }
-    optional = {
-        "within": entry.within,
-        "appends": [encode(one) for one in entry.appends],
-        "status": entry.status if entry.status != "live" else "",
-        "reason": entry.reason,
-        "ignored": entry.ignored,
-    }
-    return plain | {name: value for name, value in optional.items() if value}
+    if entry.within:
+        plain["within"] = entry.within
+    if entry.appends:
+        plain["appends"] = [encode(one) for one in entry.appends]
+    if entry.status != "live":
+        plain["status"] = entry.status
+    if entry.reason:
+        plain["reason"] = entry.reason
+    if entry.ignored:
+        plain["ignored"] = entry.ignored
+    return plain
+
+
+def encode_both(head: Head, entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A head and its latest entry as JSON. The effects that the entry wants are the last in flight: encoded once."""
+    pending = [encode_pending(one) for one in head.pending]
+    new = len(entry.effects)
+    return encode_head(head, pending), encode_entry(entry, pending[len(pending) - new :] if new else ())

@@ -11,22 +11,43 @@ from moothall.kernel.frozen import Frozen
 from moothall.runtime.journal import Entry, Head, Record, RunId
 
 
+class Lease(Frozen):
+    """Who holds a run, until when, and the token that fences others off. Crashes count lost holders in a row."""
+
+    owner: str
+    token: int
+    until: float
+    crashes: int = 0
+
+
 class Stored(Frozen):
-    """A run as the store has it: how it began, and its head as JSON."""
+    """A run as the store has it: how it began, its head as JSON (empty where it is damaged), and who holds it."""
 
     record: Record
     head: Mapping[str, Any]
+    seq: int
+    status: str
+    lease: Lease
 
 
 class Store(Protocol):
     """Keeps runs and their journals. A commit is whole or not at all."""
 
-    async def begin(self, record: Record, head: Head, entry: Entry) -> None:
+    crowd: int
+    """How many runs are driven at the same time; a lone run commits in place."""
+
+    async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
         """Keep a new run with its first entry, or raise Conflict where the id is taken."""
         ...
 
-    async def commit(self, run: RunId, head: Head, entry: Entry) -> None:
-        """Keep the next entry and the head after it, or raise Conflict where another writer came first."""
+    async def commit(
+        self, run: RunId, head: Head, entry: Entry, lease: Lease | None = None, after: Lease | None = None
+    ) -> None:
+        """Keep the next entry and the head after it, or raise Conflict where another writer came first.
+
+        Who holds the run names the lease and the lease after the commit (None: it lets go). Without a lease the
+        commit comes from outside and leaves the holder alone.
+        """
         ...
 
     async def load(self, run: RunId) -> Stored:
@@ -37,8 +58,44 @@ class Store(Protocol):
         """All runs, the newest first."""
         ...
 
-    async def entries(self, run: RunId) -> list[Mapping[str, Any]]:
-        """The journal of a run as JSON, from its first entry."""
+    async def entries(self, run: RunId, start: int = 0) -> list[Mapping[str, Any]]:
+        """The journal of a run as JSON, from an entry on. Broken names the first entry that does not fit."""
+        ...
+
+    async def find(self, run: RunId, cause: str) -> int | None:
+        """The number of the entry that this cause already has."""
+        ...
+
+    async def due(self, now: float, limit: int) -> list[RunId]:
+        """Runs that want attention now and that nobody holds."""
+        ...
+
+    async def seq(self, run: RunId) -> int:
+        """The number of a run's latest entry."""
+        ...
+
+    async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
+        """Hold a run until then, if its lease is still the one that was seen; else None."""
+        ...
+
+    async def renew(self, run: RunId, lease: Lease, until: float) -> bool:
+        """Be heard of in time; False where the lease was lost."""
+        ...
+
+    async def release(self, run: RunId, lease: Lease) -> None:
+        """Let go of a run."""
+        ...
+
+    async def repair(self, run: RunId, head: Head) -> None:
+        """Put a head back that was made anew from the journal."""
+        ...
+
+    async def set_aside(self, run: RunId, status: str) -> None:
+        """Keep workers away from a run."""
+        ...
+
+    async def forget(self, run: RunId) -> None:
+        """Delete a run with all that is its own."""
         ...
 
     def close(self) -> None:

@@ -4,59 +4,208 @@ The worker holds no truth: it reads what is in flight from the head, performs it
 One effect is awaited in place; from the second on each has a task. When a step drops an effect, its task is
 cancelled. A denied effect ends after those that are being performed: what was paid for is not lost. A performer that
 raises is tried again with the same key, after a pause; then the effect ends in `GaveUp`.
+
+Only who holds the lease of a run performs its effects. A pulse, one for all runs of a hall, renews the leases and
+notices what others told the runs meanwhile; an effect that nobody wants any more is then cancelled.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from itertools import count
 
-from moothall.errors import Broken, DefinitionError, Refused
-from moothall.kernel.effects import Alarm, AskPerson, Send
+from moothall.errors import Broken, DefinitionError, MoothallError, Refused
+from moothall.kernel.effects import Alarm, AskPerson, Effect, Send
 from moothall.kernel.events import Event, Exhausted, Expired, GaveUp
-from moothall.runtime.hall import Hall, advance
+from moothall.runtime.crew import Drive
+from moothall.runtime.hall import LEASE, Hall, advance, is_free, reopen
 from moothall.runtime.journal import Head, Pending, RunId, shaped
-from moothall.runtime.ports import Context
+from moothall.runtime.ports import Context, Lease
 
 ATTEMPTS = 3
 PAUSE = 0.2
+PULSE = 0.5
+TURNS = 32
+CRASHES = 5
+REST = 60.0
 
 
 async def drive(hall: Hall, run: RunId) -> Head:
     """Perform what is wanted until the run ends, or only people can move it on."""
-    flying: dict[str, asyncio.Task[Event]] = {}
+    head = hall.heads[run]
+    if head.rests() and not _overdue(hall, head):
+        return head
+    await _hold(hall, run)
+    crew, doing = hall.crew, Drive(asyncio.current_task())
+    crew.drives[run] = doing
+    hall.store.crowd = len(crew.drives)
+    if crew.pulse is None:
+        crew.pulse = asyncio.create_task(_pulse(hall))
     try:
-        while True:
-            head = hall.heads[run]
-            ready = [one for one in head.pending if one.key not in flying and not _waits(hall, head, one)]
-            if flying:
-                for key in flying.keys() - {one.key for one in head.pending}:
-                    flying.pop(key).cancel()
-            elif len(ready) == 1:
-                await _end(hall, run, ready[0].key, await perform(hall, run, ready[0]))
-                continue
-            for one in ready:
-                flying[one.key] = asyncio.create_task(perform(hall, run, one))
-            if not flying:
-                return head
-            await _wait_for_first(hall, run, flying)
+        return await _perform_all(hall, run, doing)
     finally:
-        for task in flying.values():
+        for task in doing.flying.values():
             task.cancel()
+        lease = hall.leases.get(run)
+        if lease is not None and lease.owner == hall.owner:
+            await hall.store.release(run, lease)
+            hall.leases[run] = Lease("", lease.token, 0.0)
+        del crew.drives[run]
+        hall.store.crowd = len(crew.drives)
+        if not crew.drives and crew.pulse is not None:
+            crew.pulse.cancel()
+            crew.pulse = None
 
 
-async def _wait_for_first(hall: Hall, run: RunId, flying: dict[str, asyncio.Task[Event]]) -> None:
-    await asyncio.wait(flying.values(), return_when=asyncio.FIRST_COMPLETED)
-    for key in [key for key, task in flying.items() if task.done()]:
-        task = flying.pop(key)
+async def serve(
+    hall: Hall, open_run: Callable[[RunId], Awaitable[object]], stop: asyncio.Event, most: int = 100
+) -> None:
+    """Drive every run of the store that wants attention, until told to stop; then let go of all of them."""
+    tasks: dict[RunId, asyncio.Task[MoothallError | None]] = {}
+    resting: dict[RunId, float] = {}
+    while not stop.is_set():
+        now = hall.clock.now()
+        for run in [run for run, task in tasks.items() if task.done()]:
+            if tasks.pop(run).result() is not None:
+                resting[run] = now + REST
+        for run in await hall.store.due(now, most):
+            if len(tasks) < most and run not in tasks and resting.get(run, 0) <= now:
+                tasks[run] = asyncio.create_task(_serve_one(hall, open_run, run))
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), PULSE)
+    for task in tasks.values():
+        task.cancel()
+    await asyncio.gather(*tasks.values(), return_exceptions=True)
+
+
+async def _serve_one(hall: Hall, open_run: Callable[[RunId], Awaitable[object]], run: RunId) -> MoothallError | None:
+    """Drive one run; what stands in the way is returned, so that the run is left alone for a while."""
+    try:
+        await open_run(run)
+        await drive(hall, run)
+    except MoothallError as error:
+        return error
+    return None
+
+
+async def _hold(hall: Hall, run: RunId) -> None:
+    """Hold the lease of a run, or be refused."""
+    lease = hall.leases.get(run)
+    if lease is not None and lease.owner == hall.owner:
+        return
+    stored = (await hall.store.load(run)).lease
+    if not is_free(hall, stored):
+        raise Refused(f"run {run} is being driven by {stored.owner}; it goes on there")
+    taken = await hall.store.claim(run, stored, hall.owner, hall.clock.now() + LEASE)
+    if taken is None:
+        raise Refused(f"run {run} is being driven by another worker; it goes on there")
+    if taken.crashes >= CRASHES:
+        await hall.store.set_aside(run, "set aside")
+        raise Broken(f"run {run} brought its worker down {taken.crashes} times in a row and is set aside")
+    await reopen(hall, run, hall.runs[run].machine)
+
+
+async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
+    flying = doing.flying
+    for turn in count(1):
+        if turn % TURNS == 0:
+            await asyncio.sleep(0)
+        if run not in hall.leases:
+            await _hold(hall, run)
+        head = hall.heads[run]
+        ready = [one for one in head.pending if one.key not in flying and not _waits(hall, head, one)]
+        if flying:
+            for key in flying.keys() - {one.key for one in head.pending}:
+                flying.pop(key).cancel()
+        elif len(ready) == 1 and len(head.pending) == 1:
+            await _in_place(hall, run, doing, ready[0])
+            continue
+        for one in ready:
+            flying[one.key] = asyncio.create_task(perform(hall, run, one))
+        if not flying:
+            return head
+        await _wait_for_first(hall, run, doing)
+    raise AssertionError("unreachable: turns are counted without end")
+
+
+async def _in_place(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> None:
+    """Perform the only effect of a run without a task of its own."""
+    doing.key = pending.key
+    try:
+        event = await perform(hall, run, pending)
+    except asyncio.CancelledError:
+        if not doing.interrupted or doing.task is None:
+            raise
+        doing.interrupted = False
+        doing.task.uncancel()
+        return
+    finally:
+        doing.key = ""
+    await _end(hall, run, pending.key, event)
+
+
+async def _pulse(hall: Hall) -> None:
+    """Renew the leases of the runs that are driven here, and notice what others told them."""
+    renewed = hall.clock.now()
+    while True:
+        await asyncio.sleep(PULSE)
+        due = hall.clock.now() - renewed > LEASE / 3
+        renewed = hall.clock.now() if due else renewed
+        for run, doing in list(hall.crew.drives.items()):
+            try:
+                await _look_after(hall, run, doing, renew=due)
+            except MoothallError:  # the store may be out of reach for a while; the next commit will tell
+                continue
+
+
+async def _look_after(hall: Hall, run: RunId, doing: Drive, *, renew: bool) -> None:
+    lease = hall.leases.get(run)
+    if renew and lease is not None and not await hall.store.renew(run, lease, hall.clock.now() + LEASE):
+        hall.leases.pop(run, None)
+        _interrupt(doing)
+        return
+    if await hall.store.seq(run) == hall.heads[run].seq or hall.crew.drives.get(run) is not doing:
+        return
+    head = await reopen(hall, run, hall.runs[run].machine)
+    doing.news.set()
+    if doing.key and doing.key not in {one.key for one in head.pending}:
+        _interrupt(doing)
+
+
+def _interrupt(doing: Drive) -> None:
+    """Stop what a run performs in place, because it is no longer wanted or no longer ours."""
+    if doing.key and doing.task is not None:
+        doing.interrupted = True
+        doing.task.cancel()
+    for task in doing.flying.values():
+        task.cancel()
+
+
+async def _wait_for_first(hall: Hall, run: RunId, doing: Drive) -> None:
+    """Wait until an effect has ended or there is news, and tell the run."""
+    doing.news.clear()
+    news = asyncio.create_task(doing.news.wait())
+    await asyncio.wait([*doing.flying.values(), news], return_when=asyncio.FIRST_COMPLETED)
+    news.cancel()
+    for key in [key for key, task in doing.flying.items() if task.done()]:
+        task = doing.flying.pop(key)
         if not task.cancelled():
             await _end(hall, run, key, task.result())
+
+
+def _overdue(hall: Hall, head: Head) -> bool:
+    now = hall.clock.now()
+    return any(one.due is not None and one.due <= now for one in head.pending)
 
 
 async def _end(hall: Hall, run: RunId, key: str, event: Event) -> None:
     try:
         event = shaped(hall.runs[run].machine, event)
     except Refused as refusal:
-        event = GaveUp(f"the reply has the wrong shape: {refusal}", usage=getattr(event, "usage", {}))
+        who = getattr(event, "agent", "the reply")
+        event = GaveUp(f"{who}: the reply has the wrong shape: {refusal}", usage=getattr(event, "usage", {}))
     await advance(hall, run, event, key)
 
 
@@ -77,7 +226,7 @@ async def perform(hall: Hall, run: RunId, pending: Pending) -> Event:
     if isinstance(effect, Send | Alarm):
         await hall.clock.wait_until(pending.due or 0.0)
         return effect.event
-    performer = hall.performers.get(effect.kind)
+    performer = hall.cast(run).get(effect.kind)
     if performer is None:
         return GaveUp(f"nothing here performs {effect.kind}", "definition")
     attempt = 1
@@ -85,14 +234,27 @@ async def perform(hall: Hall, run: RunId, pending: Pending) -> Event:
         try:
             return await performer.perform(effect, Context(run, f"{run}.{pending.key}", pending.nth, attempt))
         except (DefinitionError, Broken) as error:
-            return GaveUp(str(error), "definition")
+            return GaveUp(f"{_who(effect)}: {error}", "definition")
         except (Exception, asyncio.CancelledError) as error:  # performers stand at the edge of the world
             if _is_stopping():
                 raise asyncio.CancelledError from error
             if attempt >= ATTEMPTS:
-                return GaveUp(f"{type(error).__name__}: {error}, after {attempt} attempts")
+                return GaveUp(f"{_who(effect)}: {type(error).__name__}: {error}{_where(error)}, {attempt} attempts")
         await hall.clock.wait_until(hall.clock.now() + PAUSE * 4 ** (attempt - 1))
         attempt += 1
+
+
+def _who(effect: Effect) -> str:
+    """Whose effect it is, as a person would name it."""
+    return getattr(effect, "agent", "") or getattr(effect, "tool", "") or effect.kind
+
+
+def _where(error: BaseException) -> str:
+    """The place that raised an error, as file and line."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})" if trace is not None else ""
 
 
 def _is_stopping() -> bool:

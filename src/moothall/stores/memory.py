@@ -1,6 +1,7 @@
 """Keeps runs in memory: for tests, trials, and runs that need not survive.
 
-It keeps the same bytes as a store on a disk, so that whatever would not survive there does not survive here either.
+It keeps the values themselves and encodes them when they are read. `strict=True` encodes every commit as a store on a
+disk does, so that whatever would not survive there does not survive here either.
 """
 
 from __future__ import annotations
@@ -10,43 +11,131 @@ from typing import Any
 
 from moothall.errors import Conflict, Refused
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry, encode_head
-from moothall.runtime.ports import Stored
+from moothall.runtime.ports import Lease, Stored
 from moothall.stores.plain import read, written
+
+_FREE = Lease("", 0, 0.0)
+
+
+class _Kept:
+    """One run in memory."""
+
+    __slots__ = ("aside", "entries", "head", "lease", "record")
+
+    def __init__(self, record: Record, lease: Lease) -> None:
+        self.record = record
+        self.head: Any = None
+        self.entries: list[Any] = []
+        self.lease = lease
+        self.aside = ""
 
 
 class MemoryStore:
     """A store that is gone when the process is."""
 
-    def __init__(self) -> None:
-        self._records: dict[RunId, Record] = {}
-        self._heads: dict[RunId, tuple[int, bytes]] = {}
-        self._entries: dict[RunId, list[bytes]] = {}
+    def __init__(self, *, strict: bool = False) -> None:
+        self.crowd = 0
+        self._strict = strict
+        self._runs: dict[RunId, _Kept] = {}
 
-    async def begin(self, record: Record, head: Head, entry: Entry) -> None:
-        if record.run in self._records:
-            raise Conflict(f"run {record.run} exists already")
-        kept = (head.seq, written(encode_head(head)))
-        self._entries[record.run] = [written(encode_entry(entry))]
-        self._heads[record.run] = kept
-        self._records[record.run] = record
+    async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
+        if record.run in self._runs:
+            raise Conflict(f"run {record.run} exists already; choose another id, or resume it")
+        kept = _Kept(record, lease or _FREE)
+        self._keep(kept, head, entry)
+        self._runs[record.run] = kept
 
-    async def commit(self, run: RunId, head: Head, entry: Entry) -> None:
-        if run not in self._heads or self._heads[run][0] != head.seq - 1:
-            raise Conflict(f"run {run} was moved by another writer")
-        kept = (head.seq, written(encode_head(head)))
-        self._entries[run].append(written(encode_entry(entry)))
-        self._heads[run] = kept
+    async def commit(
+        self, run: RunId, head: Head, entry: Entry, lease: Lease | None = None, after: Lease | None = None
+    ) -> None:
+        kept = self._runs.get(run)
+        if kept is None or len(kept.entries) != head.seq or (lease is not None and lease.token != kept.lease.token):
+            raise Conflict(f"run {run} was moved by another writer, or is not there")
+        self._keep(kept, head, entry)
+        if lease is not None:
+            kept.lease = after or Lease("", lease.token, 0.0)
+
+    def _keep(self, kept: _Kept, head: Head, entry: Entry) -> None:
+        if self._strict:
+            body, entry_body = written(encode_head(head)), written(encode_entry(entry))
+            kept.head = (head.wake(), body)
+            kept.entries.append(entry_body)
+        else:
+            kept.head = head
+            kept.entries.append(entry)
 
     async def load(self, run: RunId) -> Stored:
-        if run not in self._records:
-            raise Refused(f"there is no run {run!r} in this store")
-        return Stored(self._records[run], read(self._heads[run][1]))
+        kept = self._runs.get(run)
+        if kept is None:
+            raise Refused(f"there is no run {run!r} in this store; `moot ls` shows what there is")
+        plain = read(kept.head[1]) if self._strict else encode_head(kept.head)
+        status = kept.aside or plain["snapshot"]["status"]
+        return Stored(kept.record, plain, plain["seq"], status, kept.lease)
 
     async def runs(self) -> list[Stored]:
-        return [await self.load(run) for run in reversed(self._records)]
+        return [await self.load(run) for run in reversed(self._runs)]
 
-    async def entries(self, run: RunId) -> list[Mapping[str, Any]]:
-        return [read(body) for body in self._entries.get(run, [])]
+    async def entries(self, run: RunId, start: int = 0) -> list[Mapping[str, Any]]:
+        kept = self._runs.get(run)
+        found = kept.entries[start:] if kept is not None else []
+        return [read(one) if self._strict else encode_entry(one) for one in found]
+
+    async def find(self, run: RunId, cause: str) -> int | None:
+        for entry in await self.entries(run):
+            if entry["cause"] == cause:
+                return int(entry["seq"])
+        return None
+
+    async def due(self, now: float, limit: int) -> list[RunId]:
+        wakes = [(self._wake(kept), run) for run, kept in self._runs.items() if not _held(kept.lease, now)]
+        return [run for wake, run in sorted((wake, run) for wake, run in wakes if wake is not None and wake <= now)][
+            :limit
+        ]
+
+    def _wake(self, kept: _Kept) -> float | None:
+        if kept.aside:
+            return None
+        wake: float | None = kept.head[0] if self._strict else kept.head.wake()
+        return wake
+
+    async def seq(self, run: RunId) -> int:
+        return len(self._runs[run].entries) - 1 if run in self._runs else -1
+
+    async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
+        kept = self._runs[run]
+        if kept.lease.token != seen.token:
+            return None
+        lost = kept.lease.owner not in ("", owner)
+        kept.lease = Lease(owner, kept.lease.token + 1, until, kept.lease.crashes + lost)
+        return kept.lease
+
+    async def renew(self, run: RunId, lease: Lease, until: float) -> bool:
+        kept = self._runs[run]
+        if kept.lease.token != lease.token:
+            return False
+        kept.lease = Lease(lease.owner, lease.token, until, kept.lease.crashes)
+        return True
+
+    async def release(self, run: RunId, lease: Lease) -> None:
+        kept = self._runs[run]
+        if kept.lease.token == lease.token:
+            kept.lease = Lease("", lease.token, 0.0, kept.lease.crashes)
+
+    async def repair(self, run: RunId, head: Head) -> None:
+        kept = self._runs[run]
+        kept.head = (head.wake(), written(encode_head(head))) if self._strict else head
+
+    async def set_aside(self, run: RunId, status: str) -> None:
+        kept = self._runs[run]
+        kept.aside = status
+        kept.lease = Lease("", kept.lease.token + 1, 0.0)
+
+    async def forget(self, run: RunId) -> None:
+        self._runs.pop(run, None)
 
     def close(self) -> None:
         """Nothing to let go of."""
+
+
+def _held(lease: Lease, now: float) -> bool:
+    return bool(lease.owner) and lease.until >= now

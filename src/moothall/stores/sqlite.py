@@ -1,22 +1,309 @@
 """Keeps runs in one SQLite file: write-ahead log, every commit on the disk before it counts.
 
-The sequence number in the first UPDATE decides between two writers; whoever touches no row has lost. A file that
-holds something else is refused and left as it was.
+- The sequence number and the lease's token stand in the first UPDATE; whoever touches no row has lost.
+- A lone run commits in place. Where several runs are driven, commits are gathered and written by one thread, one
+  batch in flight: many share one fsync, and nobody waits for the disk but those who commit. A batch that fails is
+  tried again member by member. Both ways are one piece of code.
+- Reading has a connection of its own and never waits for a writer.
+- What is read back is checked against its seal. A head that does not fit counts as missing; a journal that does not
+  fit is reported as broken, for that run only.
+- A file that holds something else is refused and left as it was.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from moothall.errors import Broken, Conflict, EffectFailed, Refused
+from moothall.errors import Broken, Conflict, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode
-from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry, encode_head
-from moothall.runtime.ports import Stored
-from moothall.stores.plain import read, written
+from moothall.kernel.frozen import Frozen
+from moothall.runtime.journal import Entry, Head, Record, RunId, encode_both, encode_head
+from moothall.runtime.ports import Lease, Stored
+from moothall.stores.plain import packed, read, unpacked, written
+from moothall.stores.sealing import START, entry_holds, entry_seal, head_holds, head_seal
+
+BATCH = 256
+TABLES = frozenset(("runs", "entries", "texts"))
+
+
+class _Place(Frozen):
+    """What is remembered of a run between its commits: its number in the file and the seal of its last entry."""
+
+    number: int
+    tip: bytes
+
+
+class _Commit(Frozen):
+    """One commit, encoded and ready to be written, and the place of its run after it."""
+
+    run: RunId
+    statement: str
+    row: tuple[Any, ...]
+    entry: tuple[Any, ...]
+    texts: Mapping[bytes, str]
+    after: _Place
+
+
+class SqliteStore:
+    """A store in one file."""
+
+    def __init__(self, path: Path, key: bytes = b"", *, durability: str = "full") -> None:
+        self.crowd = 0
+        self._sql = _statements()
+        self._key = key
+        self._places: dict[RunId, _Place] = {}
+        self._waiting: list[tuple[_Commit, asyncio.Future[None]]] = []
+        self._writing = False
+        self._thread: ThreadPoolExecutor | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = _connected(path)
+        except (sqlite3.Error, OSError) as error:
+            raise _unusable(path, error) from error
+        try:
+            self._prepare(durability)
+            self._reading = _connected(path)
+        except (sqlite3.Error, Refused) as error:
+            self._db.close()
+            raise _unusable(path, error) from error
+
+    def _prepare(self, durability: str) -> None:
+        tables = {name for (name,) in self._db.execute(self._sql["tables"])}
+        if tables and not tables >= TABLES:
+            raise Refused("it is the database of another program, or of an older Moothall")
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=" + ("NORMAL" if durability == "normal" else "FULL"))
+        _migrate(self._db)
+        self._db.execute(self._sql["columns"])
+
+    # writing
+
+    async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
+        texts: dict[bytes, str] = {}
+        body, tip, kept, seal = self._sealed(record.run, START, head, entry, texts)
+        owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
+        row = (record.run, record.machine, written(encode(record)), head.seq, head.snapshot.status)
+        with _Writing(self._db):
+            try:
+                begun = self._db.execute(self._sql["begin"], (*row, kept, tip, seal, head.wake(), owner, until))
+            except sqlite3.IntegrityError as error:
+                raise Conflict(f"run {record.run} exists already; choose another id, or resume it") from error
+            number = begun.lastrowid or 0
+            self._append((number, entry.seq, entry.cause, body, tip), texts)
+        self._places[record.run] = _Place(number, tip)
+
+    async def commit(
+        self, run: RunId, head: Head, entry: Entry, lease: Lease | None = None, after: Lease | None = None
+    ) -> None:
+        commit = self._encoded(run, head, entry, lease, after)
+        if self.crowd <= 1 and not self._writing:
+            self._settle(commit, self._write((commit,))[0])
+            return
+        loop = asyncio.get_running_loop()
+        word: asyncio.Future[None] = loop.create_future()
+        self._waiting.append((commit, word))
+        if not self._writing:
+            self._writing = True
+            loop.call_soon(self._flush)
+        await word
+
+    def _encoded(self, run: RunId, head: Head, entry: Entry, lease: Lease | None, after: Lease | None) -> _Commit:
+        place = self._place(run)
+        texts: dict[bytes, str] = {}
+        body, tip, kept, seal = self._sealed(run, place.tip, head, entry, texts)
+        row: tuple[Any, ...] = (head.seq, head.snapshot.status, kept, tip, seal, head.wake())
+        if lease is None:
+            statement, row = "tell", (*row, place.number, head.seq - 1, place.tip)
+        else:
+            owner, token, until = (after.owner, after.token, after.until) if after else (None, lease.token, 0.0)
+            statement, row = "move", (*row, owner, token, until, place.number, head.seq - 1, place.tip, lease.token)
+        appended = (place.number, entry.seq, entry.cause, body, tip)
+        return _Commit(run, self._sql[statement], row, appended, texts, _Place(place.number, tip))
+
+    def _sealed(
+        self, run: RunId, before: bytes, head: Head, entry: Entry, texts: dict[bytes, str]
+    ) -> tuple[bytes, bytes, bytes, bytes]:
+        """An entry and a head as bytes, each with its seal."""
+        plain_head, plain_entry = encode_both(head, entry)
+        body, kept = packed(plain_entry, texts), packed(plain_head, texts)
+        tip = entry_seal(self._key, before, entry.seq, body)
+        return body, tip, kept, head_seal(self._key, tip, run, kept)
+
+    def _settle(self, commit: _Commit, failure: MoothallError | None) -> None:
+        if failure is not None:
+            self._places.pop(commit.run, None)
+            raise failure
+        self._places[commit.run] = commit.after
+
+    def _flush(self) -> None:
+        """Give the next batch to the writing thread, and the word to those who wait when it is done."""
+        batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="moothall-writer")
+        work = asyncio.get_running_loop().run_in_executor(self._thread, self._write, [commit for commit, _ in batch])
+        work.add_done_callback(lambda done: self._flushed(batch, done))
+
+    def _flushed(self, batch: list[tuple[_Commit, asyncio.Future[None]]], done: asyncio.Future[Any]) -> None:
+        for (commit, word), failure in zip(batch, done.result(), strict=True):
+            try:
+                self._settle(commit, failure)
+            except MoothallError as error:
+                if not word.done():
+                    word.set_exception(error)
+            else:
+                if not word.done():
+                    word.set_result(None)
+        self._writing = bool(self._waiting)
+        if self._waiting:
+            self._flush()
+
+    def _write(self, batch: Sequence[_Commit]) -> list[MoothallError | None]:
+        """Write a batch in one transaction; where that fails, each member in its own. Says for each how it went."""
+        try:
+            with _Writing(self._db):
+                return [self._move(commit) for commit in batch]
+        except MoothallError as error:
+            if len(batch) == 1:
+                return [error]
+        return [self._write((commit,))[0] for commit in batch]
+
+    def _move(self, commit: _Commit) -> Conflict | None:
+        if self._db.execute(commit.statement, commit.row).rowcount != 1:
+            return Conflict(f"run {commit.run} was moved by another writer")
+        self._append(commit.entry, commit.texts)
+        return None
+
+    def _append(self, entry: tuple[Any, ...], texts: Mapping[bytes, str]) -> None:
+        self._db.execute(self._sql["append"], entry)
+        for digest, text in texts.items():
+            self._db.execute(self._sql["keep"], (entry[0], digest, text))
+
+    # reading
+
+    async def load(self, run: RunId) -> Stored:
+        rows = self._found("load", run)
+        if not rows:
+            raise Refused(f"there is no run {run!r} in this store; `moot ls` shows what there is")
+        number, record, seq, status, head, tip, seal, owner, token, until, crashes = rows[0]
+        self._places[run] = _Place(number, tip)
+        lease = Lease(owner or "", token, until if owner else 0.0, crashes)
+        intact = head_holds(self._key, tip, run, head, seal)
+        try:
+            began = decode(Record, read(record), "record")
+            plain = decode(dict[str, Any], unpacked(head, self._text_of(number)), "head") if intact else {}
+        except Refused as refusal:
+            raise Broken(f"the store holds a damaged run: {refusal}") from refusal
+        return Stored(began, plain, seq, status, lease)
+
+    async def runs(self) -> list[Stored]:
+        return [await self.load(run) for (run,) in self._found("runs")]
+
+    async def entries(self, run: RunId, start: int = 0) -> list[Mapping[str, Any]]:
+        rows = self._found("entries", run, max(start - 1, 0))
+        if not rows:
+            return []
+        text = self._text_of(self._place(run).number)
+        before = START if rows[0][0] == 0 else rows[0][2]
+        found = []
+        for seq, body, seal in rows if rows[0][0] == 0 else rows[1:]:
+            if not entry_holds(self._key, before, seq, body, seal):
+                raise Broken(f"run {run}: entry {seq} of its journal was changed or does not belong there")
+            before = seal
+            if seq >= start:
+                found.append(unpacked(body, text))
+        return found
+
+    async def find(self, run: RunId, cause: str) -> int | None:
+        rows = self._found("find", run, cause)
+        return rows[0][0] if rows else None
+
+    async def due(self, now: float, limit: int) -> list[RunId]:
+        return [run for (run,) in self._found("due", now, now, limit)]
+
+    def _place(self, run: RunId) -> _Place:
+        """Where a run stands in the file; looked up where it is not remembered."""
+        if run not in self._places:
+            rows = self._found("place", run)
+            if not rows:
+                raise Conflict(f"run {run} is not there any more")
+            self._places[run] = _Place(*rows[0])
+        return self._places[run]
+
+    def _text_of(self, number: int) -> Callable[[bytes], str]:
+        def text(digest: bytes) -> str:
+            rows = self._found("text", number, digest)
+            if not rows:
+                raise Broken("the store has lost a long text")
+            found: str = rows[0][0]
+            return found
+
+        return text
+
+    def _found(self, name: str, *values: Any) -> list[Any]:
+        try:
+            return self._reading.execute(self._sql[name], values).fetchall()
+        except sqlite3.OperationalError as error:
+            raise EffectFailed(f"the store could not be read: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise Broken(f"the store is damaged: {error}; bring back a copy of the file") from error
+
+    # holding
+
+    async def seq(self, run: RunId) -> int:
+        rows = self._found("seq", run)
+        return rows[0][0] if rows else -1
+
+    async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
+        with _Writing(self._db):
+            rows = self._db.execute(self._sql["claim"], (owner, owner, until, run, seen.token)).fetchall()
+        return Lease(owner, rows[0][0], until, rows[0][1]) if rows else None
+
+    async def renew(self, run: RunId, lease: Lease, until: float) -> bool:
+        return self._changed("renew", until, run, lease.token)
+
+    async def release(self, run: RunId, lease: Lease) -> None:
+        self._changed("release", run, lease.token)
+
+    async def repair(self, run: RunId, head: Head) -> None:
+        rows = self._found("entries", run, head.seq)
+        if not rows:
+            raise Broken(f"run {run}: its journal has no entry {head.seq}")
+        tip = rows[0][2]
+        kept = written(encode_head(head))
+        seal = head_seal(self._key, tip, run, kept)
+        self._changed("repair", kept, seal, tip, head.seq, head.snapshot.status, head.wake(), run)
+        self._places.pop(run, None)
+
+    async def set_aside(self, run: RunId, status: str) -> None:
+        self._changed("set_aside", status, run)
+        self._places.pop(run, None)
+
+    async def forget(self, run: RunId) -> None:
+        with _Writing(self._db):
+            for statement in self._sql["forget"].split(";\n"):
+                if statement.strip():
+                    self._db.execute(statement, {"run": run})
+        self._places.pop(run, None)
+
+    def _changed(self, name: str, *values: Any) -> bool:
+        with _Writing(self._db):
+            return self._db.execute(self._sql[name], values).rowcount == 1
+
+    def close(self) -> None:
+        if self._thread is not None:
+            self._thread.shutdown()
+        self._reading.close()
+        self._db.close()
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
 
 
 def _statements() -> dict[str, str]:
@@ -25,73 +312,23 @@ def _statements() -> dict[str, str]:
     return {name.strip(): body for name, _, body in parts}
 
 
-class SqliteStore:
-    """A store in one file."""
-
-    def __init__(self, path: Path) -> None:
-        self._sql = _statements()
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-        except (sqlite3.Error, OSError) as error:
-            raise _unusable(path, error) from error
-        try:
-            self._prepare()
-        except (sqlite3.Error, Refused) as error:
-            self._db.close()
-            raise _unusable(path, error) from error
-
-    def _prepare(self) -> None:
-        tables = {name for (name,) in self._db.execute(self._sql["tables"])}
-        if tables and not tables >= {"runs", "entries"}:
-            raise Refused("it is the database of another program")
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=FULL")
-        if not tables:
-            self._db.executescript(self._sql["schema"])
-        self._db.execute(self._sql["columns"])
-
-    async def begin(self, record: Record, head: Head, entry: Entry) -> None:
-        kept = written(encode_head(head))
-        row = (record.run, record.machine, written(encode(record)), head.seq, head.snapshot.status, kept)
-        body = written(encode_entry(entry))
-        with _Writing(self._db):
-            try:
-                self._db.execute(self._sql["begin"], row)
-            except sqlite3.IntegrityError as error:
-                raise Conflict(f"run {record.run} exists already; choose another id, or resume it") from error
-            self._db.execute(self._sql["append"], (record.run, entry.seq, body))
-
-    async def commit(self, run: RunId, head: Head, entry: Entry) -> None:
-        row = (head.seq, head.snapshot.status, written(encode_head(head)), run, head.seq - 1)
-        body = written(encode_entry(entry))
-        with _Writing(self._db):
-            if self._db.execute(self._sql["move"], row).rowcount != 1:
-                raise Conflict(f"run {run} was moved by another writer")
-            self._db.execute(self._sql["append"], (run, entry.seq, body))
-
-    async def load(self, run: RunId) -> Stored:
-        rows = self._found("load", run)
-        if not rows:
-            raise Refused(f"there is no run {run!r} in this store; `moot ls` shows what there is")
-        return _stored(rows[0])
-
-    async def runs(self) -> list[Stored]:
-        return [_stored(row) for row in self._found("runs")]
-
-    async def entries(self, run: RunId) -> list[Mapping[str, Any]]:
-        return [read(body) for (body,) in self._found("entries", run)]
-
-    def _found(self, name: str, *values: str) -> list[Any]:
-        try:
-            return self._db.execute(self._sql[name], values).fetchall()
-        except sqlite3.OperationalError as error:
-            raise EffectFailed(f"the store could not be read: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise Broken(f"the store is damaged: {error}; bring back a copy of the file") from error
-
-    def close(self) -> None:
-        self._db.close()
+def _migrate(db: sqlite3.Connection) -> None:
+    """Bring the tables up to date: the files of the folder in order, each once, each whole."""
+    folder = files("moothall.stores").joinpath("migrations")
+    steps = sorted((one for one in folder.iterdir() if one.name.endswith(".sql")), key=lambda one: one.name)
+    if db.execute("PRAGMA user_version").fetchone()[0] == len(steps):
+        return
+    db.execute("BEGIN IMMEDIATE")
+    done = db.execute("PRAGMA user_version").fetchone()[0]
+    if done > len(steps):
+        db.execute("ROLLBACK")
+        raise Refused("it was written by a newer Moothall")
+    for step in steps[done:]:
+        for statement in step.read_text().split(";\n"):
+            if statement.strip():
+                db.execute(statement)
+    db.execute(f"PRAGMA user_version = {len(steps)}")
+    db.execute("COMMIT")
 
 
 class _Writing:
@@ -128,10 +365,3 @@ def _unusable(path: Path, error: Exception) -> Refused:
 
 def _unwritten(error: sqlite3.Error) -> EffectFailed:
     return EffectFailed(f"the store could not write: {error}; the run stands where it stood")
-
-
-def _stored(row: tuple[bytes, bytes]) -> Stored:
-    try:
-        return Stored(decode(Record, read(row[0]), "record"), decode(dict[str, Any], read(row[1]), "head"))
-    except Refused as refusal:
-        raise Broken(f"the store holds a damaged run: {refusal}") from refusal

@@ -2,49 +2,91 @@
 -- what the file holds so far
 SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~';
 
--- name: schema
--- one row per run, and one per entry of its journal; a head is small and whole at every step
-BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS runs (
-    run     TEXT PRIMARY KEY,
-    machine TEXT NOT NULL,
-    record  BLOB NOT NULL,
-    seq     INTEGER NOT NULL,
-    status  TEXT NOT NULL,
-    head    BLOB NOT NULL
-);
-CREATE TABLE IF NOT EXISTS entries (
-    run  TEXT NOT NULL,
-    seq  INTEGER NOT NULL,
-    body BLOB NOT NULL,
-    PRIMARY KEY (run, seq)
-);
-COMMIT;
-
 -- name: columns
 -- fails where tables of these names are not ours
-SELECT runs.run, machine, record, runs.seq, status, head, entries.run, entries.seq, body FROM runs, entries LIMIT 0;
+SELECT number, runs.run, machine, record, runs.seq, status, head, tip, runs.seal, wake, owner, token, until, crashes,
+    entries.run, entries.seq, cause, entries.body, entries.seal, texts.run, digest, texts.body
+FROM runs, entries, texts LIMIT 0;
 
 -- name: begin
--- keep a new run; fails where its id is taken
-INSERT INTO runs (run, machine, record, seq, status, head) VALUES (?, ?, ?, ?, ?, ?);
+-- keep a new run, held by whoever began it; fails where its id is taken
+INSERT INTO runs (run, machine, record, seq, status, head, tip, seal, wake, owner, token, until)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?);
 
 -- name: move
--- keep the head after an entry; touches no row where another writer came first
-UPDATE runs SET seq = ?, status = ?, head = ? WHERE run = ? AND seq = ?;
+-- keep the head after an entry; touches no row where another writer came first or the lease was lost
+UPDATE runs SET seq = ?, status = ?, head = ?, tip = ?, seal = ?, wake = ?, owner = ?, token = ?, until = ?, crashes = 0
+WHERE number = ? AND seq = ? AND tip = ? AND token = ?;
+
+-- name: tell
+-- the same from outside, by someone who does not hold the run
+UPDATE runs SET seq = ?, status = ?, head = ?, tip = ?, seal = ?, wake = ?
+WHERE number = ? AND seq = ? AND tip = ?;
 
 -- name: append
 -- keep the entry itself
-INSERT INTO entries (run, seq, body) VALUES (?, ?, ?);
+INSERT INTO entries (run, seq, cause, body, seal) VALUES (?, ?, ?, ?, ?);
+
+-- name: keep
+-- keep a long text once
+INSERT OR IGNORE INTO texts (run, digest, body) VALUES (?, ?, ?);
+
+-- name: text
+-- a long text
+SELECT body FROM texts WHERE run = ? AND digest = ?;
 
 -- name: load
 -- one run by its id
-SELECT record, head FROM runs WHERE run = ?;
+SELECT number, record, seq, status, head, tip, seal, owner, token, until, crashes FROM runs WHERE run = ?;
+
+-- name: place
+-- the number of a run and the seal of its latest entry
+SELECT number, tip FROM runs WHERE run = ?;
 
 -- name: runs
 -- all runs, the newest first
-SELECT record, head FROM runs ORDER BY rowid DESC;
+SELECT run FROM runs ORDER BY number DESC;
 
 -- name: entries
--- the journal of one run
-SELECT body FROM entries WHERE run = ? ORDER BY seq;
+-- the journal of one run from an entry on
+SELECT seq, body, seal FROM entries WHERE run = (SELECT number FROM runs WHERE run = ?) AND seq >= ? ORDER BY seq;
+
+-- name: find
+-- the entry that a cause already has
+SELECT seq FROM entries WHERE run = (SELECT number FROM runs WHERE run = ?) AND cause = ?;
+
+-- name: due
+-- runs that want attention now and that nobody holds, or whose holder has not been heard of in time
+SELECT run FROM runs WHERE wake <= ? AND (owner IS NULL OR until < ?) ORDER BY wake LIMIT ?;
+
+-- name: seq
+-- the latest entry of a run
+SELECT seq FROM runs WHERE run = ?;
+
+-- name: claim
+-- hold a run whose lease is still the one that was seen; a holder that is gone counts as a crash
+UPDATE runs SET crashes = crashes + (owner IS NOT NULL AND owner <> ?), owner = ?, token = token + 1, until = ?
+WHERE run = ? AND token = ?
+RETURNING token, crashes;
+
+-- name: renew
+-- be heard of in time
+UPDATE runs SET until = ? WHERE run = ? AND token = ?;
+
+-- name: release
+-- let go of a run
+UPDATE runs SET owner = NULL WHERE run = ? AND token = ?;
+
+-- name: repair
+-- put a head back that was made anew from the journal
+UPDATE runs SET head = ?, seal = ?, tip = ?, seq = ?, status = ?, wake = ? WHERE run = ?;
+
+-- name: set_aside
+-- keep workers away from a run
+UPDATE runs SET status = ?, wake = NULL, owner = NULL, token = token + 1 WHERE run = ?;
+
+-- name: forget
+-- delete a run with all that is its own
+DELETE FROM texts WHERE run = (SELECT number FROM runs WHERE run = :run);
+DELETE FROM entries WHERE run = (SELECT number FROM runs WHERE run = :run);
+DELETE FROM runs WHERE run = :run;

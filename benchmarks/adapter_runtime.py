@@ -1,0 +1,15 @@
+"""Rows of Moothall that the contract has no name for: the loop through the runtime, SQLite where others use memory."""
+
+from peers import moothall as ours
+
+from moothall import arun
+from moothall.app import running
+
+PACKAGES = ["moothall"]
+IMPORT = "moothall"
+
+
+async def loop(n, agent, clock):
+    with running.opened("memory"), clock:
+        outcome = await arun(ours.loop_of(agent), ours.Count(n), store="memory")
+    return outcome.data.n

@@ -124,6 +124,7 @@ def loop_of(agent, grow=False):
     return Machine(
         "durable_cycle",
         data=Count,
+        budget=moothall.Budget(seconds=86400),
         states=[State("a", enter=moothall.call(work, "n")), State("b", enter=moothall.call(work, "n")), Final("end")],
         moves=[
             On("a", moothall.Returned, to="b", when=more_to_come, do=keep),

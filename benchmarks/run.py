@@ -69,7 +69,7 @@ def prepare(peers: list[str]) -> str:
         subprocess.run([sys.executable, "-m", "venv", str(WORK / "venv")], check=True)
     wanted = [requirement for peer in peers for requirement in PEERS[peer]]
     quiet = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    subprocess.run([*quiet, *wanted, "orjson"], check=True)
+    subprocess.run([*quiet, *wanted, "orjson", "quickjs-ng"], check=True)
     subprocess.run([*quiet, "--force-reinstall", "--no-deps", str(ROOT)], check=True)
     return python
 

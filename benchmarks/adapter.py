@@ -95,7 +95,7 @@ async def nested(n, agent, clock):
 
 def build(states):
     """Building includes the definition's hash and the reachability that `moot check` looks at."""
-    from moothall.kernel.verify import reachable  # not needed by a hello run
+    from moothall.kernel.graph import reachable  # not needed by a hello run
 
     machine = chain(states)
     assert machine.digest

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from moothall.agents.asking import AskAgent, Replied, Returned, ask, call, days, hours, minutes, question, yes
+from moothall.kernel.certify import Certificate
 from moothall.kernel.effects import Alarm, StartChild
 from moothall.kernel.events import Answered, Cancelled, Done, Event, Exhausted, Expired, GaveUp
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, History, Node, On, Parallel, State, always, anywhere, otherwise
 from moothall.kernel.step import Move
-from moothall.kernel.verify import Certificate
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,12 @@ def test_a_row_takes_events_by_name_and_by_prefix(row: Any, event: Event | str, 
 def test_otherwise_takes_what_the_rows_above_it_name_and_how_the_effects_of_its_state_end() -> None:
     question = AskPerson("Well?")
     states: list[Node] = [State("a", enter=question), State("b"), State("c")]
-    rows = [On("a", "go", to="b", when=no), On("a", otherwise, to="c"), On("a", "late", to="b")]
+    rows = [
+        On("a", "go", to="b", when=no),
+        On("a", always, to="b", when=no),
+        On("a", otherwise, to="c"),
+        On("a", "late", to="b"),
+    ]
     for event, where in (("go", "c"), (Answered(), "c"), (Expired(), "c"), ("late", "b"), ("other", "a")):
         assert stands(made(states, rows), event) == (where,)
 
@@ -273,9 +278,12 @@ def test_a_row_pre_empts_only_if_it_is_inside_all_of_its_rivals() -> None:
 
 
 def test_rows_that_leave_nothing_conflict_with_none() -> None:
-    rows = [On("l1", "go", do=count), On("r1", "go", to="out")]
-    step = told(made([pair(), State("out")], rows), "go")
-    assert (step.taken, step.snapshot.active, step.snapshot.data.n) == (("l1/0", "r1/0"), ("out",), 1)
+    for rows in (
+        [On("l1", "go", do=count), On("r1", "go", to="out")],
+        [On("l1", "go", to="out"), On("r1", "go", do=count)],
+    ):
+        step = told(made([pair(), State("out")], rows), "go")
+        assert (step.taken, step.snapshot.active, step.snapshot.data.n) == (("l1/0", "r1/0"), ("out",), 1)
 
 
 def test_rows_that_lead_to_history_conflict_by_where_it_stands_for_now() -> None:
@@ -826,6 +834,22 @@ def test_keys_that_change_come_or_go_are_written(after: dict[str, int], kept: bo
     assert (snapshot.data, snapshot.status) == ((after, "live") if kept else (before, "failed"))
 
 
+def test_what_is_written_anew_with_the_same_value_is_not_written() -> None:
+    before = {"a": [1, 2], "b": float("nan")}
+    rows = [On("x", "go", do=lambda data, event: {"a": list(data["a"]), "b": data["b"]}, writes=())]
+    assert told(made([State("x")], rows, data=dict), "go", data=before).snapshot.status == "live"
+
+
+def test_a_function_may_declare_what_it_writes_itself() -> None:
+    def counting(log: Log, event: Event) -> Log:
+        return count(log, event)
+
+    for writes, status in ((("n",), "live"), (("notes",), "failed")):
+        counting.writes = writes  # type: ignore[attr-defined]
+        assert told(made([State("a")], [On("a", "go", do=counting)]), "go").snapshot.status == status
+        assert told(made([State("a")], [On("a", "go", do=counting, writes=["n"])]), "go").snapshot.status == "live"
+
+
 def test_data_that_have_no_parts_are_written_as_a_whole() -> None:
     machine = made([State("a")], [On("a", "go", do=lambda n, event: event.data, writes=("x",))], data=None)
     assert told(machine, Named("go", 1), data=1).snapshot.status == "live"
@@ -838,11 +862,13 @@ def test_a_move_that_declares_its_writes_may_want_an_effect_or_go_wrong() -> Non
     rows = [
         On("a", "want", do=lambda log, event: Fetch(), writes=(), emits={Fetch: 1}),
         On("a", "fail", do=broken, writes=()),
-        On("a", "error", do=heard),
+        On("a", "none", do=lambda log, event: None, writes=()),
+        On("a", "error", do=lambda log, event: note(event.reason)(log, event)),
     ]
     machine = made([State("a")], rows)
     assert [wanted.effect for wanted in told(machine, "want").effects] == [Fetch()]
-    assert notes(machine, "fail") == ("error.execution",)
+    assert notes(machine, "fail") == ("ValueError: oops",)
+    assert notes(machine, "none") == ("it gave NoneType; a move gives a Log, a Move or an effect",)
 
 
 # limits
@@ -962,6 +988,11 @@ def test_too_many_microsteps_are_explained_by_the_rows_that_repeat() -> None:
     machine = made([State(name) for name in "abc"], rows, max_microsteps=9)
     reason = "run.started caused more than 9 microsteps; these rows repeat: a/0 → b/0 → c/0"
     assert begun(machine).snapshot.reason == reason
+
+
+def test_a_machine_that_may_do_nothing_does_not_get_beyond_its_start() -> None:
+    snapshot = begun(made([State("a")], [], max_microsteps=0)).snapshot
+    assert snapshot.reason == "run.started caused more than 0 microsteps; the last: start"
 
 
 def test_where_no_rows_repeat_the_last_are_named() -> None:
@@ -1380,6 +1411,15 @@ def test_a_plan_that_asked_history_below_its_target_is_made_anew_each_time() -> 
     machine = made([inner, State("x")], rows)
     assert stands(machine, "out", "in") == ("a",)
     assert stands(machine, "on", "out", "in") == ("b",)
+
+
+def test_candidates_and_plans_are_worked_out_once() -> None:
+    machine = made([pair()], [On("l1", "go", to="l2"), On("l2", "go", to="l1")])
+    told(machine, "go", "go", "go", "go")
+    candidates, plans = dict(machine.chart.candidates), dict(machine.chart.plans)
+    assert (len(candidates), len(plans)) == (4, 2)
+    told(machine, "go", "go", "go", "go")
+    assert (machine.chart.candidates, machine.chart.plans) == (candidates, plans)
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

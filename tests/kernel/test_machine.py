@@ -63,9 +63,8 @@ INNER = State("s", [State("a"), State("b"), History("memory", "a")])
     ("states", "moves", "problem"),
     [
         ([State("a")], [On("a", "go", to="b")], "a on go names the unknown state 'b'"),
-        ([State("drafting")], [On("drafting", "go", to="dra")], "'dra' (did you mean 'drafting'?)"),
         ([State("drafting")], [On("drafty", "go")], "begins at the unknown state 'drafty' (did you mean 'drafting'?)"),
-        ([State("a")], [On("a", "go", to="*")], "a on go names the unknown state '*'"),
+        ([State("a")], [On("a", "go", to="*")], "a on go names the unknown state '*' (there are a)"),
         ([State("a")], [On("b", "go")], "a row begins at the unknown state 'b'"),
         ([State("a"), State("b", [State("a")])], [], "two states are called 'a'"),
         ([State("")], [], "'' is no name for a state"),
@@ -88,6 +87,10 @@ INNER = State("s", [State("a"), State("b"), History("memory", "a")])
         ([State("a")], [On("a", "go", at_most=1.5)], "a on go: at_most must be a whole number, not 1.5"),  # type: ignore[arg-type]
         ([State("a", max_visits=-1)], [], "a: max_visits must be a whole number, not -1"),
         ([Parallel("p", [State("a")], max_visits="2")], [], "p: max_visits must be a whole number, not '2'"),  # type: ignore[arg-type]
+        ([State("a")], [On("a", "")], "a row of a names no event; for one that needs none write always"),
+        ([State("a")], [On("a", [])], "a row of a names no event; for one that needs none write always"),
+        ([State("a")], [On("a", 7)], "a row of a names 7; name the event's class, or its name as a text"),  # type: ignore[arg-type]
+        ([State("a")], [On("a", ["x", always], when=big)], "a: always stands alone, not among events"),
         ([State("a")], [On("a", otherwise, to="a")], "otherwise in a has no row above it and nothing to wait for"),
         ([State("a")], [On("a", "go", do="keep")], "a on go: 'keep' is neither a function nor an effect"),  # type: ignore[arg-type]
         ([State("a", enter=[7])], [], "a, enter: 7 is neither a function nor an effect"),  # type: ignore[list-item]
@@ -100,14 +103,19 @@ def test_a_machine_that_cannot_mean_what_it_says_is_refused(states: list[Node], 
 def test_all_problems_are_told_together() -> None:
     said = refusal([State("a"), State("a")], On("a", "go", to="b"), On("c", "go"))
     assert said == (
-        "machine m: two states are called 'a'; a row begins at the unknown state 'c'; "
-        "a on go names the unknown state 'b'"
+        "machine m: two states are called 'a'; a row begins at the unknown state 'c' (there are a); "
+        "a on go names the unknown state 'b' (there are a)"
     )
 
 
 def test_states_of_different_regions_may_be_aimed_at_together() -> None:
     regions = Parallel("p", [State("l", [State("l1"), State("l2")]), State("r", [State("r1")])])
-    Machine("m", states=[State("x"), regions], moves=[On("x", "go", to=("l2", "r1")), On("x", "in", to=("l", "l2"))])
+    Machine("m", states=[State("x"), regions], moves=[On("x", "go", to=["l2", "r1"]), On("x", "in", to=("l", "l2"))])
+
+
+@pytest.mark.parametrize("targets", [("s", "a"), ("a", "s"), ("a", "a")])
+def test_a_state_and_what_is_inside_it_may_be_aimed_at_together(targets: tuple[str, ...]) -> None:
+    Machine("m", states=[State("x"), INNER], moves=[On("x", "go", to=targets)])
 
 
 def test_errors_are_strict_or_those_of_scxml() -> None:
@@ -174,11 +182,15 @@ def defined(**changes: Any) -> Machine:
 
 
 def changed(part: str, **changes: Any) -> Callable[[], Machine]:
-    before = defined()
-    found = {on.state + str(on.event): on for on in before.moves}
-    nodes: dict[str, Any] = {node.name: node for node in before.states}
-    rows = dict(zip(("one", "two", "three"), found.values(), strict=True))
-    return lambda: defined(**{part: replace((nodes | rows)[part], **changes)})
+    """How to make the machine with something else in one of its states or rows."""
+
+    def make() -> Machine:
+        before = defined()
+        parts: dict[str, Any] = {node.name: node for node in before.states}
+        parts |= dict(zip(("one", "two", "three"), before.moves, strict=True))
+        return defined(**{part: replace(parts[part], **changes)})
+
+    return make
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,15 @@ from typing import Any
 
 import pytest
 
+from moothall.kernel.certify import Certificate, Unbounded, certify
 from moothall.kernel.effects import Effect, StartChild
 from moothall.kernel.events import Answered, Cancelled, Done, Exhausted, GaveUp, Misbehaved, Named
+from moothall.kernel.graph import reachable
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, History, Node, On, Parallel, State, always, anywhere, otherwise
 from moothall.kernel.step import Ask, Move, Scripted, Snapshot, Step, Value
-from moothall.kernel.verify import Certificate, Unbounded, certify, reachable, verify
+from moothall.kernel.verify import verify
 from tests.kernel.broken_machines import BROKEN, GOOD, Broken, Call, Notify, Returned, Went, ask, good, keep
 
 # findings
@@ -590,7 +592,7 @@ def outdone(seed: int) -> str:
 def estimated(machine: Machine) -> Certificate | Unbounded:
     """The certificate as it would be if the machine were too large to enumerate."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("moothall.kernel.verify._NODES", 0)
+        patch.setattr("moothall.kernel.certify._NODES", 0)
         return certify(machine)
 
 

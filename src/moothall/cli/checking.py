@@ -11,8 +11,9 @@ from moothall.app.conformance import run_folder
 from moothall.app.finding import find
 from moothall.cli.main import DEFINITION, DONE, FAILED
 from moothall.cli.screen import painted, print_json
+from moothall.kernel.certify import Certificate, certify
 from moothall.kernel.draw import draw
-from moothall.kernel.verify import Certificate, Finding, certify, verify
+from moothall.kernel.verify import Finding, verify
 from moothall.scripting.javascript import JavaScript, is_installed
 
 Work = Callable[[Namespace], int]
@@ -32,7 +33,7 @@ def check(parser: ArgumentParser) -> Work:
         else:
             for alike in _grouped(findings):
                 print(_line(alike))
-            print(_bound(bound) if isinstance(bound, Certificate) else painted("no bound", "red"))
+            print(_bound(bound) if isinstance(bound, Certificate) else f"{painted('no bound', 'red')}: {bound.why}")
         return DEFINITION if any(finding.level == "error" for finding in findings) else DONE
 
     return work

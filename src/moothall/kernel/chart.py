@@ -278,6 +278,8 @@ class Chart:
             return
         place = self.places[source]
         row = Row(f"{on.state}/{len(place.rows)}", on, source, self._descriptors(on, place))
+        if isinstance(on.event, Sequence) and not row.descriptors:
+            self.problems.append(f"a row of {place} names no event; for one that needs none write always")
         place.rows.append(row)
         self.rows.append(row)
 
@@ -293,6 +295,8 @@ class Chart:
             return None
         if isinstance(event, Sequence):
             inner = [self._descriptors(On(on.state, one), place) for one in event]
+            if None in inner:
+                self.problems.append(f"{on.state}: always stands alone, not among events")
             return tuple(part for parts in inner for part in parts or ())
         self.problems.append(f"a row of {place.name} names {event!r}; name the event's class, or its name as a text")
         return ()
@@ -333,7 +337,7 @@ class Chart:
         if row.internal and source.kind == COMPOUND and source.index < low and high < source.end:
             return source.index
         above = self.places[source.parent]
-        while above.index != ROOT and not (above.kind == COMPOUND and above.index < low and high < above.end):
+        while not (above.kind == COMPOUND and above.index < low and high < above.end):
             above = self.places[above.parent]
         return above.index
 

@@ -301,7 +301,7 @@ class _Turn:
                 self.act(action, owner, active)
             else:
                 self.finish(action, active, done)
-        if plan.ends and self.status == "live":
+        if plan.ends:
             self.leave_all()
             self.finish_queue()
             if self.status == "live":

@@ -1,15 +1,4 @@
-"""What can be said of a machine before it runs: `verify` lists findings, `certify` the most that a run can cost.
-
-Everything is read off one graph. Its points are the leaves (states without states inside); an arc says that in this
-leaf this row may be taken, its own or one of the states around it, and that it enters that leaf. A row that an
-unguarded row before it covers has no arc from there. Every endless run goes round a cycle of this graph for ever:
-a row that leads somewhere always leaves the leaf that chose it, so the leaf must be entered again.
-
-Which events can come:
-- `done.state.*` comes when a final state is entered: such a row's arcs begin at the final states.
-- `error.*` and `run.exhausted.*` come where something can cause them: an effect that a performer does (not a
-  question, a timer or an alarm) may give up or be denied; a function may go wrong; a bounded state may be full.
-- Everything else may come at any time. What a move raises by itself counts as coming from outside.
+"""What is wrong with a machine, before it runs: findings with their place, the reason and a remedy.
 
 Cycles without a bound. A row is bounded by `at_most`, or by entering a state that has `max_visits`; a cycle
 needs one such row. Without it the cycle is
@@ -17,23 +6,14 @@ needs one such row. Without it the cycle is
   function or a final state *on a cycle* causes. Deadlines, timers and failures count: nobody has to be there;
 - a warning where each turn waits for something from outside (an answer, a message): a person sets the pace.
 A row without `to` is a cycle only where the machine feeds it. `run.cancelled` goes round nothing.
-
-The certificate counts rows taken, effects by kind, and what the cost tables say they use. It takes guards as free
-and lets everything that can come do so at any time. Small machines are enumerated with the interpreter itself;
-for others each leaf is a token that a row trades for new ones, and bounded rows are paid as often as they may be.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import or_
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal
 
 from moothall.kernel.chart import (
     ATOMIC,
@@ -41,48 +21,43 @@ from moothall.kernel.chart import (
     HISTORY,
     PARALLEL,
     ROOT,
-    Bound,
-    Chart,
     Place,
     Row,
-    emitted,
     sequence,
     trigger,
 )
-from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
+from moothall.kernel.effects import Effect
 from moothall.kernel.events import (
     Answered,
     Cancelled,
     Done,
-    Event,
-    Exhausted,
     Expired,
     GaveUp,
-    Misbehaved,
-    Named,
-    Started,
     matches,
 )
-from moothall.kernel.interpreter import _domain, _effective, _Entering, _plan_start, _Turn
+from moothall.kernel.graph import (
+    NO_BOUND,
+    Arcs,
+    Causes,
+    Graph,
+    fits,
+    is_covered,
+    is_done,
+    is_inner,
+    is_leaf,
+    is_unconditional,
+    knots_of,
+    names_only,
+    path_of,
+    shortest_of,
+    stations_of,
+    takes_one,
+)
+from moothall.kernel.interpreter import _domain
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import History, State
-from moothall.kernel.step import Snapshot, Status, Wanted
 
 Level = Literal["error", "warning"]
-Amounts = Mapping[str, float]
-
-_BY_THE_RUNTIME = frozenset(kind.kind for kind in (AskPerson, Send, Alarm, CancelSend))
-_INNER = (GaveUp.name, Misbehaved.name, Exhausted.name, Done.name)
-_ANY = "*"
-_OTHER = "?"
-_ROWS = "→"
-_HISTORY = "*"
-_EFFORT = 200_000
-_LONG = 16
-_NODES = 20_000
-_STEPS = 60_000
-_NO_CHILDREN: Mapping[str, Certificate] = MappingProxyType({})
-_NO_BOUND = "no row has at_most and no state has max_visits"
 _NO_NET = "no row in it or around it takes GaveUp"
 
 
@@ -99,7 +74,7 @@ class Finding:
 
 def verify(machine: Machine) -> tuple[Finding, ...]:
     """What is wrong with a machine, errors first."""
-    graph = _Graph(machine)
+    graph = Graph(machine)
     found = [
         *_unreachable(graph),
         *_shadowed(graph),
@@ -107,580 +82,16 @@ def verify(machine: Machine) -> tuple[Finding, ...]:
         *_endless(graph),
         *_falling_through(graph),
         *_unhandled(graph),
+        *_unheard(graph),
         *_contested(graph),
     ]
     return tuple(sorted(found, key=lambda finding: finding.level))
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """The most that any run can do, with its children: rows taken, and each resource by name."""
-
-    transitions: int
-    resources: Mapping[str, float]
-    exact: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Unbounded:
-    """Why there is no certificate: the cycle that has no bound, or the child that nothing is known of."""
-
-    cycle: tuple[str, ...]
-    why: str
-
-
-def certify(machine: Machine, children: Mapping[str, Certificate] = _NO_CHILDREN) -> Certificate | Unbounded:
-    """The most that any run of a machine can do; children are the certificates of machines that it starts, by name."""
-    graph = _Graph(machine, cautious=True)
-    try:
-        prices = _Prices(graph, children)
-        best = _walked(graph, prices)
-    except _Endless as endless:
-        return _named(graph, endless)
-    except _NoPrice as unknown:
-        return Unbounded((), str(unknown))
-    except _TooLarge:
-        return _composed(graph, prices)
-    return best
-
-
-def reachable(machine: Machine) -> frozenset[str]:
-    """The states that rows lead to from the start, whatever guards say."""
-    seen = _reached(machine.chart)
-    return frozenset(place.name for place in machine.chart.places if seen[place.index] and place.index != ROOT)
-
-
-# what rows lead to
-
-
-def _reached(chart: Chart) -> bytearray:
-    places, seen = chart.places, bytearray(len(chart.places))
-    fresh = [ROOT]
-
-    def see(entering: _Entering) -> None:
-        remembered = {history for above in entering.restored for history in places[above].histories}
-        for index in entering.states | remembered:
-            if not seen[index]:
-                seen[index] = 1
-                fresh.append(index)
-
-    seen[ROOT] = 1
-    see(_starting(chart))
-    while fresh:
-        for row in places[fresh.pop()].rows:
-            for target in row.targets if row.at_most != 0 else ():
-                if not _is_alone(places[target], row):
-                    entering = _entering(chart, row)
-                    if entering.historic or all(_visits(places[one]) != 0 for one in entering.states):
-                        see(entering)
-                    break
-                if not seen[target] and _visits(places[target]) != 0:
-                    seen[target] = 1
-                    fresh.append(target)
-    return seen
-
-
-def _is_alone(target: Place, row: Row) -> bool:
-    """Whether a row that enters this target enters nothing else for it."""
-    return target.parent == row.domain and (target.kind == ATOMIC or target.kind == FINAL)
-
-
-def _starting(chart: Chart) -> _Entering:
-    entering = _Entering(chart, {})
-    entering.all_down(chart.places[ROOT].initial, ROOT)
-    return entering
-
-
-def _entering(chart: Chart, row: Row) -> _Entering:
-    """What a row enters before there is any history."""
-    entering = _Entering(chart, {})
-    domain = _domain(chart, row, {})
-    for target in row.targets:
-        entering.down(target)
-    for target in _effective(chart, row.targets, {}):
-        entering.up(target, ROOT if domain is None else domain)
-    return entering
-
-
-class _Lead:
-    """Where a row leads: the states that it may enter, the leaves among them, and one that counts its visits."""
-
-    __slots__ = ("entered", "gate", "historic", "leaves")
-
-    def __init__(self, chart: Chart, row: Row, seen: Sequence[int]) -> None:
-        places, certain = chart.places, row.targets
-        self.historic = False
-        self.entered: Sequence[int] = certain
-        if len(certain) != 1 or not _is_alone(places[certain[0]], row):
-            entering = _entering(chart, row)
-            certain = tuple(sorted(entering.states))
-            self.entered = certain
-            if entering.historic:
-                self.historic, above = True, entering.restored
-                remembered = (index for one in above for index in _remembered(chart, one) if seen[index])
-                self.entered = sorted(entering.states.union(remembered))
-                certain = tuple(one for one in certain if any(one <= inner < places[one].end for inner in above))
-        self.leaves = [index for index in self.entered if places[index].kind in (ATOMIC, FINAL)]
-        limits = {index: _visits(places[index]) for index in certain if _visits(places[index]) is not None}
-        self.gate = min(limits, key=lambda index: limits[index] or 0) if limits else None
-
-
-def _visits(place: Place) -> int | None:
-    limit: int | None = getattr(place.node, "max_visits", None)
-    return limit
-
-
-def _remembered(chart: Chart, above: int) -> set[int]:
-    """The states that the history of a state may bring back."""
-    found: set[int] = set()
-    todo, known = [above], set[int]()
-    while todo:
-        place = chart.places[todo.pop()]
-        if place.index in known:
-            continue
-        known.add(place.index)
-        if any(getattr(chart.places[one].node, "deep", False) for one in place.histories):
-            found.update(one for one in range(place.index + 1, place.end) if chart.places[one].kind != HISTORY)
-            continue
-        for child in place.children:
-            entering = _Entering(chart, {})
-            entering.down(child)
-            found |= entering.states
-            todo += entering.restored
-    return found
-
-
-# what can cause events
-
-
-class _Causes:
-    """The events that something in the machine may cause, by the state that owns what causes them."""
-
-    def __init__(self, chart: Chart, *, cautious: bool) -> None:
-        self.chart = chart
-        self.cautious = cautious
-        self.owned: dict[int, set[str]] = {}
-        self.adrift: set[str] = set()
-        self._at: dict[int, set[str]] = {}
-
-    def add(self, causes: Iterable[tuple[str, int | None]]) -> None:
-        for name, owner in causes:
-            if owner is None or (self.cautious and name == Misbehaved.name):
-                self.adrift.add(name)
-            else:
-                self.owned.setdefault(self.heard(owner) if name == Misbehaved.name else owner, set()).add(name)
-
-    def heard(self, index: int) -> int:
-        """The state in which all hear of what the interpreter raises here: the outermost parallel one, or this."""
-        above = [place.index for place in self.chart.ancestors(index) if place.kind == PARALLEL]
-        return above[-1] if above else index
-
-    def at(self, leaf: int) -> set[str]:
-        """What may be caused while this leaf is active, and is offered to it."""
-        found = self._at.get(leaf)
-        if found is None:
-            around = (leaf, *(place.index for place in self.chart.ancestors(leaf)))
-            found = self.adrift.union(*(self.owned[one] for one in around if one in self.owned))
-            self._at[leaf] = found
-        return found
-
-
-def _causes_of_place(place: Place) -> Iterator[tuple[str, int | None]]:
-    """What entering and leaving a state may cause."""
-    node, index = place.node, place.index
-    if isinstance(node, History):
-        yield from _causes(node.do, place.parent)
-        return
-    yield from _causes(node.enter, index)
-    yield from ((name, None) for name, _ in _causes(node.exit, index))
-    if isinstance(node, State):
-        yield from _causes(node.starting, index)
-
-
-def _causes_of_row(chart: Chart, row: Row) -> Iterator[tuple[str, int | None]]:
-    """What taking a row may cause; what it wants belongs to the state that it leads to."""
-    owner = row.targets[0] if row.targets else row.source
-    if chart.places[owner].kind == HISTORY:
-        owner = chart.places[owner].parent
-    for action in sequence(row.on.do):
-        if row.on.emits is None or isinstance(action, Effect):
-            yield from _causes(action, owner)
-        else:
-            yield Misbehaved.name, owner
-            for kind in row.on.emits:
-                yield from _ends(kind.kind, _names(kind.outcomes), owner if kind.owned else None)
-
-
-def _causes(actions: Any, owner: int) -> Iterator[tuple[str, int | None]]:
-    for action in sequence(actions):
-        match action:
-            case Send(event=event):
-                yield event.name, None
-            case Alarm(event=event):
-                yield event.name, owner
-            case AskPerson(within=within):
-                if within is not None:
-                    yield Expired.name, owner
-            case Effect():
-                yield from _ends(action.kind, _names(action.outcomes), owner if action.owned else None)
-            case _:
-                yield Misbehaved.name, owner
-                for kind in emitted(action):
-                    outcomes = _names(getattr(action, "outcomes", ()))
-                    yield from _ends(kind, outcomes, None if kind == Send.kind else owner)
-
-
-def _names(events: Iterable[type[Event]]) -> tuple[str, ...]:
-    return tuple(event.name for event in events)
-
-
-def _ends(kind: str, outcomes: tuple[str, ...], owner: int | None) -> Iterator[tuple[str, int | None]]:
-    """The events in which an effect may end without a person; without declared outcomes, any."""
-    if kind == CancelSend.kind:
-        return
-    yield from ((name, owner) for name in outcomes if not matches(Answered.name, name))
-    if not outcomes and kind != AskPerson.kind:
-        yield _ANY, owner
-    if kind not in _BY_THE_RUNTIME:
-        yield GaveUp.name, owner
-        yield Exhausted.name, owner
-
-
-def _is_inner(descriptor: str) -> bool:
-    """Whether only the machine itself and its effects cause such events."""
-    return descriptor == "error" or any(matches(family, descriptor) for family in _INNER)
-
-
-def _fits(descriptor: str, cause: str) -> bool:
-    """Whether a caused event, or a subclass of it, can be meant by a descriptor."""
-    if cause == _ANY:
-        return not _is_inner(descriptor) and (not descriptor or not matches(Answered.name, descriptor))
-    return matches(descriptor, cause) or matches(cause, descriptor)
-
-
-# the graph
-
-Arcs = dict[int, list[tuple[Row, int]]]
-
-
-class _Graph:
-    """The leaves of a machine, and the rows that lead from one to the next.
-
-    What goes wrong in a function is mostly heard of where it happened. But the run may have gone on by rows on always
-    and by what functions raised: a cautious graph lets it be heard of anywhere.
-    """
-
-    def __init__(self, machine: Machine, *, cautious: bool = False) -> None:
-        self.machine = machine
-        self.cautious = cautious
-        self.chart = chart = machine.chart
-        self.places = chart.places
-        self.seen = _reached(chart)
-        self.rows = [row for row in chart.rows if self.seen[row.source]]
-        self.leads = {row: _Lead(chart, row, self.seen) for row in self.rows if row.targets}
-        self.leaves = [place.index for place in chart.places if self.seen[place.index] and _is_leaf(place)]
-        self.raises = any(not isinstance(one, Effect) and not hasattr(one, "outcomes") for one in machine.actions())
-        self._guarded_always = [row for row in self.rows if row.descriptors is None and row.guard is not None]
-        self.after_done = [row for row in self.rows if any(_is_done(one) for one in row.descriptors or ())]
-        self.by_place = {place.index: tuple(_causes_of_place(place)) for place in chart.places}
-        self.by_row = {row: tuple(_causes_of_row(chart, row)) for row in self.rows}
-        self.causes = _Causes(chart, cautious=cautious)
-        for place in chart.places:
-            if self.seen[place.index]:
-                self.causes.add(self.by_place[place.index])
-        for row in self.rows:
-            self.causes.add(self.by_row[row])
-        if machine.budget is not None and machine.budget.seconds is not None:
-            self.causes.add([(Exhausted.name, None)])
-        self._leaving: dict[int, list[Row]] = {}
-        self.always_leaves: dict[int, bool] = {}
-        self._open: dict[int, list[Row]] = {}
-        self._arcs: dict[int, list[tuple[Row, int]]] = {}
-        for leaf in self.leaves:
-            for row in self.open(leaf):
-                self.causes.add((name, self.causes.heard(leaf)) for name in self.tried(row))
-
-    def open(self, leaf: int) -> list[Row]:
-        """The rows that a leaf may choose: its own and those around it, without what rows before them cover."""
-        found = self._open.get(leaf)
-        if found is None:
-            found = self._open[leaf] = list(self._uncovered(leaf))
-            eventless = [row for row in found if row.descriptors is None]
-            # A guard that goes wrong stops the selection, also that of other regions: an event may then come first.
-            if any(map(self.is_sure, eventless)) and not self._may_stop(leaf, eventless):
-                found[:] = eventless
-        return found
-
-    def _may_stop(self, leaf: int, eventless: Iterable[Row]) -> bool:
-        """Whether a guard may go wrong when rows on always are tried here or in regions that are active with it."""
-        top = self.places[self.causes.heard(leaf)]
-        around = (row for row in self._guarded_always if top.index <= row.source < top.end)
-        return any(row.guard is not None for row in (*around, *eventless))
-
-    def _uncovered(self, leaf: int) -> Iterator[Row]:
-        covers: set[str | None] = set()
-        for place in (self.places[leaf], *self.chart.ancestors(leaf)):
-            for row in place.rows:
-                named: Sequence[str | None] = (None,) if row.descriptors is None else row.descriptors
-                if not all(_is_covered(one, covers) for one in named):
-                    yield row
-                if _is_unconditional(row):
-                    covers.update(named)
-
-    def is_sure(self, row: Row) -> bool:
-        """Whether a row is taken whenever it is its turn: no guard, no bound of its own or of a state it enters."""
-        return _is_unconditional(row) and not self.is_bounded(row)
-
-    def is_bounded(self, row: Row) -> bool:
-        return row.at_most is not None or (bool(row.targets) and self.leads[row].gate is not None)
-
-    def arcs(self, leaf: int) -> list[tuple[Row, int]]:
-        """The rows that may be taken in a leaf, each with a leaf that it enters; itself where a row has no target."""
-        found = self._arcs.get(leaf)
-        if found is None:
-            found = self._arcs[leaf] = [] if self.is_end(leaf) else list(self._arcs_of(leaf))
-        return found
-
-    def _arcs_of(self, leaf: int) -> Iterator[tuple[Row, int]]:
-        for row in self.chances(leaf):
-            yield from ((row, to) for to in (self.leads[row].leaves if row.targets else (leaf,)))
-        for row in self.after(leaf):
-            if row.targets:
-                yield from ((row, to) for to in self.leads[row].leaves)
-
-    def is_closed(self, row: Row) -> bool:
-        """Whether a row is never taken, because its own bound or that of a state it enters is 0."""
-        gate = self.leads[row].gate if row.targets else None
-        return row.at_most == 0 or (gate is not None and _visits(self.places[gate]) == 0)
-
-    def chances(self, leaf: int) -> list[Row]:
-        """The rows that may be taken in a leaf on events that can come to it."""
-        return [row for row in self.open(leaf) if not self.is_closed(row) and self.is_possible(leaf, row)]
-
-    def after(self, leaf: int) -> list[Row]:
-        """The rows that may be taken because this leaf, a final state, was entered."""
-        if self.places[leaf].kind != FINAL or self.is_end(leaf):
-            return []
-        raised = self.raised(leaf)
-        return [row for row in self.after_done if not self.is_closed(row) and _takes_one(row, raised)]
-
-    @cached_property
-    def counters(self) -> Mapping[str, int]:
-        """Everything that a run counts or remembers, each with a bit of its own."""
-        return {name: 1 << bit for bit, name in enumerate({name: 0 for row in self.rows for name in self.counted(row)})}
-
-    @cached_property
-    def ahead(self) -> Mapping[int, int]:
-        """The counters that a run may still come to from a leaf."""
-        own: dict[int, int] = {}
-        arcs: Arcs = {}
-        for leaf in self.leaves:
-            rows = [] if self.is_end(leaf) else [*self.open(leaf), *self.after(leaf)]
-            own[leaf] = _union(self.counters[name] for row in rows for name in self.counted(row))
-            arcs[leaf] = [(row, to) for row in rows if row.targets for to in self.leads[row].leaves]
-        found: dict[int, int] = {}
-        for component in _components(arcs):
-            inside = set(component)
-            beyond = {to for leaf in component for _, to in arcs[leaf] if to not in inside}
-            every = _union((*(own[leaf] for leaf in component), *(found[to] for to in beyond)))
-            found |= dict.fromkeys(component, every)
-        return found
-
-    def counted(self, row: Row) -> Iterator[str]:
-        if row.at_most is not None:
-            yield row.id
-        if row.targets:
-            lead = self.leads[row]
-            yield from (self.places[one].name for one in lead.entered if _visits(self.places[one]) is not None)
-            if lead.historic:
-                yield _HISTORY
-
-    def unbounded(self) -> Arcs:
-        """The arcs of rows that nothing bounds."""
-        return {leaf: [arc for arc in self.arcs(leaf) if not self.is_bounded(arc[0])] for leaf in self.leaves}
-
-    def leaving(self, parallel: Place) -> list[Row]:
-        """The rows inside a parallel state that leave it."""
-        found = self._leaving.get(parallel.index)
-        if found is None:
-            found = self._leaving[parallel.index] = [
-                row
-                for row, lead in self.leads.items()
-                if parallel.index < row.source < parallel.end
-                and not parallel.index < min(lead.entered) <= max(lead.entered) < parallel.end
-            ]
-        return found
-
-    def is_end(self, leaf: int) -> bool:
-        place = self.places[leaf]
-        return place.kind == FINAL and place.parent == ROOT
-
-    def is_possible(self, leaf: int, row: Row) -> bool:
-        """Whether an event that this row takes can come here; done events are seen to at final states."""
-        return row.descriptors is None or any(True for one in row.descriptors for _ in self.coming(leaf, one))
-
-    def coming(self, leaf: int, descriptor: str) -> Iterator[str]:
-        """The names of events that a descriptor may take in this leaf."""
-        if not _is_inner(descriptor):
-            yield descriptor or _OTHER
-        elif not _is_done(descriptor):
-            causes = (cause for cause in self.causes.at(leaf) if _fits(descriptor, cause))
-            yield from (cause if matches(descriptor, cause) else descriptor for cause in causes)
-
-    def tried(self, row: Row) -> Iterator[str]:
-        """What trying a row may cause even where it is not taken."""
-        if row.guard is not None:
-            yield Misbehaved.name
-        if row.targets and self.leads[row].gate is not None:
-            yield Exhausted.name
-
-    def raised(self, leaf: int) -> tuple[str, ...]:
-        """The done events that may come when this final state is entered."""
-        parent = self.places[self.places[leaf].parent]
-        grand = self.places[parent.parent] if parent.index != ROOT else parent
-        if grand.kind == PARALLEL and self.can_finish(grand):
-            return f"{Done.name}.{parent.name}", f"{Done.name}.{grand.name}"
-        return (f"{Done.name}.{parent.name}",)
-
-    def can_finish(self, place: Place) -> bool:
-        if place.kind == PARALLEL:
-            return all(self.can_finish(self.places[child]) for child in place.children)
-        return any(self.places[child].kind == FINAL and self.seen[child] for child in place.children)
-
-
-def _union(masks: Iterable[int]) -> int:
-    return reduce(or_, masks, 0)
-
-
-def _takes_one(row: Row, names: Iterable[str]) -> bool:
-    return any(matches(one, name) for name in names for one in row.descriptors or ())
-
-
-def _is_leaf(place: Place) -> bool:
-    return place.kind == ATOMIC or place.kind == FINAL
-
-
-def _is_done(descriptor: str) -> bool:
-    return matches(Done.name, descriptor)
-
-
-def _is_unconditional(row: Row) -> bool:
-    return row.guard is None and row.at_most is None
-
-
-def _is_covered(descriptor: str | None, covers: set[str | None]) -> bool:
-    """Whether rows that cover these descriptors leave nothing of this one."""
-    if not covers or descriptor is None:
-        return descriptor in covers
-    if "" in covers:
-        return True
-    parts = descriptor.split(".")
-    return any(".".join(parts[:length]) in covers for length in range(1, len(parts) + 1))
-
-
-def _names_only(row: Row, family: str) -> bool:
-    return bool(row.descriptors) and all(matches(family, one) for one in row.descriptors or ())
-
-
-def _knots(arcs: Arcs) -> list[Arcs]:
-    """The parts of a graph in which every point can be reached from every other, with the arcs inside them."""
-    found: list[Arcs] = []
-    arcs = {point: out for point, out in arcs.items() if out}
-    for component in _components(arcs):
-        inside = set(component)
-        knot = {point: [arc for arc in arcs[point] if arc[1] in inside] for point in component}
-        if len(component) > 1 or knot[component[0]]:
-            found.append(knot)
-    return found
-
-
-def _components(arcs: Arcs) -> Iterator[list[int]]:
-    """Tarjan's strongly connected components, without recursion."""
-    number: dict[int, int] = {}
-    low: dict[int, int] = {}
-    stack: list[int] = []
-    on_stack: set[int] = set()
-    for root in arcs:
-        if root in number:
-            continue
-        work = [(root, iter(arcs[root]))]
-        number[root] = low[root] = len(number)
-        stack.append(root)
-        on_stack.add(root)
-        while work:
-            point, rest = work[-1]
-            for _, to in rest:
-                if to in on_stack:
-                    low[point] = min(low[point], number[to])
-                elif to not in number and to in arcs:
-                    number[to] = low[to] = len(number)
-                    stack.append(to)
-                    on_stack.add(to)
-                    work.append((to, iter(arcs[to])))
-                    break
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[point])
-                if low[point] == number[point]:
-                    component = [stack.pop()]
-                    while component[-1] != point:
-                        component.append(stack.pop())
-                    on_stack.difference_update(component)
-                    yield component
-
-
-def _shortest(knot: Arcs) -> list[tuple[Row, int]]:
-    """The shortest cycle of a knot; of a very large one, the shortest that a fixed effort finds."""
-    best: list[tuple[Row, int]] = []
-    effort = 0
-    for start in sorted(knot):
-        came: dict[int, tuple[int, tuple[Row, int]]] = {}
-        wave, depth = [start], 0
-        while wave and not (best and depth + 1 >= len(best)):
-            depth += 1
-            ahead: list[int] = []
-            for point in wave:
-                for arc in knot[point]:
-                    effort += 1
-                    if arc[1] not in came:
-                        came[arc[1]] = point, arc
-                        ahead.append(arc[1])
-            if start in came:
-                best = _back(came, start)
-                break
-            wave = ahead
-        if len(best) == 1 or effort > _EFFORT:
-            break
-    return best
-
-
-def _back(came: Mapping[int, tuple[int, tuple[Row, int]]], start: int) -> list[tuple[Row, int]]:
-    point, arc = came[start]
-    path = [arc]
-    while point != start:
-        point, arc = came[point]
-        path.append(arc)
-    return path[::-1]
-
-
-def _stations(graph: _Graph, cycle: Sequence[tuple[Row, int]]) -> tuple[str, ...]:
-    """The states of a cycle as the table names them, the first again at the end."""
-    names = [_station(graph.places, row, to) for row, to in cycle]
-    return (names[-1], *names)
-
-
-def _station(places: Sequence[Place], row: Row, to: int) -> str:
-    for target in row.targets:
-        if places[target].kind != HISTORY and target <= to < places[target].end:
-            return places[target].name
-    return places[to].name
-
-
 # the findings
 
 
-def _unreachable(graph: _Graph) -> Iterator[Finding]:
+def _unreachable(graph: Graph) -> Iterator[Finding]:
     for place in graph.places:
         if not graph.seen[place.index] and graph.seen[place.parent]:
             what = "no row leads to it" if place.kind != HISTORY else "no row leads to this history"
@@ -689,7 +100,7 @@ def _unreachable(graph: _Graph) -> Iterator[Finding]:
             )
 
 
-def _shadowed(graph: _Graph) -> Iterator[Finding]:
+def _shadowed(graph: Graph) -> Iterator[Finding]:
     passed = {leaf for leaf in graph.leaves if _is_passed(graph, leaf)}
     heard = {row for leaf in graph.leaves for row in graph.open(leaf) if leaf not in passed or _may_be_at_once(row)}
     for place in graph.places:
@@ -697,7 +108,7 @@ def _shadowed(graph: _Graph) -> Iterator[Finding]:
             yield from _shadowed_in(graph, place, heard)
 
 
-def _shadowed_in(graph: _Graph, place: Place, heard: set[Row]) -> Iterator[Finding]:
+def _shadowed_in(graph: Graph, place: Place, heard: set[Row]) -> Iterator[Finding]:
     at_once = next((row for row in place.rows if row.descriptors is None and graph.is_sure(row)), None)
     covers: dict[str | None, Row] = {}
     guarded: dict[Any, set[str | None]] = {}
@@ -705,18 +116,18 @@ def _shadowed_in(graph: _Graph, place: Place, heard: set[Row]) -> Iterator[Findi
         named: Sequence[str | None] = (None,) if row.descriptors is None else row.descriptors
         guard: Any = row.guard
         same = guarded.setdefault(guard if isinstance(guard, Hashable) else id(guard), set())
-        if covers and all(_is_covered(one, set(covers)) for one in named):
+        if covers and all(is_covered(one, set(covers)) for one in named):
             yield _shadow(row, f"{trigger(next(iter(covers.values())).on)} above it has no guard and takes it first")
-        elif same and all(_is_covered(one, same.union(covers)) for one in named):
+        elif same and all(is_covered(one, same.union(covers)) for one in named):
             yield _shadow(row, "a row above it has the same guard and takes it first")
         elif at_once is not None and at_once.targets and row.descriptors is not None and row not in heard:
             yield _shadow(row, "the state is left at once by its row on always, before any event comes")
-        elif named and all(one is not None and _is_done(one) for one in named):
+        elif named and all(one is not None and is_done(one) for one in named):
             if not _can_be_done(graph, row):
                 yield _never_done(row)
-        elif row not in heard and not _is_leaf(place):
+        elif row not in heard and not is_leaf(place):
             yield _shadow(row, "rows of the states inside take its events first")
-        if _is_unconditional(row):
+        if is_unconditional(row):
             covers.update((one, row) for one in named if one not in covers)
         elif row.at_most is None:
             same.update(named)
@@ -728,7 +139,7 @@ def _never_done(row: Row) -> Finding:
     return Finding("error", "never-done", _row_place(row), why, remedy)
 
 
-def _is_passed(graph: _Graph, leaf: int) -> bool:
+def _is_passed(graph: Graph, leaf: int) -> bool:
     """Whether nothing from outside comes while this leaf is active: the run is over, or a row on done leaves it."""
     place = graph.places[leaf]
     if place.kind != FINAL or graph.is_end(leaf):
@@ -736,13 +147,13 @@ def _is_passed(graph: _Graph, leaf: int) -> bool:
     if graph.raises or any(above.kind == PARALLEL for above in graph.chart.ancestors(leaf)):
         return False
     done = f"{Done.name}.{graph.places[place.parent].name}"
-    first = next((row for row in graph.open(leaf) if _takes_one(row, (done,))), None)
+    first = next((row for row in graph.open(leaf) if takes_one(row, (done,))), None)
     return first is not None and bool(first.targets) and graph.is_sure(first)
 
 
 def _may_be_at_once(row: Row) -> bool:
     """Whether a row may be taken before the run waits: on always, or on what the interpreter itself raises."""
-    return row.descriptors is None or any(not one or _is_inner(one) for one in row.descriptors)
+    return row.descriptors is None or any(not one or is_inner(one) for one in row.descriptors)
 
 
 def _shadow(row: Row, why: str) -> Finding:
@@ -754,12 +165,12 @@ def _row_place(row: Row) -> str:
     return f"{row.on.state} on {trigger(row.on)}"
 
 
-def _can_be_done(graph: _Graph, row: Row) -> bool:
+def _can_be_done(graph: Graph, row: Row) -> bool:
     finals = (leaf for leaf in graph.leaves if graph.places[leaf].kind == FINAL)
-    return any(_takes_one(row, graph.raised(leaf)) for leaf in finals)
+    return any(takes_one(row, graph.raised(leaf)) for leaf in finals)
 
 
-def _stuck(graph: _Graph) -> Iterator[Finding]:
+def _stuck(graph: Graph) -> Iterator[Finding]:
     """Dead ends, and parts of the machine that no final state can be reached from."""
     arcs = {leaf: list(_onward(graph, leaf)) for leaf in graph.leaves}
     ends = [leaf for leaf in graph.leaves if graph.is_end(leaf)]
@@ -767,7 +178,7 @@ def _stuck(graph: _Graph) -> Iterator[Finding]:
     for leaf in sorted(lost):
         if not arcs[leaf] and not _waits_for_others(graph, graph.places[leaf]):
             yield _dead_end(graph, graph.places[leaf])
-    for knot in _knots({leaf: arcs[leaf] for leaf in sorted(lost)}):
+    for knot in knots_of({leaf: arcs[leaf] for leaf in sorted(lost)}):
         if any(arc[1] not in knot for leaf in knot for arc in arcs[leaf]):
             continue
         if not ends:
@@ -779,18 +190,18 @@ def _stuck(graph: _Graph) -> Iterator[Finding]:
         yield Finding("error", "no-end", names[0], why, "add a row that leads out")
 
 
-def _waits_for_others(graph: _Graph, place: Place) -> bool:
+def _waits_for_others(graph: Graph, place: Place) -> bool:
     """Whether a final state ends a region while another region has no end, which is the one to name."""
     around = graph.places[graph.places[place.parent].parent]
     return place.kind == FINAL and around.kind == PARALLEL and not graph.can_finish(around)
 
 
-def _onward(graph: _Graph, leaf: int, top: int = ROOT) -> Iterator[tuple[Row, int]]:
+def _onward(graph: Graph, leaf: int, top: int = ROOT) -> Iterator[tuple[Row, int]]:
     """What may take a leaf further: its own arcs, and rows of other regions that leave the state around them all.
 
     A region counts only if it can leave from wherever it stands: one that has come to rest helps nobody.
     """
-    yield from (arc for arc in graph.arcs(leaf) if not _names_only(arc[0], Cancelled.name))
+    yield from (arc for arc in graph.arcs(leaf) if not names_only(arc[0], Cancelled.name))
     inner = graph.places[leaf]
     for place in graph.chart.ancestors(leaf):
         if place.index < top:
@@ -803,7 +214,7 @@ def _onward(graph: _Graph, leaf: int, top: int = ROOT) -> Iterator[tuple[Row, in
         inner = place
 
 
-def _always_leaves(graph: _Graph, parallel: Place, region: int) -> bool:
+def _always_leaves(graph: Graph, parallel: Place, region: int) -> bool:
     """Whether a region has a way out of the parallel state around it from each of its leaves, without the others."""
     found = graph.always_leaves.get(region)
     if found is None:
@@ -836,7 +247,7 @@ def _leading_to(arcs: Arcs, ends: Iterable[int]) -> set[int]:
     return found
 
 
-def _dead_end(graph: _Graph, place: Place) -> Finding:
+def _dead_end(graph: Graph, place: Place) -> Finding:
     if place.kind == FINAL:
         above = graph.places[place.parent].name
         why = f"it ends {above}, and no row takes Done of {above}: the run stays there for ever"
@@ -847,12 +258,12 @@ def _dead_end(graph: _Graph, place: Place) -> Finding:
     return Finding("error", "dead-end", place.name, why, "add a row that leads out, or make it a Final")
 
 
-def _endless(graph: _Graph) -> Iterator[Finding]:
+def _endless(graph: Graph) -> Iterator[Finding]:
     """Cycles without a bound, the shortest of each knot."""
     arcs = {
-        leaf: [arc for arc in out if not _names_only(arc[0], Cancelled.name)] for leaf, out in graph.unbounded().items()
+        leaf: [arc for arc in out if not names_only(arc[0], Cancelled.name)] for leaf, out in graph.unbounded().items()
     }
-    eventless = _knots({leaf: [arc for arc in out if arc[0].descriptors is None] for leaf, out in arcs.items()})
+    eventless = knots_of({leaf: [arc for arc in out if arc[0].descriptors is None] for leaf, out in arcs.items()})
     for knot in eventless:
         yield _cycle(graph, knot, "eventless-cycle")
     arcs = _without(arcs, eventless)
@@ -860,7 +271,7 @@ def _endless(graph: _Graph) -> Iterator[Finding]:
     for knot in driven:
         yield _cycle(graph, knot, "unbounded-cycle")
     arcs = _without(arcs, driven)
-    for knot in _knots({leaf: [arc for arc in out if arc[0].targets] for leaf, out in arcs.items()}):
+    for knot in knots_of({leaf: [arc for arc in out if arc[0].targets] for leaf, out in arcs.items()}):
         yield _cycle(graph, knot, "paced-cycle")
 
 
@@ -871,11 +282,11 @@ def _without(arcs: Arcs, knots: Sequence[Arcs]) -> Arcs:
     return {leaf: [arc for arc in out if arc[0] not in tied] for leaf, out in arcs.items()}
 
 
-def _driven(graph: _Graph, arcs: Arcs) -> list[Arcs]:
+def _driven(graph: Graph, arcs: Arcs) -> list[Arcs]:
     """The knots that the machine can go round by itself: what their rows take is caused on a cycle, again and again."""
     causes = graph.causes
     while True:
-        knots = _knots(arcs)
+        knots = knots_of(arcs)
         fed = _fed(graph, knots, causes)
         before = {leaf: out for knot in knots for leaf, out in knot.items()}
         arcs = {leaf: [arc for arc in out if _is_driven(graph, leaf, arc[0], fed)] for leaf, out in before.items()}
@@ -884,9 +295,9 @@ def _driven(graph: _Graph, arcs: Arcs) -> list[Arcs]:
         causes = fed
 
 
-def _fed(graph: _Graph, knots: Sequence[Arcs], before: _Causes) -> _Causes:
+def _fed(graph: Graph, knots: Sequence[Arcs], before: Causes) -> Causes:
     """What is caused on these cycles, given what was thought to be caused before."""
-    fed = _Causes(graph.chart, cautious=False)
+    fed = Causes(graph.chart, cautious=False)
     for leaf, out in ((leaf, out) for knot in knots for leaf, out in knot.items()):
         for row, _ in out:
             fed.add(graph.by_row[row])
@@ -898,33 +309,27 @@ def _fed(graph: _Graph, knots: Sequence[Arcs], before: _Causes) -> _Causes:
     return fed
 
 
-def _is_driven(graph: _Graph, leaf: int, row: Row, causes: _Causes) -> bool:
+def _is_driven(graph: Graph, leaf: int, row: Row, causes: Causes) -> bool:
     if row.descriptors is None:
         return True
     if graph.places[leaf].kind == FINAL and row in graph.after_done:
         return True
-    return any(_fits(one, cause) for one in row.descriptors for cause in causes.at(leaf))
+    return any(fits(one, cause) for one in row.descriptors for cause in causes.at(leaf))
 
 
-def _cycle(graph: _Graph, knot: Arcs, code: str) -> Finding:
-    stations = _stations(graph, _shortest(knot))
-    path = _path(stations)
-    why = f"{path}: {_NO_BOUND}"
+def _cycle(graph: Graph, knot: Arcs, code: str) -> Finding:
+    stations = stations_of(graph, shortest_of(knot))
+    path = path_of(stations)
+    why = f"{path}: {NO_BOUND}"
     remedy = "give one of its rows at_most=…, or one of its states max_visits=…"
     if code == "eventless-cycle":
-        why = f"{path}: these rows wait for no event, and {_NO_BOUND}"
+        why = f"{path}: these rows wait for no event, and {NO_BOUND}"
     if code == "paced-cycle":
         return Finding("warning", code, stations[0], why + "; it turns as often as someone outside makes it", remedy)
     return Finding("error", code, stations[0], why, remedy)
 
 
-def _path(stations: Sequence[str]) -> str:
-    if len(stations) <= _LONG:
-        return " → ".join(stations)
-    return " → ".join((*stations[:3], "…", *stations[-2:])) + f" ({len(stations) - 1} rows)"
-
-
-def _falling_through(graph: _Graph) -> Iterator[Finding]:
+def _falling_through(graph: Graph) -> Iterator[Finding]:
     """Events that a state waits for, and that no row may take in the end."""
     for place in graph.places:
         if not graph.seen[place.index] or not place.rows:
@@ -938,24 +343,24 @@ def _falling_through(graph: _Graph) -> Iterator[Finding]:
         rows = (
             [row for row in graph.chances(place.index) if _is_ordinary(row)] if _is_alone_at_rest(graph, place) else []
         )
-        if rows and all(row.descriptors is None and not _is_unconditional(row) for row in rows):
+        if rows and all(row.descriptors is None and not is_unconditional(row) for row in rows):
             why = "only guarded or bounded rows on always lead out: where none holds, the run stays for ever"
             yield Finding("warning", "no-otherwise", _row_place(rows[-1]), why, "leave the last one without a guard")
 
 
-def _is_alone_at_rest(graph: _Graph, place: Place) -> bool:
+def _is_alone_at_rest(graph: Graph, place: Place) -> bool:
     """Whether nothing else is active with a leaf, whose moving on would have its rows on always tried again."""
-    return _is_leaf(place) and all(above.kind != PARALLEL for above in graph.chart.ancestors(place.index))
+    return is_leaf(place) and all(above.kind != PARALLEL for above in graph.chart.ancestors(place.index))
 
 
 def _is_ordinary(row: Row) -> bool:
     """Whether a row takes anything but failures, limits and cancelling."""
     return row.descriptors is None or not all(
-        (_is_inner(one) and not _is_done(one)) or matches(Cancelled.name, one) for one in row.descriptors
+        (is_inner(one) and not is_done(one)) or matches(Cancelled.name, one) for one in row.descriptors
     )
 
 
-def _is_only_deaf(graph: _Graph, place: Place, name: str) -> bool:
+def _is_only_deaf(graph: Graph, place: Place, name: str) -> bool:
     """Whether a spent bound only means that a message from outside is no longer heard, while the run goes on."""
     around = (place, *graph.chart.ancestors(place.index))
     rows = {row for above in around for row in above.rows if any(matches(one, name) for one in row.descriptors or ())}
@@ -963,29 +368,29 @@ def _is_only_deaf(graph: _Graph, place: Place, name: str) -> bool:
         return False
     inside = graph.leaves[bisect_left(graph.leaves, place.index) : bisect_left(graph.leaves, place.end)]
     return all(
-        not any(_fits(name, cause) for cause in graph.causes.at(leaf))
+        not any(fits(name, cause) for cause in graph.causes.at(leaf))
         and any(row.targets and row not in rows and _is_ordinary(row) for row, _ in graph.arcs(leaf))
         for leaf in inside
         if graph.places[leaf].kind == ATOMIC
     )
 
 
-def _conditional(graph: _Graph, place: Place) -> dict[str, Row]:
+def _conditional(graph: Graph, place: Place) -> dict[str, Row]:
     """The descriptors that only rows with a guard or a bound name, in a state and around it."""
     found: dict[str, Row] = {}
     for row in place.rows:
-        if not _is_unconditional(row):
+        if not is_unconditional(row):
             for one in row.descriptors or ():
-                if not (_is_inner(one) and not _is_done(one)) and not matches(Cancelled.name, one):
+                if not (is_inner(one) and not is_done(one)) and not matches(Cancelled.name, one):
                     found.setdefault(one, row)
     if found:
         rows = [row for around in (place, *graph.chart.ancestors(place.index)) for row in around.rows]
-        covers: set[str | None] = {one for row in rows if _is_unconditional(row) for one in row.descriptors or ()}
-        return {one: row for one, row in found.items() if not _is_covered(one, covers)}
+        covers: set[str | None] = {one for row in rows if is_unconditional(row) for one in row.descriptors or ()}
+        return {one: row for one, row in found.items() if not is_covered(one, covers)}
     return found
 
 
-def _unhandled(graph: _Graph) -> Iterator[Finding]:
+def _unhandled(graph: Graph) -> Iterator[Finding]:
     """Effects that may give up where nothing takes it, and deadlines that may pass where nothing does."""
     for place in graph.places:
         if not graph.seen[place.index]:
@@ -995,7 +400,7 @@ def _unhandled(graph: _Graph) -> Iterator[Finding]:
         may_fail = GaveUp.name in owned or (GaveUp.name, None) in graph.by_place[place.index]
         if may_fail and graph.machine.errors == "strict":
             taking = _taking(around, GaveUp.name)
-            if not any(map(_is_unconditional, taking)):
+            if not any(map(is_unconditional, taking)):
                 what = "every row for GaveUp in it and around it has a guard or a bound" if taking else _NO_NET
                 why = f"its effect may give up, and {what}: the run then fails"
                 yield Finding("warning", "unhandled-failure", place.name, why, f"add On({place.name!r}, GaveUp, …)")
@@ -1004,11 +409,25 @@ def _unhandled(graph: _Graph) -> Iterator[Finding]:
             yield Finding("warning", "unhandled-failure", place.name, why, f"add On({place.name!r}, Expired, …)")
 
 
+def _unheard(graph: Graph) -> Iterator[Finding]:
+    """Effects whose end no row takes: the reply is dropped, and the run may stand still."""
+    for place in graph.places:
+        if not graph.seen[place.index] or place.kind in (FINAL, HISTORY) or isinstance(place.node, History):
+            continue
+        within = (*graph.places[place.index : place.end], *graph.chart.ancestors(place.index))
+        for action in sequence(place.node.enter):
+            for event in getattr(action, "outcomes", ()):
+                if event is not Expired and not _taking(within, event.name):
+                    why = f"what it asks for ends in {event.__name__}, and no row in it or around it takes that"
+                    remedy = f"add On({place.name!r}, {event.__name__}, …)"
+                    yield Finding("warning", "unheard", place.name, why, remedy)
+
+
 def _taking(places: Iterable[Place], name: str) -> list[Row]:
-    return [row for place in places for row in place.rows if _takes_one(row, (name,))]
+    return [row for place in places for row in place.rows if takes_one(row, (name,))]
 
 
-def _contested(graph: _Graph) -> Iterator[Finding]:
+def _contested(graph: Graph) -> Iterator[Finding]:
     """Keys that two regions of a parallel state write."""
     for place in graph.places:
         if place.kind != PARALLEL or not graph.seen[place.index]:
@@ -1029,7 +448,7 @@ def _contested(graph: _Graph) -> Iterator[Finding]:
             )
 
 
-def _written(graph: _Graph, parallel: Place, region: int) -> set[str | None]:
+def _written(graph: Graph, parallel: Place, region: int) -> set[str | None]:
     """The keys that moves of a region write while the others are active; None for a move that does not say."""
     found: set[str | None] = set()
     for index in range(region, graph.places[region].end):
@@ -1058,520 +477,3 @@ def _writes(actions: Any) -> set[str | None]:
         elif not hasattr(action, "outcomes"):
             found.add(None)
     return found
-
-
-# what a run can cost
-
-
-class _NoPrice(Exception):
-    """An effect starts a child of which nothing is known."""
-
-
-class _Endless(Exception):
-    """A walk came back to where it had been; the rows that it took in between."""
-
-    def __init__(self, rows: Sequence[str]) -> None:
-        self.rows = tuple(rows)
-
-
-class _TooLarge(Exception):
-    """The machine has more to enumerate than is worth the time."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Price:
-    """What one wanted effect uses at most, and whether it is forgotten when its state is left."""
-
-    amounts: Amounts
-    owned: bool
-    known: bool = True
-
-
-class _Prices:
-    """What every action of a machine may want, at most."""
-
-    def __init__(self, graph: _Graph, children: Mapping[str, Certificate]) -> None:
-        self.costs = graph.machine.costs
-        self.children = children
-        self.exact = True
-        self.of: dict[Bound, tuple[_Price, ...]] = {}
-        self.functions: set[Bound] = set()
-        for place in graph.places:
-            node = place.node
-            if isinstance(node, History):
-                self._list(place.starting, node.do)
-                continue
-            self._list(place.enter, node.enter)
-            self._list(place.exit, node.exit)
-            if isinstance(node, State):
-                self._list(place.starting, node.starting)
-        for row in graph.chart.rows:
-            self._list(row.actions, row.on.do, row.on.emits)
-
-    def _list(self, bounds: Iterable[Bound], actions: Any, declared: Mapping[type[Effect], int] | None = None) -> None:
-        for bound, action in zip(bounds, sequence(actions), strict=False):
-            if not isinstance(action, Effect):
-                self.functions.add(bound)
-            if prices := tuple(self._wanted(action, declared)):
-                self.of[bound] = prices
-
-    def _wanted(self, action: Any, declared: Mapping[type[Effect], int] | None) -> Iterator[_Price]:
-        child = getattr(action, "child", None)
-        if isinstance(action, Effect):
-            child = action.machine if isinstance(action, StartChild) else None
-            declared = {type(action): 1}
-        if declared is not None:
-            for kind, most in declared.items():
-                yield from (self._price(kind.kind, (kind,), child),) * most
-            return
-        for name, most in emitted(action).items():
-            yield from (self._price(name, tuple(_classes(name)), child),) * most
-
-    def _price(self, kind: str, classes: Sequence[type[Effect]], child: str | None) -> _Price:
-        amounts: dict[str, float] = {}
-        for one in classes:
-            for resource, most in one.costs.items():
-                amounts[resource] = max(most, amounts.get(resource, 0))
-        amounts |= self.costs.get(kind, {})
-        amounts = _sum(amounts, {kind: 1})
-        if kind == StartChild.kind:
-            amounts = _sum(amounts, self._child(child))
-        return _Price(amounts, bool(classes) and all(one.owned for one in classes), bool(classes))
-
-    def _child(self, name: str | None) -> Amounts:
-        if name is None:
-            raise _NoPrice("it starts a child, and the action does not say which: give it an attribute `child`")
-        if name not in self.children:
-            raise _NoPrice(f"it starts the child {name!r}, which has no certificate")
-        certificate = self.children[name]
-        self.exact = self.exact and certificate.exact
-        return _sum(certificate.resources, {_ROWS: certificate.transitions})
-
-    def total(self, bounds: Iterable[Bound]) -> Amounts:
-        return _sum(*(price.amounts for bound in bounds for price in self.of.get(bound, ())))
-
-
-def _classes(kind: str, above: type[Effect] = Effect) -> Iterator[type[Effect]]:
-    for one in above.__subclasses__():
-        if one.kind == kind:
-            yield one
-        yield from _classes(kind, one)
-
-
-def _sum(*all_amounts: Amounts) -> dict[str, float]:
-    total: dict[str, float] = {}
-    for amounts in all_amounts:
-        for name, amount in amounts.items():
-            total[name] = total.get(name, 0) + amount
-    return total
-
-
-def _most(all_amounts: Iterable[Amounts]) -> dict[str, float]:
-    most: dict[str, float] = {}
-    for amounts in all_amounts:
-        for name, amount in amounts.items():
-            most[name] = max(amount, most.get(name, 0))
-    return most
-
-
-def _certificate(amounts: Amounts, exact: bool) -> Certificate:
-    resources = {name: amounts[name] for name in sorted(amounts) if name != _ROWS}
-    return Certificate(int(amounts.get(_ROWS, 0)), resources, exact)
-
-
-# enumeration
-
-
-class _Undecided(Exception):
-    """The rehearsal met a choice that it has not been given."""
-
-    def __init__(self, options: int) -> None:
-        self.options = options
-
-
-class _Idle(Exception):
-    """The rehearsal goes round without taking anything: what it could still do is done by others."""
-
-
-class _Leaking(deque[Event]):
-    """A queue of raised events into which functions may have put more: another event may come before the next."""
-
-    def __init__(self, rehearsal: _Rehearsal) -> None:
-        super().__init__()
-        self.rehearsal = rehearsal
-        self.leaked = -1
-
-    def popleft(self) -> Event:
-        rehearsal = self.rehearsal
-        names = rehearsal.raisable() if self.leaked < len(rehearsal.microsteps) else []
-        choice = rehearsal.choose(len(names) + 1) if names else 0
-        if not choice:
-            return super().popleft()
-        self.leaked = len(rehearsal.microsteps)
-        return Named(names[choice - 1])
-
-
-class _Rehearsal(_Turn):
-    """A turn of the interpreter that does no move: guards are chosen, effects are priced."""
-
-    __slots__ = ("asked_for", "choices", "guards", "made", "moved", "tested", "trail", "walk")
-
-    def __init__(self, walk: _Walk, snapshot: Snapshot, event: Event, choices: Sequence[int]) -> None:
-        super().__init__(walk.machine, snapshot, event, ())
-        self.walk = walk
-        self.choices = choices
-        self.made = 0
-        self.moved = self.tested = False
-        self.guards: dict[Row, bool | None] = {}
-        self.trail: dict[Any, tuple[Row, ...]] = {}
-        self.asked_for: set[Any] = set()
-        if walk.leaks:
-            self.queue = _Leaking(self)
-
-    def run(self, within: str | None) -> int:
-        """Go through the turn; how many options there are where a choice is missing, else 0."""
-        try:
-            if self.active:
-                self.offer(self.event, within)
-            else:
-                self.begin(_plan_start(self.chart))
-            self.settle()
-        except _Undecided as undecided:
-            return undecided.options
-        return 0
-
-    def choose(self, options: int) -> int:
-        if self.made == len(self.choices):
-            raise _Undecided(options)
-        self.made += 1
-        return self.choices[self.made - 1]
-
-    def select(self, name: str | None, within: str | None) -> tuple[Row, ...] | None:
-        self.guards = {}
-        if self.walk.leaks:
-            key = (len(self.microsteps), name, tuple(event.name for event in self.queue))
-            if key in self.asked_for:
-                raise _Idle
-            self.asked_for.add(key)
-        return super().select(name, within)
-
-    def holds(self, row: Row) -> bool | None:
-        if row.guard is None or (row.at_most is not None and self.counts.get(row.id, 0) >= row.at_most):
-            return super().holds(row)
-        self.tested = True
-        if row not in self.guards:
-            choice = self.choose(3 if self.walk.leaks else 2)
-            self.guards[row] = choice == 1 if choice < 2 else self.misguarded(row, "it went wrong")
-        return self.guards[row]
-
-    def misguarded(self, row: Row, reason: str) -> bool | None:
-        held = super().misguarded(row, reason)
-        wrong = [event for event in self.queue if event.name == Misbehaved.name]
-        if len(wrong) > 1:  # one stands for all: a guard that was tried may be said to go wrong at any time
-            self.queue.pop()
-        return held
-
-    def take(self, rows: tuple[Row, ...], name: str) -> None:
-        key = (self.place, tuple(event.name for event in self.queue), rows, name)
-        if key in self.trail:
-            since = list(self.trail).index(key)
-            raise _Endless([row.id for taken in list(self.trail.values())[since:] for row in taken])
-        if len(self.trail) > 2 * self.machine.max_microsteps:
-            raise _TooLarge
-        self.trail[key] = rows
-        super().take(rows, name)
-
-    def end(self, status: Status, reason: str) -> None:
-        if len(self.microsteps) > self.machine.max_microsteps:
-            raise _Endless([row for microstep in self.microsteps for row in microstep.taken])
-        super().end(status, reason)
-
-    def act(self, action: Bound, owner: str | None, active: frozenset[str] | None) -> None:
-        self.moved = self.moved or action in self.walk.prices.functions
-        for price in self.walk.prices.of.get(action, ()):
-            self.effects.append(Wanted(cast(Effect, price), owner if price.owned else None))
-
-    def attempt(self, action: Bound, active: frozenset[str] | None) -> Any:
-        self.tested = True
-
-    def raisable(self) -> list[str]:
-        """What may have been raised by now: anything by a move, an error by a guard or a result."""
-        names = self.walk.names(self.active) if self.moved or self.tested else []
-        return names if self.moved else [name for name in names if name == _OTHER or matches(name, Misbehaved.name)]
-
-    @property
-    def place(self) -> _Standing:
-        return self.walk.place(self.active, self.counts, self.history)
-
-    @property
-    def prices(self) -> Iterator[_Price]:
-        return (cast(_Price, wanted.effect) for wanted in self.effects)
-
-
-class _Standing(NamedTuple):
-    """Where a run stands, without its data and without what can no longer matter."""
-
-    active: tuple[str, ...] = ()
-    counts: frozenset[tuple[str, int]] = frozenset()
-    history: frozenset[tuple[str, tuple[str, ...]]] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class _Stride:
-    """One turn of a walk: what it uses, the rows that it takes, and where it leads; None where the run is over."""
-
-    used: Amounts
-    rows: tuple[str, ...]
-    place: _Standing | None
-
-
-class _Visit:
-    """A place on the way, what is still to be tried from it, and the most that was found beyond it."""
-
-    __slots__ = ("best", "stride", "strides")
-
-    def __init__(self, stride: _Stride, strides: Iterator[_Stride]) -> None:
-        self.stride = stride
-        self.strides = strides
-        self.best: Amounts = {}
-
-
-class _Walk:
-    """All runs of a machine, data left out: the places that they come through, and the most that each can use."""
-
-    def __init__(self, graph: _Graph, prices: _Prices, *, leaks: bool) -> None:
-        self.graph = graph
-        self.machine = copy(graph.machine)
-        chart = copy(graph.chart)
-        chart.candidates, chart.plans = {}, {}
-        object.__setattr__(self.machine, "chart", chart)
-        self.prices = prices
-        self.leaks = leaks
-        self.exact = prices.exact
-        self.effort = 0
-        self._names: dict[tuple[str, ...], list[str]] = {}
-        self._ahead: dict[tuple[str, ...], int] = {}
-
-    def most(self) -> Amounts:
-        """The most that any run can use; walks in depth, each place once, and comes back to none."""
-        start = _Stride({}, (), _Standing())
-        path, known = [_Visit(start, self.strides(_Standing()))], dict[_Standing | None, Amounts]()
-        way: dict[_Standing | None, int] = {start.place: 0}
-        while True:
-            visit = path[-1]
-            stride = next(visit.strides, None)
-            if stride is None:
-                path.pop()
-                way.pop(visit.stride.place)
-                known[visit.stride.place] = visit.best
-                if not path:
-                    return visit.best
-                stride, visit = visit.stride, path[-1]
-            if stride.place is None or stride.place in known:
-                visit.best = _most((visit.best, _sum(stride.used, known.get(stride.place, {}))))
-            elif stride.place in way:
-                since = path[way[stride.place] + 1 :]
-                raise _Endless([row for one in since for row in one.stride.rows] + list(stride.rows))
-            else:
-                way[stride.place] = len(path)
-                path.append(_Visit(stride, self.strides(stride.place)))
-            if len(known) + len(path) > _NODES:
-                raise _TooLarge
-
-    def strides(self, here: _Standing) -> Iterator[_Stride]:
-        """Every different turn that may come next."""
-        found: dict[Any, _Stride] = {}
-        snapshot = Snapshot(here.active, None, counts=dict(here.counts), history=dict(here.history))
-        for event, within in self.offers(here.active):
-            for turn in self.rehearsed(snapshot, event, within):
-                place = turn.place if turn.status == "live" else None
-                if turn.microsteps or place is None:
-                    rows = tuple(row for microstep in turn.microsteps for row in microstep.taken)
-                    used = _sum({_ROWS: len(rows)}, *(price.amounts for price in turn.prices))
-                    found.setdefault((place, frozenset(used.items())), _Stride(used, rows, place))
-        return iter(found.values())
-
-    def rehearsed(self, snapshot: Snapshot, event: Event, within: str | None) -> Iterator[_Rehearsal]:
-        """The turns that an event may cause, one for each way in which the choices may fall."""
-        todo: list[tuple[int, ...]] = [()]
-        while todo:
-            choices = todo.pop()
-            turn = _Rehearsal(self, snapshot, event, choices)
-            self.effort += 1 + len(choices)
-            if self.effort > _STEPS:
-                raise _TooLarge
-            try:
-                options = turn.run(within)
-            except _Idle:
-                continue
-            if options:
-                todo += [(*choices, option) for option in range(options)]
-                continue
-            if len(turn.microsteps) > 1 and not all(price.known for price in turn.prices):
-                self.exact = False
-            yield turn
-
-    def place(self, active: tuple[str, ...], counts: Mapping[str, int], history: Mapping[str, Any]) -> _Standing:
-        ahead = self._ahead.get(active)
-        if ahead is None:
-            leaves = (self.graph.chart.by_name[name] for name in active)
-            ahead = self._ahead[active] = _union(self.graph.ahead[leaf] for leaf in leaves)
-        bits = self.graph.counters
-        counted = frozenset(one for one in counts.items() if bits.get(one[0], 0) & ahead)
-        return _Standing(active, counted, frozenset(history.items() if bits.get(_HISTORY, 0) & ahead else ()))
-
-    def offers(self, active: tuple[str, ...]) -> Iterator[tuple[Event, str | None]]:
-        if not active:
-            yield Started(), None
-            return
-        for scope in self.scopes(active):
-            yield from ((Named(name), scope) for name in self.names(active))
-        yield Cancelled(), None
-
-    def names(self, active: tuple[str, ...]) -> list[str]:
-        """The events that can come to these leaves; others would do as one of these."""
-        found = self._names.get(active)
-        if found is None:
-            graph = self.graph
-            leaves = [graph.chart.by_name[name] for name in active]
-            named = ((leaf, one) for leaf in leaves for row in graph.open(leaf) for one in row.descriptors or ())
-            found = list(dict.fromkeys(name for leaf, one in named for name in graph.coming(leaf, one)))
-            eventless = any(row.descriptors is None for leaf in leaves for row in graph.open(leaf))
-            if eventless and _OTHER not in found:  # an event that nobody takes has rows on always tried again
-                found.append(_OTHER)
-            self._names[active] = found
-        return found
-
-    def scopes(self, active: tuple[str, ...]) -> Iterator[str | None]:
-        """The states to which an event may be offered alone: one for each part of what is active."""
-        yield None
-        if len(active) > 1:
-            leaves = [self.graph.chart.by_name[name] for name in active]
-            parts: dict[frozenset[int], str] = {}
-            for leaf in leaves:
-                for place in (self.graph.places[leaf], *self.graph.chart.ancestors(leaf)):
-                    parts.setdefault(frozenset(one for one in leaves if place.index <= one < place.end), place.name)
-            parts.pop(frozenset(leaves))
-            yield from parts.values()
-
-
-def _walked(graph: _Graph, prices: _Prices) -> Certificate:
-    """The certificate of a machine small enough to enumerate.
-
-    Functions may raise events or go wrong while rows on always, a done event or a full state are still to be seen to.
-    Where that could matter, a second walk lets it happen; if it finds more, the certificate holds but is not exact.
-    """
-    walk = _Walk(graph, prices, leaks=False)
-    best = walk.most()
-    raises = any(graph.places[leaf].kind == FINAL and not graph.is_end(leaf) for leaf in graph.leaves)
-    guarded = any(row.descriptors is None and row.guard is not None for row in graph.rows)
-    if raises or guarded or any(lead.gate is not None for lead in graph.leads.values()):
-        wider = _Walk(graph, prices, leaks=True).most()
-        return _certificate(wider, walk.exact and wider == best)
-    return _certificate(best, walk.exact)
-
-
-def _named(graph: _Graph, endless: _Endless) -> Unbounded:
-    """The cycle that a walk found: the shortest of its kind, or the walk's own."""
-    rows = {row.id: row for row in graph.rows}
-    taken = [rows[one] for one in endless.rows]
-    for knot in _knots(graph.unbounded()):
-        cycle = _shortest(knot)
-        if any(row in taken for row, _ in cycle):
-            return _unbounded(_stations(graph, cycle))
-    names = [graph.places[row.targets[0] if row.targets else row.source].name for row in taken]
-    return _unbounded((names[-1], *names))
-
-
-def _unbounded(stations: tuple[str, ...]) -> Unbounded:
-    return Unbounded(stations, f"{_path(stations)}: {_NO_BOUND}")
-
-
-# composition
-
-
-def _composed(graph: _Graph, prices: _Prices) -> Certificate | Unbounded:
-    """A bound for a machine too large to enumerate: no run uses more, though perhaps none uses as much."""
-    arcs = graph.unbounded()
-    if knots := _knots(arcs):
-        return _unbounded(_stations(graph, _shortest(knots[0])))
-    tally = _Tally(graph, prices)
-    for [leaf] in _components(arcs):
-        tally.weigh(leaf)
-    starting = _starting(graph.chart)
-    total = tally.entering(starting.states, starting.historic)
-    through: dict[int, list[Amounts]] = {}
-    for row, gain in tally.gains().items():
-        gate = graph.leads[row].gate if row.targets else None
-        if row.at_most is not None:
-            total = _sum(total, _times(row.at_most, gain))
-        elif gate is not None:
-            through.setdefault(gate, []).append(gain)
-    for gate, values in through.items():
-        total = _sum(total, _times(_visits(graph.places[gate]) or 0, _most(values)))
-    return _certificate(total, exact=False)
-
-
-def _times(number: int, amounts: Amounts) -> Amounts:
-    return {name: number * amount for name, amount in amounts.items()}
-
-
-class _Tally:
-    """What a leaf is worth: the most that can follow from its being active, as long as no bounded row is taken.
-
-    A row that leads somewhere trades the leaf that chose it for the leaves that it enters. Without a cycle the
-    trade comes to an end, so the worth is a sum. A bounded row may gain: what it costs and leads to, less the worth
-    of the leaf that it takes away. What a run uses is at most what its start is worth and what bounded rows gain.
-    """
-
-    def __init__(self, graph: _Graph, prices: _Prices) -> None:
-        self.graph = graph
-        self.prices = prices
-        self.worth: dict[int, Amounts] = {}
-        self.ending: dict[int, Amounts] = {}
-        places = graph.places
-        self.memories = prices.total(one for place in places if place.kind == HISTORY for one in place.starting)
-        self.places = [
-            prices.total((*place.enter, *place.exit, *(place.starting if place.kind != HISTORY else ())))
-            for place in places
-        ]
-
-    def weigh(self, leaf: int) -> None:
-        """Work out what a leaf is worth, and what rows on done may use because it was entered."""
-        graph = self.graph
-        chances = [] if graph.is_end(leaf) else graph.chances(leaf)
-        self.worth[leaf] = _most(self.row(row) for row in chances if not graph.is_bounded(row))
-        self.ending[leaf] = _sum(*(self.row(row) for row in graph.after(leaf) if not graph.is_bounded(row)))
-
-    def gains(self) -> dict[Row, Amounts]:
-        """What taking a bounded row once may add."""
-        found: dict[Row, Amounts] = {}
-        graph = self.graph
-        for leaf in graph.leaves:
-            for row in [] if graph.is_end(leaf) else graph.chances(leaf):
-                if graph.is_bounded(row):
-                    lost = self.worth[leaf] if row.targets else {}
-                    gain = {name: max(0, most - lost.get(name, 0)) for name, most in self.row(row).items()}
-                    found[row] = _most((gain, found.get(row, {})))
-            for row in graph.after(leaf):
-                if graph.is_bounded(row):
-                    found[row] = self.row(row)
-        return found
-
-    def row(self, row: Row) -> Amounts:
-        own = _sum({_ROWS: 1}, self.prices.total(row.actions))
-        if not row.targets:
-            return own
-        lead = self.graph.leads[row]
-        return _sum(own, self.entering(lead.entered, lead.historic))
-
-    def entering(self, states: Iterable[int], historic: bool) -> Amounts:
-        """What entering these states uses, leaving them again, and all that follows from their leaves."""
-        entered = list(states)
-        leaves = [index for index in entered if _is_leaf(self.graph.places[index])]
-        return _sum(
-            *(self.places[index] for index in entered),
-            *(self.worth[leaf] for leaf in leaves),
-            *(self.ending[leaf] for leaf in leaves),
-            self.memories if historic else {},
-        )

@@ -318,8 +318,8 @@ INTERPRETER: Rows = (
     ),
     (
         "follow: the run never ends",
-        "        if plan.ends and self.status",
-        "        if not plan.microstep and self.status",
+        "        if plan.ends:\n",
+        "        if not plan.microstep:\n",
     ),
     ("finish: the result is not the outcome", "            self.output = value\n", "            self.output = None\n"),
     (
@@ -825,7 +825,7 @@ CHART: Rows = (
     ("otherwise: takes everything", "        return tuple(dict.fromkeys(named))\n", '        return ("",)\n'),
     (
         "aim: history among the targets is not noticed",
-        "row.via_history = any(self.places[target].kind == HISTORY for target in row.targets)",
+        "row.via_history = HISTORY in [self.places[target].kind for target in row.targets]",
         "row.via_history = False",
     ),
     ("aim: at_most may be anything", "if on.at_most is not None and not _is_count(on.at_most):", "if False:"),

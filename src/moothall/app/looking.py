@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Store, Stored
 
 LOOK = 0.2
+SET_ASIDE = "set aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ async def export(store: Store, run: RunId) -> Mapping[str, Any]:
 
 async def prune(store: Store, days: float, *, really: bool) -> list[RunId]:
     """The runs that ended more than so many days ago; deleted where that is really meant."""
-    ended = [one for one in await store.runs() if one.status != "live"]
+    ended = [one for one in await store.runs() if one.status not in ("live", SET_ASIDE)]
     limit = time.time() - days * 86400
     old = [one.record.run for one in ended if (await store.entries(one.record.run, one.seq))[-1]["at"] < limit]
     for run in old if really else ():
@@ -103,7 +104,11 @@ def _summary(stored: Stored) -> Summary:
         reason = "its head is damaged; `moot resume` makes it anew from the journal"
         return Summary(stored.record.run, stored.record.machine, "damaged", (), stored.seq, began, reason)
     try:
-        return _summed_up(stored.record, stored.head)
+        summary = _summed_up(stored.record, stored.head)
+        if stored.status == SET_ASIDE:
+            why = "it brought its worker down too often; `moot cancel` ends it"
+            return replace(summary, status=SET_ASIDE, reason=why)
+        return summary
     except (KeyError, TypeError) as error:
         raise Broken(f"the head of run {stored.record.run} is damaged: {error}") from error
 

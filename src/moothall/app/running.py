@@ -222,7 +222,7 @@ async def go_on_with_answer(
         advanced = await halls.answer(hall, run, value, question)
         if advanced.received == "duplicate":
             setting.notice("this question was answered before; the first answer stands")
-        if run not in hall.leases:
+        if run not in hall.leases or run in hall.crew.drives:
             setting.notice("a worker drives this run; it goes on there")
             return outcome_of(machine, run, hall.heads[run])
         return outcome_of(machine, run, await drive(hall, run))
@@ -238,6 +238,8 @@ async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
         if hall.heads[run].snapshot.status != "live":
             raise Refused(f"run {run} is {hall.heads[run].snapshot.status} already")
         await halls.cancel(hall, run, reason, f"cancel-{secrets.token_hex(4)}")
+        if run not in hall.crew.drives:
+            await halls.let_go(hall, run)
         return outcome_of(machine, run, hall.heads[run])
     finally:
         halls.leave(hall, run)

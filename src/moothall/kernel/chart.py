@@ -32,6 +32,7 @@ from moothall.kernel.step import Microstep, Scripted
 ROOT = 0
 COMPOUND, PARALLEL, ATOMIC, FINAL, HISTORY = "compound", "parallel", "atomic", "final", "history"
 _NOTHING: Mapping[str, int] = {}
+_WITH_STATES = (State, Parallel)
 
 
 class Bound:
@@ -188,7 +189,7 @@ class Chart:
 
     def _add(self, node: Node, parent: int) -> None:
         index = len(self.places)
-        inner: Sequence[Node] = node.states if isinstance(node, State | Parallel) else ()
+        inner: Sequence[Node] = node.states if isinstance(node, _WITH_STATES) else ()
         place = Place(index, node, _kind(node, inner), parent)
         self.places.append(place)
         if parent >= 0:
@@ -278,7 +279,7 @@ class Chart:
             return
         place = self.places[source]
         row = Row(f"{on.state}/{len(place.rows)}", on, source, self._descriptors(on, place))
-        if isinstance(on.event, Sequence) and not row.descriptors:
+        if row.descriptors == () and isinstance(on.event, Sequence):
             self.problems.append(f"a row of {place} names no event; for one that needs none write always")
         place.rows.append(row)
         self.rows.append(row)
@@ -317,7 +318,7 @@ class Chart:
         on, place = row.on, self.places[row.source]
         if on.to is not None:
             row.targets = self._indexes(on.to, row)
-            row.via_history = any(self.places[target].kind == HISTORY for target in row.targets)
+            row.via_history = HISTORY in [self.places[target].kind for target in row.targets]
             if row.targets and not row.via_history:
                 row.domain = self.domain(row, row.targets)
         if on.do:
@@ -330,7 +331,7 @@ class Chart:
 
     def domain(self, row: Row, targets: tuple[int, ...]) -> int:
         """The state whose inside a row rearranges: what is active below it is left, the targets are entered."""
-        low, high = min(targets), max(targets)
+        low, high = (min(targets), max(targets)) if len(targets) > 1 else (targets[0], targets[0])
         source = self.places[row.source]
         if row.source == ROOT:
             return ROOT

@@ -20,6 +20,7 @@ class Frozen:
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         dataclass(init=False, eq=False, repr=False)(cls)
         cls.__init__ = _initialiser(cls)  # type: ignore[method-assign]
 

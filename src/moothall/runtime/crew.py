@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from moothall.kernel.events import Event
-from moothall.runtime.journal import RunId
+from moothall.runtime.journal import Head, RunId
 
 
 @dataclass
@@ -18,6 +18,20 @@ class Drive:
     interrupted: bool = False
     flying: dict[str, asyncio.Task[Event]] = field(default_factory=dict)
     news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def notice(self, head: Head) -> None:
+        """Others moved the run: look again, and stop what is no longer wanted."""
+        self.news.set()
+        if self.key and self.key not in {one.key for one in head.pending}:
+            self.interrupt()
+
+    def interrupt(self) -> None:
+        """Stop what the run performs, because it is no longer wanted or no longer ours."""
+        if self.key and self.task is not None:
+            self.interrupted = True
+            self.task.cancel()
+        for task in self.flying.values():
+            task.cancel()
 
 
 @dataclass

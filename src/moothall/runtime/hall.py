@@ -11,6 +11,7 @@ held, and whoever commits the last thing that can be performed lets go. Commits 
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import socket
@@ -78,7 +79,9 @@ class Hall:
 
 
 def leave(hall: Hall, run: RunId) -> None:
-    """Forget what is remembered of a run here; the store keeps it."""
+    """Forget what is remembered of a run here, unless it is being driven; the store keeps it."""
+    if run in hall.crew.drives:
+        return
     for remembered in (hall.runs, hall.heads, hall.leases, hall.casts):
         remembered.pop(run, None)
 
@@ -87,9 +90,9 @@ async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> H
     """Begin a run: decide its first step and keep it."""
     run = Run(record, machine)
     decision = first(run, data)
-    lease = hall.held(1)
-    await hall.store.begin(record, decision.head, decision.entry, None if decision.head.rests() else lease)
-    hall.runs[record.run], hall.leases[record.run] = run, lease
+    lease = None if decision.head.rests() else hall.held(1)
+    await hall.store.begin(record, decision.head, decision.entry, lease)
+    hall.runs[record.run], hall.leases[record.run] = run, lease or Lease("", 1, 0.0)
     _keep(hall, record.run, decision)
     return decision.head
 
@@ -123,6 +126,14 @@ async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
     await hall.store.repair(run, head)
     await hall.store.load(run)
     return head
+
+
+async def let_go(hall: Hall, run: RunId) -> None:
+    """Give back the lease of a run, where this hall has it."""
+    lease = hall.leases.get(run)
+    if lease is not None and lease.owner == hall.owner:
+        await hall.store.release(run, lease)
+        hall.leases[run] = Lease("", lease.token, 0.0)
 
 
 def is_free(hall: Hall, lease: Lease) -> bool:
@@ -160,12 +171,15 @@ async def advance(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
         if lease is not None:
             hall.leases[run] = after or Lease("", lease.token, 0.0)
         _keep(hall, run, decision)
+        doing = hall.crew.drives.get(run)
+        if doing is not None and doing.task is not asyncio.current_task():
+            doing.notice(decision.head)
         return Advanced(decision.head.seq, decision.head.pending, "ignored" if decision.entry.ignored else "taken")
 
 
 def _kept(hall: Hall, lease: Lease) -> Lease:
-    """The lease after a commit by this hall: its own, or one that it takes with that commit."""
-    return lease if lease.owner == hall.owner else hall.held(lease.token + 1)
+    """The lease after a commit by this hall: its own, renewed, or one that it takes with that commit."""
+    return hall.held(lease.token if lease.owner == hall.owner else lease.token + 1)
 
 
 async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None, by: str = "") -> Advanced:

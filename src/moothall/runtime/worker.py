@@ -20,9 +20,9 @@ from moothall.errors import Broken, DefinitionError, MoothallError, Refused
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send
 from moothall.kernel.events import Event, Exhausted, Expired, GaveUp
 from moothall.runtime.crew import Drive
-from moothall.runtime.hall import LEASE, Hall, advance, is_free, reopen
+from moothall.runtime.hall import LEASE, Hall, advance, is_free, leave, let_go, reopen
 from moothall.runtime.journal import Head, Pending, RunId, shaped
-from moothall.runtime.ports import Context, Lease
+from moothall.runtime.ports import Context
 
 ATTEMPTS = 3
 PAUSE = 0.2
@@ -37,8 +37,10 @@ async def drive(hall: Hall, run: RunId) -> Head:
     head = hall.heads[run]
     if head.rests() and not _overdue(hall, head):
         return head
-    await _hold(hall, run)
     crew, doing = hall.crew, Drive(asyncio.current_task())
+    if run in crew.drives:
+        raise Refused(f"run {run} is being driven here already; it goes on there")
+    await _hold(hall, run)
     crew.drives[run] = doing
     hall.store.crowd = len(crew.drives)
     if crew.pulse is None:
@@ -48,10 +50,7 @@ async def drive(hall: Hall, run: RunId) -> Head:
     finally:
         for task in doing.flying.values():
             task.cancel()
-        lease = hall.leases.get(run)
-        if lease is not None and lease.owner == hall.owner:
-            await hall.store.release(run, lease)
-            hall.leases[run] = Lease("", lease.token, 0.0)
+        await let_go(hall, run)
         del crew.drives[run]
         hall.store.crowd = len(crew.drives)
         if not crew.drives and crew.pulse is not None:
@@ -67,11 +66,12 @@ async def serve(
     resting: dict[RunId, float] = {}
     while not stop.is_set():
         now = hall.clock.now()
+        resting = {run: until for run, until in resting.items() if until > now}
         for run in [run for run, task in tasks.items() if task.done()]:
             if tasks.pop(run).result() is not None:
                 resting[run] = now + REST
-        for run in await hall.store.due(now, most):
-            if len(tasks) < most and run not in tasks and resting.get(run, 0) <= now:
+        for run in await hall.store.due(now, most + len(resting)):
+            if len(tasks) < most and run not in tasks and run not in resting:
                 tasks[run] = asyncio.create_task(_serve_one(hall, open_run, run))
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), PULSE)
@@ -87,6 +87,8 @@ async def _serve_one(hall: Hall, open_run: Callable[[RunId], Awaitable[object]],
         await drive(hall, run)
     except MoothallError as error:
         return error
+    finally:
+        leave(hall, run)
     return None
 
 
@@ -112,10 +114,11 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
     for turn in count(1):
         if turn % TURNS == 0:
             await asyncio.sleep(0)
-        if run not in hall.leases:
-            await _hold(hall, run)
         head = hall.heads[run]
         ready = [one for one in head.pending if one.key not in flying and not _waits(hall, head, one)]
+        if run not in hall.leases or (ready and hall.leases[run].owner != hall.owner):
+            await _hold(hall, run)
+            continue
         if flying:
             for key in flying.keys() - {one.key for one in head.pending}:
                 flying.pop(key).cancel()
@@ -139,7 +142,8 @@ async def _in_place(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> N
         if not doing.interrupted or doing.task is None:
             raise
         doing.interrupted = False
-        doing.task.uncancel()
+        if doing.task.uncancel() > 0:
+            raise
         return
     finally:
         doing.key = ""
@@ -164,23 +168,11 @@ async def _look_after(hall: Hall, run: RunId, doing: Drive, *, renew: bool) -> N
     lease = hall.leases.get(run)
     if renew and lease is not None and not await hall.store.renew(run, lease, hall.clock.now() + LEASE):
         hall.leases.pop(run, None)
-        _interrupt(doing)
+        doing.interrupt()
         return
     if await hall.store.seq(run) == hall.heads[run].seq or hall.crew.drives.get(run) is not doing:
         return
-    head = await reopen(hall, run, hall.runs[run].machine)
-    doing.news.set()
-    if doing.key and doing.key not in {one.key for one in head.pending}:
-        _interrupt(doing)
-
-
-def _interrupt(doing: Drive) -> None:
-    """Stop what a run performs in place, because it is no longer wanted or no longer ours."""
-    if doing.key and doing.task is not None:
-        doing.interrupted = True
-        doing.task.cancel()
-    for task in doing.flying.values():
-        task.cancel()
+    doing.notice(await reopen(hall, run, hall.runs[run].machine))
 
 
 async def _wait_for_first(hall: Hall, run: RunId, doing: Drive) -> None:

@@ -14,7 +14,7 @@ from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry, e
 from moothall.runtime.ports import Lease, Stored
 from moothall.stores.plain import read, written
 
-_FREE = Lease("", 0, 0.0)
+_FREE = Lease("", 1, 0.0)
 
 
 class _Kept:
@@ -52,6 +52,7 @@ class MemoryStore:
         if kept is None or len(kept.entries) != head.seq or (lease is not None and lease.token != kept.lease.token):
             raise Conflict(f"run {run} was moved by another writer, or is not there")
         self._keep(kept, head, entry)
+        kept.aside = ""
         if lease is not None:
             kept.lease = after or Lease("", lease.token, 0.0)
 
@@ -128,7 +129,7 @@ class MemoryStore:
     async def set_aside(self, run: RunId, status: str) -> None:
         kept = self._runs[run]
         kept.aside = status
-        kept.lease = Lease("", kept.lease.token + 1, 0.0)
+        kept.lease = Lease("", kept.lease.token + 1, 0.0, kept.lease.crashes)
 
     async def forget(self, run: RunId) -> None:
         self._runs.pop(run, None)

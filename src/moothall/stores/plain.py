@@ -34,10 +34,15 @@ def packed(value: Any, texts: dict[bytes, str]) -> bytes:
     return written(_shortened(value, texts))
 
 
+def digest_of(text: bytes) -> bytes:
+    """The name of a long text."""
+    return hashlib.blake2b(text, digest_size=16).digest()
+
+
 def _shortened(value: Any, texts: dict[bytes, str]) -> Any:
     if type(value) is str:
         if len(value) > LONG:
-            digest = hashlib.blake2b(value.encode(), digest_size=16).digest()
+            digest = digest_of(value.encode())
             texts[digest] = value
             return _MARK + digest.hex()
         return _MARK + value if value.startswith(_MARK) else value

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
@@ -25,7 +26,7 @@ from moothall.kernel.codec import decode, encode
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_both, encode_head
 from moothall.runtime.ports import Lease, Stored
-from moothall.stores.plain import packed, read, unpacked, written
+from moothall.stores.plain import digest_of, packed, read, unpacked, written
 from moothall.stores.sealing import START, entry_holds, entry_seal, head_holds, head_seal
 
 BATCH = 256
@@ -61,6 +62,7 @@ class SqliteStore:
         self._waiting: list[tuple[_Commit, asyncio.Future[None]]] = []
         self._writing = False
         self._thread: ThreadPoolExecutor | None = None
+        self._turn = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connected(path)
@@ -89,7 +91,7 @@ class SqliteStore:
         body, tip, kept, seal = self._sealed(record.run, START, head, entry, texts)
         owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
         row = (record.run, record.machine, written(encode(record)), head.seq, head.snapshot.status)
-        with _Writing(self._db):
+        with self._writing_here():
             try:
                 begun = self._db.execute(self._sql["begin"], (*row, kept, tip, seal, head.wake(), owner, until))
             except sqlite3.IntegrityError as error:
@@ -111,7 +113,12 @@ class SqliteStore:
         if not self._writing:
             self._writing = True
             loop.call_soon(self._flush)
-        await word
+        try:
+            await asyncio.shield(word)
+        except asyncio.CancelledError:  # it is written all the same; who lets go of the run next comes after it
+            await asyncio.wait([word])
+            word.exception()
+            raise
 
     def _encoded(self, run: RunId, head: Head, entry: Entry, lease: Lease | None, after: Lease | None) -> _Commit:
         place = self._place(run)
@@ -166,7 +173,7 @@ class SqliteStore:
     def _write(self, batch: Sequence[_Commit]) -> list[MoothallError | None]:
         """Write a batch in one transaction; where that fails, each member in its own. Says for each how it went."""
         try:
-            with _Writing(self._db):
+            with self._writing_here():
                 return [self._move(commit) for commit in batch]
         except MoothallError as error:
             if len(batch) == 1:
@@ -181,8 +188,14 @@ class SqliteStore:
 
     def _append(self, entry: tuple[Any, ...], texts: Mapping[bytes, str]) -> None:
         self._db.execute(self._sql["append"], entry)
+        self._keep_texts(entry[0], texts)
+
+    def _keep_texts(self, number: int, texts: Mapping[bytes, str]) -> None:
         for digest, text in texts.items():
-            self._db.execute(self._sql["keep"], (entry[0], digest, text))
+            self._db.execute(self._sql["keep"], (number, digest, text))
+
+    def _writing_here(self) -> _Writing:
+        return _Writing(self._db, self._turn)
 
     # reading
 
@@ -196,22 +209,33 @@ class SqliteStore:
         intact = head_holds(self._key, tip, run, head, seal)
         try:
             began = decode(Record, read(record), "record")
-            plain = decode(dict[str, Any], unpacked(head, self._text_of(number)), "head") if intact else {}
         except Refused as refusal:
             raise Broken(f"the store holds a damaged run: {refusal}") from refusal
-        return Stored(began, plain, seq, status, lease)
+        return Stored(began, self._head(number, seq, head) if intact else {}, seq, status, lease)
+
+    def _head(self, number: int, seq: int, head: bytes) -> Mapping[str, Any]:
+        """A head with its long texts; nothing where one of them is lost or it is not the head of this entry."""
+        try:
+            plain = decode(dict[str, Any], unpacked(head, self._text_of(number)), "head")
+        except (Broken, Refused):
+            return {}
+        return plain if plain.get("seq") == seq else {}
 
     async def runs(self) -> list[Stored]:
         return [await self.load(run) for (run,) in self._found("runs")]
 
     async def entries(self, run: RunId, start: int = 0) -> list[Mapping[str, Any]]:
-        rows = self._found("entries", run, max(start - 1, 0))
-        if not rows:
+        first = max(start - 1, 0)
+        rows = self._found("entries", first, run)
+        if not rows or rows[0][0] < first:
             return []
+        latest = rows[0][0]
+        if [row[1] for row in rows] != list(range(first, latest + 1)):
+            raise Broken(f"run {run}: entries of its journal are missing or do not belong there")
         text = self._text_of(self._place(run).number)
-        before = START if rows[0][0] == 0 else rows[0][2]
+        before = START if first == 0 else rows[0][3]
         found = []
-        for seq, body, seal in rows if rows[0][0] == 0 else rows[1:]:
+        for _, seq, body, seal in rows if first == 0 else rows[1:]:
             if not entry_holds(self._key, before, seq, body, seal):
                 raise Broken(f"run {run}: entry {seq} of its journal was changed or does not belong there")
             before = seal
@@ -238,9 +262,9 @@ class SqliteStore:
     def _text_of(self, number: int) -> Callable[[bytes], str]:
         def text(digest: bytes) -> str:
             rows = self._found("text", number, digest)
-            if not rows:
-                raise Broken("the store has lost a long text")
-            found: str = rows[0][0]
+            if not rows or digest_of(rows[0][0]) != digest:
+                raise Broken("a long text of the run was lost or changed")
+            found: str = rows[0][0].decode()
             return found
 
         return text
@@ -260,7 +284,7 @@ class SqliteStore:
         return rows[0][0] if rows else -1
 
     async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
-        with _Writing(self._db):
+        with self._writing_here():
             rows = self._db.execute(self._sql["claim"], (owner, owner, until, run, seen.token)).fetchall()
         return Lease(owner, rows[0][0], until, rows[0][1]) if rows else None
 
@@ -271,13 +295,16 @@ class SqliteStore:
         self._changed("release", run, lease.token)
 
     async def repair(self, run: RunId, head: Head) -> None:
-        rows = self._found("entries", run, head.seq)
-        if not rows:
+        _, seq, _, tip = self._found("entries", head.seq, run)[0]
+        if seq != head.seq:
             raise Broken(f"run {run}: its journal has no entry {head.seq}")
-        tip = rows[0][2]
-        kept = written(encode_head(head))
-        seal = head_seal(self._key, tip, run, kept)
-        self._changed("repair", kept, seal, tip, head.seq, head.snapshot.status, head.wake(), run)
+        texts: dict[bytes, str] = {}
+        kept = packed(encode_head(head), texts)
+        seal, number = head_seal(self._key, tip, run, kept), self._place(run).number
+        with self._writing_here():
+            row = (kept, seal, tip, head.seq, head.snapshot.status, head.wake(), run)
+            self._db.execute(self._sql["repair"], row)
+            self._keep_texts(number, texts)
         self._places.pop(run, None)
 
     async def set_aside(self, run: RunId, status: str) -> None:
@@ -285,14 +312,14 @@ class SqliteStore:
         self._places.pop(run, None)
 
     async def forget(self, run: RunId) -> None:
-        with _Writing(self._db):
+        with self._writing_here():
             for statement in self._sql["forget"].split(";\n"):
                 if statement.strip():
                     self._db.execute(statement, {"run": run})
         self._places.pop(run, None)
 
     def _changed(self, name: str, *values: Any) -> bool:
-        with _Writing(self._db):
+        with self._writing_here():
             return self._db.execute(self._sql[name], values).rowcount == 1
 
     def close(self) -> None:
@@ -332,20 +359,28 @@ def _migrate(db: sqlite3.Connection) -> None:
 
 
 class _Writing:
-    """One transaction: committed at its end, rolled back where anything was raised."""
+    """One transaction: committed at its end, rolled back where anything was raised. Threads take turns."""
 
-    __slots__ = ("_db",)
+    __slots__ = ("_db", "_turn")
 
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
+    def __init__(self, db: sqlite3.Connection, turn: threading.Lock) -> None:
+        self._db, self._turn = db, turn
 
     def __enter__(self) -> None:
+        self._turn.acquire()
         try:
             self._db.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
+            self._turn.release()
             raise _unwritten(error) from error
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        try:
+            self._end(kind, error)
+        finally:
+            self._turn.release()
+
+    def _end(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
         try:
             if kind is None:
                 self._db.execute("COMMIT")

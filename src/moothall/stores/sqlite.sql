@@ -33,7 +33,7 @@ INSERT OR IGNORE INTO texts (run, digest, body) VALUES (?, ?, ?);
 
 -- name: text
 -- a long text
-SELECT body FROM texts WHERE run = ? AND digest = ?;
+SELECT CAST(body AS BLOB) FROM texts WHERE run = ? AND digest = ?;
 
 -- name: load
 -- one run by its id
@@ -48,8 +48,10 @@ SELECT number, tip FROM runs WHERE run = ?;
 SELECT run FROM runs ORDER BY number DESC;
 
 -- name: entries
--- the journal of one run from an entry on
-SELECT seq, body, seal FROM entries WHERE run = (SELECT number FROM runs WHERE run = ?) AND seq >= ? ORDER BY seq;
+-- the latest entry that a run should have, and its journal from an entry on
+SELECT runs.seq, entries.seq, entries.body, entries.seal
+FROM runs LEFT JOIN entries ON entries.run = runs.number AND entries.seq >= ?
+WHERE runs.run = ? ORDER BY entries.seq;
 
 -- name: find
 -- the entry that a cause already has

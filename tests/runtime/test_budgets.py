@@ -8,7 +8,7 @@ import pytest
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event, Exhausted
 from moothall.kernel.machine import Budget, Machine
-from moothall.kernel.nodes import Final, On, State
+from moothall.kernel.nodes import Final, On, State, anywhere
 from moothall.runtime.hall import Hall, reopen
 from moothall.runtime.ports import Context, Performer
 from moothall.runtime.worker import ATTEMPTS, drive
@@ -255,3 +255,24 @@ async def test_what_was_spent_survives_a_new_process() -> None:
     assert again.asked == ["milk"]
     assert head.snapshot.status == "limited"
     assert head.snapshot.data == Basket(("bread", "milk"))
+
+
+@pytest.mark.anyio
+async def test_a_machine_that_only_wants_more_of_what_is_exhausted_comes_to_an_end() -> None:
+    hands = Hands()
+    machine = Machine(
+        "stubborn",
+        data=Basket,
+        states=[State("fetching", enter=Fetch("bread")), State("again", enter=Fetch("milk")), Final("home")],
+        moves=[
+            On("fetching", Fetched, to="fetching", do=keep),
+            On(anywhere, Exhausted, to="again"),
+            On("again", Fetched, to="home"),
+        ],
+    )
+    hall = hall_of(hands)
+    await begun(hall, machine, limits={"calls": 2})
+    head = await drive(hall, RUN)
+    assert (head.snapshot.status, hands.asked) == ("limited", ["bread", "bread"])
+    assert head.snapshot.reason == "no calls left, not even for what is to be done when it is exhausted"
+    assert head.snapshot.data == Basket(("bread", "bread"))

@@ -7,6 +7,7 @@ their due times, and the budget. The rules:
 - Leaving a state drops the effects that it wanted. What they may have cost is charged all the same: they were begun.
 - A reservation is part of the step that wants the effect. What the budget does not cover is denied: the effect is
   not performed and ends in `Exhausted` instead. What an event does not report is charged as reserved.
+- A machine that answers `Exhausted` with nothing but more of what is exhausted has come to its end.
 - When the run is over, nothing is in flight but what its last step wanted on the way out, and nothing that only the
   run itself could hear: no timer, no question.
 """
@@ -14,10 +15,11 @@ their due times, and the budget. The rules:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from moothall.errors import Broken
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send
-from moothall.kernel.events import Event
+from moothall.kernel.events import Event, Exhausted
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
@@ -137,8 +139,16 @@ def _committed(run: Run, step: Step, head: Head, happening: Happening, within: s
             denied = _denied(run, effect, head, wanted, happening.at) if run.record.limits else ""
             key = f"{head.seq + 1}.{len(wanted)}"
             wanted.append(Pending(key, effect, one.owner, nth, _due(effect, happening.at), denied))
+    if isinstance(happening.event, Exhausted) and not head.pending and wanted and all(one.denied for one in wanted):
+        step, wanted = _given_up(step, wanted[0].denied), []
     after = Head(head.seq + 1, step.snapshot, (*head.pending, *wanted), head.spent, issued)
     return Decision(after, _entry(step, after.seq, happening, within, tuple(wanted)))
+
+
+def _given_up(step: Step, resource: str) -> Step:
+    """A step that ends the run: what a machine wants because its budget is exhausted cannot be more of the same."""
+    reason = f"no {resource} left, not even for what is to be done when it is exhausted"
+    return replace(step, snapshot=replace(step.snapshot, status="limited", reason=reason))
 
 
 _NOTHING: Mapping[str, float] = {}

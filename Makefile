@@ -28,6 +28,8 @@ bench: $(READY) ## measure
 
 soak: $(READY) system ## run the long tests
 	$(BIN)/pytest -m soak
+	$(BIN)/pytest tests/kernel tests/conformance tests/interop --cov --cov-report=
+	$(BIN)/coverage report --include='src/moothall/kernel/*' --skip-covered --show-missing --fail-under=95
 
 conformance: $(READY) ## run the whole public statechart suites (fetched with npm)
 	$(BIN)/python tools/conformance.py

@@ -82,6 +82,7 @@ INNER = State("s", [State("a"), State("b"), History("memory", "a")])
         ([State("s", [State("a"), History("h", "h")])], [], "h begins at h, which is not a state inside s"),
         ([State("a"), Final("z")], [On("z", "go", to="a")], "z on go: a final state has no moves of its own"),
         ([INNER], [On("memory", "go", to="a")], "memory on go: a history state has no moves of its own"),
+        ([INNER], [On("memory", otherwise)], "otherwise in memory has no row above it and nothing to wait for"),
         ([State("a")], [On("a", "go", at_most=-1)], "a on go: at_most must be a whole number, not -1"),
         ([State("a")], [On("a", "go", at_most=True)], "a on go: at_most must be a whole number, not True"),
         ([State("a")], [On("a", "go", at_most=1.5)], "a on go: at_most must be a whole number, not 1.5"),  # type: ignore[arg-type]
@@ -120,6 +121,10 @@ def test_a_state_and_what_is_inside_it_may_be_aimed_at_together(targets: tuple[s
 
 def test_errors_are_strict_or_those_of_scxml() -> None:
     assert refusal([State("a")], errors="lenient") == "machine m: errors must be 'strict' or 'scxml', not 'lenient'"
+
+
+def test_a_budget_is_a_budget() -> None:
+    assert refusal([State("a")], budget=5) == "machine m: write budget=Budget(calls=20), not 5"
 
 
 @pytest.mark.parametrize("limit", [-1, float("nan"), float("inf"), "1"])

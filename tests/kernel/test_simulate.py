@@ -190,6 +190,13 @@ def test_a_machine_that_never_comes_to_rest_is_reported(delay: float) -> None:
         simulation.settle()
 
 
+def test_a_timer_that_renews_itself_without_end_is_reported_while_time_passes() -> None:
+    moves = (On("listening", "tick", do=Send(Named("tick"), 0.001)),)
+    simulation = Simulation(listening(Send(Named("tick"), 1), moves=moves))
+    with pytest.raises(DefinitionError, match="listener does not come to rest"):
+        simulation.advance(3600)
+
+
 # effects
 
 
@@ -229,6 +236,16 @@ def test_an_open_effect_ends_with_its_state() -> None:
     assert simulation.open == []
     with pytest.raises(Refused, match="polish is not open; open are: none"):
         simulation.answer(wanted, Polished())
+
+
+def test_at_the_end_only_effects_that_belong_to_no_state_are_carried_out() -> None:
+    asked: list[Effect] = []
+    states: list[Node] = [State("busy", exit=Polish("door")), Final("gone", enter=Polish("plate"))]
+    machine = Machine("m", states=states, moves=[On("busy", "go", to="gone")])
+    simulation = Simulation(machine, perform=asked.append)
+    step = simulation.send(Named("go"))
+    assert [wanted.owner for wanted in step.effects] == [None, "gone"]
+    assert asked == [Polish("door")]
 
 
 def test_all_effects_so_far_are_known_in_their_order() -> None:
@@ -481,6 +498,19 @@ def test_a_walk_can_be_told_how_to_make_an_event() -> None:
 
     found = walk(maze(), chance=Random(1), steps=200, choose=choose)
     assert (found.active, found.snapshot.status) == (("garden",), "done")
+
+
+class Weighed(Event):
+    """Something was weighed: the event cannot be made without a number."""
+
+    grams: int
+
+
+def test_a_walk_passes_over_events_that_it_cannot_make() -> None:
+    machine = Machine("scales", states=[State("empty"), State("full")], moves=[On("empty", Weighed, to="full")])
+    assert walk(machine, chance=Random(1), steps=3).active == ("empty",)
+    assert walk(machine, chance=Random(1), steps=3, choose=lambda *_: None).active == ("empty",)
+    assert walk(machine, chance=Random(1), steps=3, choose=lambda *_: Weighed(5)).active == ("full",)
 
 
 def test_a_walk_stops_where_nothing_is_possible() -> None:

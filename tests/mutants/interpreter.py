@@ -394,6 +394,16 @@ INTERPRETER: Rows = (
     ("overwrites: new keys are not noticed", "for key in {**before, **after} if", "for key in before if"),
     ("overwrites: lost keys are not noticed", "for key in {**before, **after} if", "for key in after if"),
     (
+        "overwrites: the same value anew counts as written",
+        "return one is other or bool(one == other)",
+        "return one is other",
+    ),
+    (
+        "overwrites: a move that gives nothing has written",
+        "if given is _WRONG or given is None or isinstance",
+        "if given is _WRONG or isinstance",
+    ),
+    (
         "apply: the data of a Move may be of any type",
         "if kind not in (None, dict) and type(move.data) is not kind:",
         "if False:",
@@ -725,6 +735,24 @@ INTERPRETER: Rows = (
 )
 
 CHART: Rows = (
+    ("bound: what a function writes is not read", 'getattr(action, "writes", None)', 'getattr(action, "write", None)'),
+    (
+        "row: a text without a word is an event",
+        "if isinstance(on.event, Sequence) and not row.descriptors:",
+        "if False:",
+    ),
+    ("descriptors: always among events", "            if None in inner:\n", "            if False:\n"),
+    (
+        "resolve: a machine without states",
+        "if place.kind == COMPOUND or place.index == ROOT:",
+        "if place.kind == COMPOUND:",
+    ),
+    ("initial: a start outside", "if not place.index < index < place.end:\n", "if False:\n"),
+    (
+        "exclusive: a state and what is inside it",
+        "if one <= other < self.places[one].end or other <= one < self.places[other].end:",
+        "if one == other:",
+    ),
     ("bound: an effect of the table may not be wanted", "        return {action.kind: 1}", "        return {}"),
     (
         "bound: emits of a row does not replace the action's own",

@@ -17,6 +17,7 @@ from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, Parallel, State
 from moothall.runtime import hall as halls
 from moothall.runtime import worker
+from moothall.runtime.decide import Happening, decide
 from moothall.runtime.hall import LEASE, Hall, advance, answer, cancel, reopen
 from moothall.runtime.ports import Lease, Store
 from moothall.runtime.worker import CRASHES, drive
@@ -116,7 +117,9 @@ async def lease_of(store: Store) -> Lease:
 async def until_true(check: Any) -> None:
     """Come back when this holds; every turn lets the pulse beat."""
     async with asyncio.timeout(SOON):
-        while not await check():
+        while True:
+            if await check():
+                return
             await asyncio.sleep(QUICK)
 
 
@@ -229,7 +232,7 @@ async def test_an_old_token_commits_nothing_renews_nothing_and_lets_go_of_nothin
     await begun(hall, line("bread"))
     old = hall.leases[RUN]
     new = await any_store.claim(RUN, old, next(PROCESSES), 2_000.0)
-    decision = halls.decide(hall.runs[RUN], hall.heads[RUN], halls.Happening(Fetched("bread"), "0.0", 1_001.0))
+    decision = decide(hall.runs[RUN], hall.heads[RUN], Happening(Fetched("bread"), "0.0", 1_001.0))
     with pytest.raises(Conflict):
         await any_store.commit(RUN, decision.head, decision.entry, old, None)
     assert not await any_store.renew(RUN, old, 9_000.0)

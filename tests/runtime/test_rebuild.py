@@ -3,7 +3,6 @@
 import asyncio
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +114,10 @@ RETURNING = Machine(
     "returning",
     data=Basket,
     states=[
-        State("work", [State("one", enter=Fetch("bread")), State("two", enter=AskPerson("Go on?")), History("back", "one")]),
+        State(
+            "work",
+            [State("one", enter=Fetch("bread")), State("two", enter=AskPerson("Go on?")), History("back", "one")],
+        ),
         State("pause", enter=Send(Named("rung"), 30)),
     ],
     moves=[
@@ -123,7 +125,7 @@ RETURNING = Machine(
         On("work", "paused", to="pause", at_most=3),
         On("pause", "rung", to="back"),
     ],
-)  # fmt: skip
+)
 
 
 @pytest.mark.anyio
@@ -265,4 +267,4 @@ async def test_every_head_of_a_run_is_the_one_that_its_journal_makes(store: Sqli
     await drive(hall, RUN)
     entries, reader = await store.entries(RUN), Reader(machine, hall.effects(RUN))
     for seq, head in enumerate(heads):
-        assert replace(rebuilt(hall.runs[RUN], reader, entries[: seq + 1])) == head
+        assert rebuilt(hall.runs[RUN], reader, entries[: seq + 1]) == head

@@ -87,7 +87,9 @@ async def serving(*halls: Hall, most: int = 100) -> Any:
 
 async def until_status(store: Store, status: str, *runs: RunId) -> None:
     async with asyncio.timeout(SOON):
-        while {(await store.load(run)).status for run in runs} != {status}:
+        while True:
+            if {(await store.load(run)).status for run in runs} == {status}:
+                return
             await asyncio.sleep(QUICK)
 
 
@@ -180,8 +182,11 @@ async def test_a_worker_that_stops_in_the_middle_of_commits_lets_go_of_every_run
     async with serving(hall_of(hands, store, clock)):
         await hands.wait_for_calls(5)
         hands.open("bread")
-        while not store._waiting:
+        for _ in range(1_000):
+            if store._waiting:
+                break
             await asyncio.sleep(0)
+        assert store._waiting
     stored = [await store.load(run) for run in runs]
     assert {one.lease.owner for one in stored} == {""}
     assert {len(await store.entries(run)) for run in runs} == {2}

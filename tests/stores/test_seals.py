@@ -43,10 +43,9 @@ def changed(found: bytes, chance: random.Random) -> bytes:
 def _bytes(table: str, column: str) -> Damage:
     def damage(db: sqlite3.Connection, chance: random.Random) -> None:
         where = "rowid = ?" if table != "entries" else "run = 1 AND seq = ?"
-        rows = db.execute(f"SELECT {'seq' if table == 'entries' else 'rowid'}, CAST({column} AS BLOB) FROM {table}")
-        place, found = chance.choice([row for row in rows.fetchall() if table == "entries" or row[0] == 1])
-        value: Any = changed(found, chance)
-        db.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (value, place))
+        place = chance.randrange(ENTRIES) if table == "entries" else 1
+        (found,) = db.execute(f"SELECT {column} FROM {table} WHERE {where}", (place,)).fetchone()
+        db.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (changed(found, chance), place))
 
     return damage
 
@@ -64,12 +63,12 @@ def _lost_text(db: sqlite3.Connection, chance: random.Random) -> None:
 def _swapped(db: sqlite3.Connection, chance: random.Random) -> None:
     """Two entries change places, with or without their seals."""
     one, other = chance.sample(range(ENTRIES), 2)
-    rows = {seq: db.execute("SELECT body, seal FROM entries WHERE run = 1 AND seq = ?", (seq,)).fetchone()
-            for seq in (one, other)}  # fmt: skip
+    seals = chance.random() < 0.5
+    read = "SELECT body, seal FROM entries WHERE run = 1 AND seq = ?"
+    found = {seq: db.execute(read, (seq,)).fetchone() for seq in (one, other)}
     for here, there in ((one, other), (other, one)):
-        db.execute("UPDATE entries SET body = ? WHERE run = 1 AND seq = ?", (rows[there][0], here))
-        if chance.random() < 0.5:
-            db.execute("UPDATE entries SET seal = ? WHERE run = 1 AND seq = ?", (rows[there][1], here))
+        seal = found[there if seals else here][1]
+        db.execute("UPDATE entries SET body = ?, seal = ? WHERE run = 1 AND seq = ?", (found[there][0], seal, here))
 
 
 def _deleted(db: sqlite3.Connection, chance: random.Random) -> None:
@@ -88,8 +87,8 @@ def _inserted(db: sqlite3.Connection, chance: random.Random) -> None:
     """A copy of an entry at the end, or from the other run in the place of one."""
     if chance.random() < 0.5:
         copied = chance.randrange(ENTRIES)
-        db.execute("INSERT INTO entries SELECT 1, ?, cause, body, seal FROM entries WHERE run = 1 AND seq = ?",
-                   (ENTRIES, copied))  # fmt: skip
+        copy = "INSERT INTO entries SELECT 1, ?, cause, body, seal FROM entries WHERE run = 1 AND seq = ?"
+        db.execute(copy, (ENTRIES, copied))
         return
     place = chance.randrange(ENTRIES)
     db.execute("DELETE FROM entries WHERE run = 1 AND seq = ?", (place,))
@@ -119,11 +118,16 @@ HEAD_DAMAGES: Mapping[str, Damage] = {
 }
 
 
+def rows(db: sqlite3.Connection) -> list[list[Any]]:
+    """All that a file holds."""
+    return [db.execute(f"SELECT * FROM {table}").fetchall() for table in ("runs", "entries", "texts")]
+
+
 class Copies:
     """A file with two runs, copied for every damage; the second run must stay as it is."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._count = folder, 0
+        self._folder, self._count, self._whole = folder, 0, b""
         self.entries: list[Mapping[str, Any]] = []
         self.head: Mapping[str, Any] = {}
         self.other: list[Mapping[str, Any]] = []
@@ -134,17 +138,21 @@ class Copies:
         await walked(store, "two", {2: LENGTHY, 4: "quite another thing"})
         self.entries, self.other = await store.entries("one"), await store.entries("two")
         self.head = (await store.load("one")).head
-        store._db.execute("PRAGMA journal_mode=DELETE")
         store.close()
-        self._whole = sqlite3.connect(self._folder / "whole.db").serialize()
+        db = sqlite3.connect(self._folder / "whole.db")
+        db.execute("PRAGMA journal_mode=DELETE")
+        self._whole = db.serialize()
+        db.close()
 
     def damaged(self, damage: Damage, chance: random.Random) -> SqliteStore | None:
         """A store on a damaged copy; None where the damage changed nothing."""
         db = sqlite3.connect(":memory:")
         db.deserialize(self._whole)
-        before = list(db.iterdump())
+        db.text_factory = bytes
+        before = rows(db)
         damage(db, chance)
-        if list(db.iterdump()) == before:
+        if rows(db) == before:
+            db.close()
             return None
         db.commit()
         file = self._folder / f"copy-{self._count}.db"

@@ -121,6 +121,7 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
         if one["kind"] == "ask.person"
     )
     status = standing(snapshot["status"], bool(questions), bool(head["pending"]))
+    reason = "nothing is under way, and no row took what happened last" if status == "stuck" else snapshot["reason"]
     return Summary(
         record.run,
         record.machine,
@@ -128,7 +129,7 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
         tuple(snapshot["active"]),
         head["seq"],
         datetime.fromtimestamp(record.began).astimezone().isoformat(sep=" ", timespec="seconds"),
-        snapshot["reason"],
+        reason,
         record.model,
         head["spent"],
         questions,

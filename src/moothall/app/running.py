@@ -138,13 +138,13 @@ class Terms:
 
 async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> Outcome:
     """Begin a run and drive it as far as it goes."""
-    model = absolute_model(terms.model or configured_model()) or _stand_in(setting, machine)
     limits = (machine.budget or Budget()).limits() | (terms.budget or Budget()).limits()
+    if not limits:
+        _refuse_endless(machine)
+    model = absolute_model(terms.model or configured_model()) or _stand_in(setting, machine)
     record = Record(terms.run, machine.name, machine.digest, time.time(), source_of(machine), model, limits)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", terms.run):
         raise Refused(f"{terms.run!r} is no run id; use letters, digits and dashes")
-    if not limits:
-        _refuse_endless(machine)
     hall, performers = hall_of(setting), cast(setting, machine, model)
     hall.casts[record.run] = performers
     try:
@@ -186,8 +186,10 @@ async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) ->
     hall = hall_of(setting)
     machine = await reopen(hall, setting, run, machine)
     head = hall.heads[run]
-    over = head.snapshot.status != "live"
-    setting.tell(f"run {run} is over" if over else f"run {run} goes on after entry {head.seq}")
+    if head.snapshot.status != "live":
+        setting.tell(f"run {run} is over")
+    elif run in hall.leases:
+        setting.tell(f"run {run} goes on after entry {head.seq}")
     try:
         return outcome_of(machine, run, await drive(hall, run))
     finally:

@@ -74,7 +74,7 @@ def answer(parser: ArgumentParser) -> Work:
         action="append",
         const=True,
         metavar="FILE",
-        help="with FILE: answer with the JSON in it; alone: print the outcome as JSON",
+        help="with FILE, - for stdin, or JSON as it stands: answer with it; alone: print the outcome as JSON",
     )
 
     def work(chosen: Namespace) -> int:
@@ -133,7 +133,9 @@ async def _worked(setting: Setting, most: int) -> None:
 
 def _shared(parser: ArgumentParser) -> None:
     parser.add_argument("--store", help="where runs are kept: sqlite:FILE (default: in the state directory)")
-    parser.add_argument("--quiet", "-q", action="store_true", help="no progress on stderr")
+    parser.add_argument(
+        "--quiet", "-q", action="store_true", help="no progress on stderr; failures and questions are still told"
+    )
 
 
 def _drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, Any, Outcome]]) -> int:

@@ -91,7 +91,9 @@ def _write_anything() -> None:
 
 
 def _stop(number: int, frame: object) -> None:
-    """A request to end is treated as Ctrl-C, which the event loop knows how to carry out."""
+    """A request to end is treated as Ctrl-C, which the event loop knows how to carry out, if Ctrl-C is not ignored."""
+    if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
+        raise KeyboardInterrupt
     signal.raise_signal(signal.SIGINT)
 
 

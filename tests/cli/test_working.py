@@ -141,7 +141,6 @@ def test_a_worker_goes_on_with_what_a_killed_process_left_and_ends_what_is_overd
     ended(killed, signal.SIGKILL)
     assert here("run", "machines.py:HURRIED", "Eve", "--run-id", "hurried").code == 5
     (place / "go").touch()
-    change(place, "UPDATE runs SET until = 0 WHERE run = 'mine'")
     worker = start("worker")
     wait_for(lambda: {row(place, run).get("status") for run in ("mine", "hurried")} == {"done"}, "the end of both runs")
     ran = ended(worker, signal.SIGTERM)

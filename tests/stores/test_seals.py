@@ -281,7 +281,7 @@ async def test_only_texts_beyond_the_limit_are_kept_apart(tmp_path: Path, length
         "",
         None,
     ],
-    ids=repr,
+    ids=lambda value: ascii(value)[:24].replace("\\", "/"),
 )
 async def test_any_text_comes_back_exactly(tmp_path: Path, value: Any) -> None:
     store = SqliteStore(tmp_path / "runs.db")

@@ -138,20 +138,22 @@ async def let_go(hall: Hall, run: RunId) -> None:
 
 def is_free(hall: Hall, lease: Lease) -> bool:
     """Whether this hall may take a lease: nobody holds it, we do, or its holder is gone or overdue."""
-    if lease.owner in ("", hall.owner) or lease.until < hall.clock.now():
-        return True
-    host, _, rest = lease.owner.partition(":")
-    return host == socket.gethostname() and not _is_alive(rest.partition(":")[0])
+    return lease.owner in ("", hall.owner) or lease.until < hall.clock.now() or is_gone(lease.owner)
 
 
-def _is_alive(process: str) -> bool:
+def is_gone(owner: str) -> bool:
+    """Whether a holder is a process of this machine that no longer exists; of others only time can tell."""
+    host, _, rest = owner.partition(":")
+    process = rest.partition(":")[0]
+    if host != socket.gethostname() or not process.isdigit():
+        return False
     try:
         os.kill(int(process), 0)
     except ProcessLookupError:
-        return False
-    except (ValueError, PermissionError):
         return True
-    return True
+    except PermissionError:
+        return False
+    return False
 
 
 async def advance(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:

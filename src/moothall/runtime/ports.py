@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from moothall.kernel.effects import Effect
@@ -66,8 +66,12 @@ class Store(Protocol):
         """The number of the entry that this cause already has."""
         ...
 
-    async def due(self, now: float, limit: int) -> list[RunId]:
-        """Runs that want attention now and that nobody holds."""
+    async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:
+        """Runs that want attention now and that nobody holds, or only a holder that is gone."""
+        ...
+
+    async def owners(self) -> list[str]:
+        """Who holds runs."""
         ...
 
     async def seq(self, run: RunId) -> int:

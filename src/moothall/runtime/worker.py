@@ -20,7 +20,7 @@ from moothall.errors import Broken, DefinitionError, MoothallError, Refused
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send
 from moothall.kernel.events import Event, Exhausted, Expired, GaveUp
 from moothall.runtime.crew import Drive
-from moothall.runtime.hall import LEASE, Hall, advance, is_free, leave, let_go, reopen
+from moothall.runtime.hall import LEASE, Hall, advance, is_free, is_gone, leave, let_go, reopen
 from moothall.runtime.journal import Head, Pending, RunId, shaped
 from moothall.runtime.ports import Context
 
@@ -70,7 +70,8 @@ async def serve(
         for run in [run for run, task in tasks.items() if task.done()]:
             if tasks.pop(run).result() is not None:
                 resting[run] = now + REST
-        for run in await hall.store.due(now, most + len(resting)):
+        gone = [owner for owner in await hall.store.owners() if is_gone(owner)]
+        for run in await hall.store.due(now, most + len(resting), gone):
             if len(tasks) < most and run not in tasks and run not in resting:
                 tasks[run] = asyncio.create_task(_serve_one(hall, open_run, run))
         with contextlib.suppress(TimeoutError):

@@ -6,7 +6,7 @@ disk does, so that whatever would not survive there does not survive here either
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moothall.errors import Conflict, Refused
@@ -87,11 +87,15 @@ class MemoryStore:
                 return int(entry["seq"])
         return None
 
-    async def due(self, now: float, limit: int) -> list[RunId]:
-        wakes = [(self._wake(kept), run) for run, kept in self._runs.items() if not _held(kept.lease, now)]
-        return [run for wake, run in sorted((wake, run) for wake, run in wakes if wake is not None and wake <= now)][
-            :limit
+    async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:
+        free = [
+            (run, kept) for run, kept in self._runs.items() if not _held(kept.lease, now) or kept.lease.owner in gone
         ]
+        wakes = sorted((wake, run) for run, kept in free if (wake := self._wake(kept)) is not None and wake <= now)
+        return [run for _, run in wakes[:limit]]
+
+    async def owners(self) -> list[str]:
+        return sorted({kept.lease.owner for kept in self._runs.values()} - {""})
 
     def _wake(self, kept: _Kept) -> float | None:
         if kept.aside:

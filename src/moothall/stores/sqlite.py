@@ -247,8 +247,11 @@ class SqliteStore:
         rows = self._found("find", run, cause)
         return rows[0][0] if rows else None
 
-    async def due(self, now: float, limit: int) -> list[RunId]:
-        return [run for (run,) in self._found("due", now, now, limit)]
+    async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:
+        return [run for (run,) in self._found("due", now, now, written(list(gone)).decode(), limit)]
+
+    async def owners(self) -> list[str]:
+        return [owner for (owner,) in self._found("owners")]
 
     def _place(self, run: RunId) -> _Place:
         """Where a run stands in the file; looked up where it is not remembered."""

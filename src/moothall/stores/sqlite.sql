@@ -59,7 +59,12 @@ SELECT seq FROM entries WHERE run = (SELECT number FROM runs WHERE run = ?) AND 
 
 -- name: due
 -- runs that want attention now and that nobody holds, or whose holder has not been heard of in time
-SELECT run FROM runs WHERE wake <= ? AND (owner IS NULL OR until < ?) ORDER BY wake LIMIT ?;
+SELECT run FROM runs
+WHERE wake <= ? AND (owner IS NULL OR until < ? OR owner IN (SELECT value FROM json_each(?))) ORDER BY wake LIMIT ?;
+
+-- name: owners
+-- who holds runs
+SELECT DISTINCT owner FROM runs WHERE owner IS NOT NULL;
 
 -- name: seq
 -- the latest entry of a run

@@ -1,6 +1,7 @@
 """`moot` in a child process, as a person or a script starts it."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -45,4 +46,10 @@ def started(*arguments: str, home: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_signals,
     )
+
+
+def heed_signals() -> None:
+    """A test run in the background is deaf to Ctrl-C, and so would be its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

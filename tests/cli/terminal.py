@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.cli.process import command, environment
+from tests.cli.process import command, environment, heed_signals
 
 
 class Terminal:
@@ -56,6 +56,7 @@ def terminal(
         stdout=theirs,
         stderr=theirs,
         start_new_session=True,
+        preexec_fn=heed_signals,
     )
     os.close(theirs)
     try:

@@ -738,7 +738,7 @@ CHART: Rows = (
     ("bound: what a function writes is not read", 'getattr(action, "writes", None)', 'getattr(action, "write", None)'),
     (
         "row: a text without a word is an event",
-        "if isinstance(on.event, Sequence) and not row.descriptors:",
+        "if row.descriptors == () and isinstance(on.event, Sequence):",
         "if False:",
     ),
     ("descriptors: always among events", "            if None in inner:\n", "            if False:\n"),

@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "moothall"
 PROCESSES = 2
-SECONDS = 180
+SECONDS = 90
 KILLED = 1
 PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "--tb=line", "--assert=plain", "-p", "no:cacheprovider")
 

@@ -338,7 +338,7 @@ class Chart:
         if row.internal and source.kind == COMPOUND and source.index < low and high < source.end:
             return source.index
         above = self.places[source.parent]
-        while not (above.kind == COMPOUND and above.index < low and high < above.end):
+        while above.index != ROOT and not (above.kind == COMPOUND and above.index < low and high < above.end):
             above = self.places[above.parent]
         return above.index
 

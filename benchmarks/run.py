@@ -75,10 +75,13 @@ def prepare(peers: list[str]) -> str:
 
 
 def ours() -> dict[str, Path]:
-    """Our adapters, by the name of the row that each gets."""
+    """Our adapters, and a peer that the shared folder lacks, by the name of the row that each gets."""
     here = Path(__file__).parent
-    rows = {"moothall": here / "adapter.py", "moothall_runtime": here / "adapter_runtime.py"}
-    return {name: path for name, path in rows.items() if path.exists()}
+    return {
+        "moothall": here / "adapter.py",
+        "moothall_runtime": here / "adapter_runtime.py",
+        "transitions_sync": here / "transitions_sync.py",
+    }
 
 
 def measure(python: str, lines: object, script: str, *arguments: str) -> None:

@@ -44,8 +44,11 @@ def graph(parser: ArgumentParser) -> Work:
     parser.add_argument("machine", help="FILE.py:NAME or package.module:NAME")
     parser.add_argument("--format", choices=("tree", "mermaid", "dot", "json"), default="mermaid", help="what to draw")
 
+    parser.add_argument("--active", default="", metavar="STATES", help="highlight these states, such as drafting,web")
+
     def work(chosen: Namespace) -> int:
-        print(draw(find(chosen.machine), chosen.format).rstrip())
+        active = [state.strip() for state in chosen.active.split(",") if state.strip()]
+        print(draw(find(chosen.machine), chosen.format, active=active).rstrip())
         return DONE
 
     return work

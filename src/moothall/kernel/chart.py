@@ -33,6 +33,7 @@ ROOT = 0
 COMPOUND, PARALLEL, ATOMIC, FINAL, HISTORY = "compound", "parallel", "atomic", "final", "history"
 _NOTHING: Mapping[str, int] = {}
 _WITH_STATES = (State, Parallel)
+_NONE: list[int] = []
 
 
 class Bound:
@@ -134,8 +135,9 @@ class Place:
         self.kind = kind
         self.parent = parent
         self.end = index + 1
-        self.children: list[int] = []
-        self.histories: list[int] = []
+        inside = kind in (COMPOUND, PARALLEL)
+        self.children: list[int] = [] if inside else _NONE
+        self.histories: list[int] = [] if inside else _NONE
         self.initial: tuple[int, ...] = ()
         self.default: tuple[int, ...] = ()
         self.enter: tuple[Bound, ...] = ()

@@ -24,7 +24,7 @@ from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Ask, Step
-from moothall.runtime.journal import Entry, Head, Pending, Record
+from moothall.runtime.journal import WAITING, Entry, Head, Pending, Record
 
 
 class Run(Frozen):
@@ -153,8 +153,7 @@ def _given_up(step: Step, resource: str) -> Step:
 
 _NOTHING: Mapping[str, float] = {}
 _NEVER = frozenset((CancelSend.kind,))
-_WAITING = frozenset((Send.kind, Alarm.kind, AskPerson.kind))
-_NOT_AFTER_THE_END = _NEVER | _WAITING
+_NOT_AFTER_THE_END = _NEVER | WAITING
 
 
 def _due(effect: Effect, at: float) -> float | None:
@@ -167,7 +166,7 @@ def _due(effect: Effect, at: float) -> float | None:
 
 def _denied(run: Run, effect: Effect, head: Head, wanted: Sequence[Pending], at: float) -> str:
     """The resource that the budget lacks for this effect; "" where it is covered."""
-    if effect.kind in _WAITING:
+    if effect.kind in WAITING:
         return ""
     cost = _cost(run.machine, effect)
     spent = {**head.spent, "seconds": at - run.record.began}

@@ -120,11 +120,13 @@ async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
         try:
             return reader.head(stored.head)
         except Broken:
-            if not await hall.store.entries(run):
+            entries = await hall.store.entries(run)
+            if not entries:
                 raise
-    head = rebuilt(hall.runs[run], reader, await hall.store.entries(run))
+    else:
+        entries = await hall.store.entries(run)
+    head = rebuilt(hall.runs[run], reader, entries)
     await hall.store.repair(run, head)
-    await hall.store.load(run)
     return head
 
 
@@ -149,10 +151,8 @@ def is_gone(owner: str) -> bool:
         return False
     try:
         os.kill(int(process), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)
     return False
 
 

@@ -14,14 +14,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from itertools import count
 
 from moothall.errors import Broken, DefinitionError, MoothallError, Refused
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send
 from moothall.kernel.events import Event, Exhausted, Expired, GaveUp
 from moothall.runtime.crew import Drive
 from moothall.runtime.hall import LEASE, Hall, advance, is_free, is_gone, leave, let_go, reopen
-from moothall.runtime.journal import Head, Pending, RunId, shaped
+from moothall.runtime.journal import WAITING, Head, Pending, RunId, shaped
 from moothall.runtime.ports import Context
 
 ATTEMPTS = 3
@@ -112,7 +111,9 @@ async def _hold(hall: Hall, run: RunId) -> None:
 
 async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
     flying = doing.flying
-    for turn in count(1):
+    turn = 0
+    while True:
+        turn += 1
         if turn % TURNS == 0:
             await asyncio.sleep(0)
         head = hall.heads[run]
@@ -131,7 +132,6 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         if not flying:
             return head
         await _wait_for_first(hall, run, doing)
-    raise AssertionError("unreachable: turns are counted without end")
 
 
 async def _in_place(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> None:
@@ -205,7 +205,7 @@ async def _end(hall: Hall, run: RunId, key: str, event: Event) -> None:
 def _waits(hall: Hall, head: Head, pending: Pending) -> bool:
     """Whether this effect does not end yet: a question before its deadline, a denied one beside others at work."""
     if pending.denied:
-        return any(not one.denied and not isinstance(one.effect, AskPerson | Send | Alarm) for one in head.pending)
+        return any(not one.denied and one.effect.kind not in WAITING for one in head.pending)
     return isinstance(pending.effect, AskPerson) and (pending.due is None or pending.due > hall.clock.now())
 
 

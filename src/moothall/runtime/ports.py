@@ -119,13 +119,29 @@ class Clock(Protocol):
         ...
 
 
+def _unheard() -> None:
+    """Nobody listens."""
+
+
+async def _no_messages(thread: str) -> list[Any]:
+    return []
+
+
 class Context(Frozen):
-    """What a performer knows besides its effect. The key stays the same when an effect is tried again."""
+    """What a performer knows besides its effect. The key stays the same when an effect is tried again.
+
+    `again` says that it may have been performed before. `beat` tells that it is still at work, where its effect
+    has a time-out. `messages` gives a thread of the run.
+    """
 
     run: RunId
     key: str
     nth: int
     attempt: int
+    again: bool = False
+    deadline: float | None = None
+    beat: Callable[[], None] = _unheard
+    messages: Callable[[str], Awaitable[list[Any]]] = _no_messages
 
 
 Perform = Callable[[Any, Context], Awaitable[Event]]

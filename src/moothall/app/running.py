@@ -33,7 +33,7 @@ from moothall.runtime.children import child_id
 from moothall.runtime.decide import outcome
 from moothall.runtime.hall import Finding, Hall, Observer
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Reader, Record, RunId
-from moothall.runtime.ports import Store
+from moothall.runtime.ports import SET_ASIDE, Store
 from moothall.runtime.worker import drive, serve
 
 T = TypeVar("T")
@@ -209,6 +209,9 @@ async def _opened(
 async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) -> Outcome:
     """Go on with a run where its journal ends."""
     hall = hall_of(setting)
+    if (await hall.store.load(run)).status.startswith(SET_ASIDE):
+        setting.notice(f"run {run} was set aside; it is tried once more")
+        await hall.store.take_back(run)
     await reopen(hall, setting, run, machine)
     head = hall.heads[run]
     if head.snapshot.status != "live":

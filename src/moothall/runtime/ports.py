@@ -30,6 +30,10 @@ class Stored(Frozen):
     lease: Lease
 
 
+SET_ASIDE = "set aside: "
+"""What the status of a run begins with that workers leave alone; the reason follows."""
+
+
 class Store(Protocol):
     """Keeps runs and their journals. A commit is whole or not at all."""
 
@@ -94,8 +98,12 @@ class Store(Protocol):
         """Put a head back that was made anew from the journal."""
         ...
 
-    async def set_aside(self, run: RunId, status: str) -> None:
-        """Keep workers away from a run."""
+    async def set_aside(self, run: RunId, reason: str) -> None:
+        """Keep workers away from a run; its status says why, until somebody moves it or takes it back."""
+        ...
+
+    async def take_back(self, run: RunId) -> None:
+        """Let workers have a run again that was set aside; its crashes are forgotten."""
         ...
 
     async def forget(self, run: RunId) -> None:

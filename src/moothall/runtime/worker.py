@@ -68,7 +68,7 @@ async def serve(
     hall: Hall, open_run: Callable[[RunId], Awaitable[object]], stop: asyncio.Event, most: int = 100
 ) -> None:
     """Drive every run of the store that wants attention, until told to stop; then let go of all of them."""
-    tasks: dict[RunId, asyncio.Task[MoothallError | None]] = {}
+    tasks: dict[RunId, asyncio.Task[Exception | None]] = {}
     resting: dict[RunId, float] = {}
     while not stop.is_set():
         now = hall.clock.now()
@@ -87,12 +87,19 @@ async def serve(
     await asyncio.gather(*tasks.values(), return_exceptions=True)
 
 
-async def _serve_one(hall: Hall, open_run: Callable[[RunId], Awaitable[object]], run: RunId) -> MoothallError | None:
-    """Drive one run; what stands in the way is returned, so that the run is left alone for a while."""
+async def _serve_one(hall: Hall, open_run: Callable[[RunId], Awaitable[object]], run: RunId) -> Exception | None:
+    """Drive one run; what stands in the way is returned, so that the run is left alone for a while.
+
+    A run whose journal is damaged is set aside: no worker can move it.
+    """
     try:
         await open_run(run)
         await drive(hall, run)
-    except MoothallError as error:
+    except Broken as error:
+        with contextlib.suppress(MoothallError):
+            await hall.store.set_aside(run, str(error))
+        return error
+    except Exception as error:  # whatever is wrong with one run, the others go on
         return error
     finally:
         leave(hall, run)
@@ -111,8 +118,9 @@ async def _hold(hall: Hall, run: RunId) -> None:
     if taken is None:
         raise Refused(f"run {run} is being driven by another worker; it goes on there")
     if taken.crashes >= CRASHES:
-        await hall.store.set_aside(run, "set aside")
-        raise Broken(f"run {run} brought its worker down {taken.crashes} times in a row and is set aside")
+        reason = f"it brought its worker down {taken.crashes} times in a row"
+        await hall.store.set_aside(run, reason)
+        raise Broken(f"run {run} is set aside: {reason}")
     await reopen(hall, run, hall.runs[run].machine)
 
 

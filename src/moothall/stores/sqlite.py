@@ -25,7 +25,7 @@ from moothall.errors import Broken, Conflict, EffectFailed, MoothallError, Refus
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_both, encode_head
-from moothall.runtime.ports import Lease, Stored
+from moothall.runtime.ports import SET_ASIDE, Lease, Stored
 from moothall.stores.plain import digest_of, packed, read, unpacked, written
 from moothall.stores.sealing import START, entry_holds, entry_seal, head_holds, head_seal
 
@@ -310,9 +310,12 @@ class SqliteStore:
             self._keep_texts(number, texts)
         self._places.pop(run, None)
 
-    async def set_aside(self, run: RunId, status: str) -> None:
-        self._changed("set_aside", status, run)
+    async def set_aside(self, run: RunId, reason: str) -> None:
+        self._changed("set_aside", SET_ASIDE + reason, run)
         self._places.pop(run, None)
+
+    async def take_back(self, run: RunId) -> None:
+        self._changed("take_back", SET_ASIDE, SET_ASIDE, run)
 
     async def forget(self, run: RunId) -> None:
         with self._writing_here():

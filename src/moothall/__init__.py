@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from moothall.kernel.step import Append as Append
     from moothall.kernel.step import In as In
     from moothall.kernel.step import Move as Move
+    from moothall.performers.processes import Completed as Completed
+    from moothall.performers.processes import run_process as run_process
 
 __version__ = "0.1.0"
 
@@ -74,6 +76,7 @@ _ROOMS = {
     "kernel.machine": "Budget Machine",
     "kernel.nodes": "Final History On Parallel State always anywhere emitting otherwise",
     "kernel.step": "Append In Move",
+    "performers.processes": "Completed run_process",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 

@@ -11,6 +11,7 @@ PUBLIC: tuple[str, ...] = (
     "Budget",
     "Cancelled",
     "ChildDone",
+    "Completed",
     "Conflict",
     "DefinitionError",
     "Done",
@@ -52,6 +53,7 @@ PUBLIC: tuple[str, ...] = (
     "question",
     "resume",
     "run",
+    "run_process",
     "tool",
     "yes",
 )

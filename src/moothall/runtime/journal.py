@@ -17,7 +17,7 @@ from typing import Any
 
 from moothall.errors import Broken, MoothallError
 from moothall.kernel import effects as known
-from moothall.kernel.codec import decode, encode
+from moothall.kernel.codec import decode, decoder, encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import ChildDone, Event, Named
 from moothall.kernel.frozen import Frozen
@@ -156,9 +156,9 @@ class Reader(Frozen):
                 decode(int, plain["seq"], "seq"),
                 decode(Snapshot, snapshot, "snapshot"),
                 tuple(self.pending(one) for one in plain["pending"]),
-                decode(dict[str, float], plain["spent"], "spent"),
-                decode(dict[str, int], plain["issued"], "issued"),
-                decode(dict[str, tuple[str, int]], plain.get("same", {}), "same"),
+                _amounts(plain["spent"], "spent"),
+                _counts(plain["issued"], "issued"),
+                _same(plain["same"], "same") if "same" in plain else {},
             )
         except (KeyError, TypeError, MoothallError) as error:
             raise Broken(f"the stored snapshot cannot be read: {error}") from error
@@ -169,11 +169,11 @@ class Reader(Frozen):
 
     def pending(self, plain: Mapping[str, Any]) -> Pending:
         """An effect in flight from its JSON."""
-        head = {name: decode(kind, plain[name], name) for name, kind in _AROUND_AN_EFFECT.items() if name in plain}
+        head = {name: decoded(plain[name], name) for name, decoded in _around_an_effect.items() if name in plain}
         kind = self.effects.get(plain["kind"]) or _KNOWN.get(plain["kind"])
         if kind is None:
             raise Broken(f"no performer here knows the effect {plain['kind']!r}")
-        values = decode(dict[str, Any], plain["effect"], "effect")
+        values = _object(plain["effect"], "effect")
         if isinstance(values.get("event"), dict):
             values["event"] = self.event(values["event"])
         return Pending(effect=decode_effect(kind, values), **head)
@@ -196,8 +196,7 @@ def shaped(machine: Machine, event: Event) -> Event:
     if shape is None:
         return event
     value = getattr(event, "value", None)
-    values = {one.name: getattr(event, one.name) for one in fields(event)}
-    return type(event)(**{**values, "value": decode(shape, encode(value), event.name)})
+    return type(event)(**{**event.__dict__, "value": decode(shape, encode(value), event.name)})
 
 
 def decode_effect(kind: type[Effect], values: dict[str, Any]) -> Effect:
@@ -223,6 +222,9 @@ _AROUND_AN_EFFECT: Mapping[str, Any] = {
     "doubt": str,
     "share": dict[str, float] | None,
 }
+_around_an_effect = {name: decoder(kind) for name, kind in _AROUND_AN_EFFECT.items()}
+_amounts, _counts, _object = decoder(dict[str, float]), decoder(dict[str, int]), decoder(dict[str, Any])
+_same = decoder(dict[str, tuple[str, int]])
 _KNOWN: dict[str, type[Effect]] = {
     one.kind: one for one in vars(known).values() if isinstance(one, type) and issubclass(one, Effect) and one.kind
 } | {TellParent.kind: TellParent, CancelChild.kind: CancelChild}
@@ -236,10 +238,9 @@ def encode_event(event: Event) -> dict[str, Any]:
 def encode_pending(pending: Pending) -> dict[str, Any]:
     """An effect in flight as JSON; what is empty is left out."""
     effect = pending.effect
-    values = {
-        name: encode_event(value) if isinstance(value, Event) else encode(value)
-        for name, value in effect.__dict__.items()
-    }
+    values = encode(effect)
+    if "event" in values and isinstance(event := getattr(effect, "event", None), Event):
+        values["event"] = encode_event(event)
     plain: dict[str, Any] = {"key": pending.key, "kind": effect.kind, "effect": values, "nth": pending.nth}
     if pending.owner is not None:
         plain["owner"] = pending.owner
@@ -264,13 +265,16 @@ def encode_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     plain["reason"] = snapshot.reason
     if snapshot.output is not None:
         plain["output"] = encode(snapshot.output)
-    for name in ("counts", "history", "threads"):
-        if value := getattr(snapshot, name):
-            plain[name] = encode(value)
+    if snapshot.counts:
+        plain["counts"] = encode(snapshot.counts)
+    if snapshot.history:
+        plain["history"] = encode(snapshot.history)
+    if snapshot.threads:
+        plain["threads"] = encode(snapshot.threads)
     return plain
 
 
-def encode_head(head: Head, pending: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
+def encode_head(head: Head, pending: Sequence[Any] | None = None) -> dict[str, Any]:
     """A head as JSON; its effects in flight may have been encoded already."""
     plain = {
         "seq": head.seq,
@@ -284,7 +288,7 @@ def encode_head(head: Head, pending: Sequence[Mapping[str, Any]] | None = None) 
     return plain
 
 
-def encode_entry(entry: Entry, effects: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
+def encode_entry(entry: Entry, effects: Sequence[Any] | None = None) -> dict[str, Any]:
     """An entry as JSON; what is empty is left out. Its effects may have been encoded already."""
     plain: dict[str, Any] = {
         "seq": entry.seq,
@@ -307,10 +311,3 @@ def encode_entry(entry: Entry, effects: Sequence[Mapping[str, Any]] | None = Non
     if entry.ignored:
         plain["ignored"] = entry.ignored
     return plain
-
-
-def encode_both(head: Head, entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A head and its latest entry as JSON. The effects that the entry wants are the last in flight: encoded once."""
-    pending = [encode_pending(one) for one in head.pending]
-    new = len(entry.effects)
-    return encode_head(head, pending), encode_entry(entry, pending[len(pending) - new :] if new else ())

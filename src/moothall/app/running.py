@@ -21,7 +21,15 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from moothall.agents.asking import AskAgent, Asking, Calling, CallTool
 from moothall.app.finding import REMEDY, find, is_loading, source_of
-from moothall.app.settings import absolute_model, configured_model, open_model, open_store, store_address
+from moothall.app.idling import wait_for_end
+from moothall.app.settings import (
+    absolute_model,
+    configured_model,
+    durability_of,
+    open_model,
+    open_store,
+    store_address,
+)
 from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import AskPerson
@@ -39,6 +47,8 @@ from moothall.runtime.worker import drive, serve
 
 T = TypeVar("T")
 Functions = Mapping[str, Callable[..., Any]]
+Watcher = Callable[[Hall], Observer]
+"""An observer that wants to know the hall: how its runs began, and of which machine they are."""
 STAND_IN = "rehearsal"
 ENDLESS = frozenset(("unbounded-cycle", "eventless-cycle"))
 
@@ -89,6 +99,7 @@ class Setting:
     observers: tuple[Observer, ...] = ()
     notice: Callable[[str], None] = lambda text: print(text, file=sys.stderr)
     tell: Callable[[str], None] = lambda text: None
+    watchers: tuple[Watcher, ...] = ()
 
 
 def run(
@@ -247,11 +258,15 @@ async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
         halls.leave(hall, run)
 
 
-async def work(setting: Setting, stop: asyncio.Event, most: int) -> None:
-    """Drive every run of the store that wants attention, until told to stop."""
-    hall = Hall(setting.store, SystemClock(), {}, list(setting.observers))
+async def work(setting: Setting, stop: asyncio.Event, most: int, *, until_idle: bool = False) -> int:
+    """Drive every run of the store that wants attention, until told to stop or idle; how many it then let go of."""
+    hall = _watched(setting)
+    tried: dict[RunId, int] | None = {} if until_idle else None
+    ending = asyncio.create_task(wait_for_end(hall, stop, tried))
 
     async def open_run(run: RunId) -> None:
+        if tried is not None:
+            tried[run] = await hall.store.seq(run)
         try:
             await reopen(hall, setting, run)
         except MoothallError as error:
@@ -259,6 +274,7 @@ async def work(setting: Setting, stop: asyncio.Event, most: int) -> None:
             raise
 
     await serve(hall, open_run, stop, most)
+    return await ending
 
 
 async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | None = None) -> Machine:
@@ -275,11 +291,17 @@ _halls: WeakKeyDictionary[Store, Hall] = WeakKeyDictionary()
 
 def hall_of(setting: Setting) -> Hall:
     """The hall of a store: one for all runs, so that they share its commits; who watches gets one of their own."""
-    if setting.observers:
-        return Hall(setting.store, SystemClock(), {}, list(setting.observers))
+    if setting.observers or setting.watchers:
+        return _watched(setting)
     if setting.store not in _halls:
         _halls[setting.store] = Hall(setting.store, SystemClock(), {})
     return _halls[setting.store]
+
+
+def _watched(setting: Setting) -> Hall:
+    hall = Hall(setting.store, SystemClock(), {}, list(setting.observers))
+    hall.observers += [watcher(hall) for watcher in setting.watchers]
+    return hall
 
 
 def cast(setting: Setting, machine: Machine, model: str) -> dict[str, Performer]:
@@ -415,21 +437,25 @@ def new_id(machine: Machine) -> RunId:
     return f"{slug}-{secrets.token_hex(3)}"
 
 
-_open: dict[tuple[str, int], tuple[Store, int]] = {}
+_open: dict[tuple[str, int], tuple[Store, int, str]] = {}
 
 
 @contextmanager
-def opened(address: str | None) -> Iterator[Store]:
-    """A store, closed again at the end; whoever opens it meanwhile in the same thread shares it."""
+def opened(address: str | None, durability: str | None = None) -> Iterator[Store]:
+    """A store, closed again at the end; whoever opens it meanwhile in the same thread shares it, durability and all."""
     key = (store_address(address), threading.get_ident())
-    store, users = _open[key] if key in _open else (open_store(key[0]), 0)
-    _open[key] = (store, users + 1)
+    if key not in _open:
+        _open[key] = (open_store(key[0], durability), 0, durability_of(durability))
+    store, users, kept = _open[key]
+    if durability not in (None, kept):
+        raise Refused(f"{key[0]} is open here with durability {kept}; it cannot be {durability} at the same time")
+    _open[key] = (store, users + 1, kept)
     try:
         yield store
     finally:
-        store, users = _open.pop(key)
+        store, users, kept = _open.pop(key)
         if users > 1:
-            _open[key] = (store, users - 1)
+            _open[key] = (store, users - 1, kept)
         else:
             store.close()
 

@@ -34,7 +34,7 @@ COMMANDS = {
     "resume": Command("go on with a run where its journal ends", "driving"),
     "answer": Command("answer a question of a waiting run, and go on", "driving"),
     "cancel": Command("ask a run to stop, wherever it is driven", "driving"),
-    "worker": Command("drive every run of the store that wants attention", "driving"),
+    "worker": Command("drive every run of the store that wants attention", "working"),
     "ls": Command("list the runs of the store", "looking"),
     "show": Command("show where a run stands and its journal", "looking"),
     "watch": Command("follow a run's journal as it grows", "looking"),

@@ -41,6 +41,7 @@ COMMANDS = {
     "export": Command("write a run with its whole journal as JSON", "looking"),
     "prune": Command("delete runs that ended long ago", "looking"),
     "report": Command("write a run's journal and picture as one HTML page", "looking"),
+    "doctor": Command("look at this installation and the store, and say what is wrong", "doctor"),
     "check": Command("check a machine: dead ends, endless loops, what it can cost at most", "checking"),
     "graph": Command("draw a machine", "checking"),
     "conformance": Command("run statechart tests from outside and count what passes", "checking"),

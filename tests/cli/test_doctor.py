@@ -1,5 +1,6 @@
 """`moot doctor`: a table of checks, and the exit code says whether something is wrong."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,4 +56,5 @@ def test_a_terminal_gets_colours_and_lines_that_fit(tmp_path: Path) -> None:
     with terminal("doctor", home=tmp_path, more=place) as screen:
         said = screen.read_all()
     assert "\x1b[31mproblem" in said
+    assert max(len(line) for line in re.sub(r"\x1b\[\d+m", "", said).splitlines()) <= 60
     assert "\x1b" not in moot_process("doctor", home=tmp_path, more=place).stdout

@@ -38,7 +38,8 @@ def look_at(file: Path) -> Seen:
     if not os.path.exists(file):
         return _missing(file)
     try:
-        size = file.stat().st_size
+        log = file.with_name(f"{file.name}-wal")
+        size = file.stat().st_size + (log.stat().st_size if log.exists() else 0)
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True, timeout=1)) as db:
             return _read(db, file, size)
     except (sqlite3.Error, OSError) as error:

@@ -42,6 +42,6 @@ def _table(checks: Sequence[Check]) -> Iterator[str]:
     for check in checks:
         lines = [check.says]
         if sys.stdout.isatty():
-            lines = wrap(check.says, max(40, shutil.get_terminal_size().columns - before))
+            lines = wrap(check.says, max(20, shutil.get_terminal_size().columns - before))
         said = f"\n{'':<{before}}".join(lines)
         yield f"{check.name:<{width}}  {painted(f'{check.level:<7}', COLOURS[check.level])}  {said}"

@@ -306,7 +306,7 @@ def test_a_store_that_nobody_else_has_open_is_not_worth_a_word() -> None:
 
 
 def test_a_run_that_was_set_aside_is_told(store: Path) -> None:
-    change(store, "UPDATE runs SET status = 'set aside', wake = NULL WHERE run = 'waiting'")
+    change(store, "UPDATE runs SET status = 'set aside: it limps', wake = NULL WHERE run = 'waiting'")
     checks = found(store)
     assert checks["set aside"].level == "warning"
     assert checks["set aside"].says.startswith("waiting; ")

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from moothall.app.hooks import Patience, ear_of
-from moothall.app.looking import SET_ASIDE, summary_of
+from moothall.app.looking import summary_of
 from moothall.app.running import STAND_IN, opened
 from moothall.app.settings import (
     configured_hook,
@@ -34,12 +34,13 @@ from moothall.app.storefile import Level, filesystem_of, free_space, is_elsewher
 from moothall.errors import MoothallError
 from moothall.runtime.hall import is_gone
 from moothall.runtime.journal import RunId
-from moothall.runtime.ports import Lease, Store
+from moothall.runtime.ports import SET_ASIDE, Lease, Store
 from moothall.scripting.javascript import is_installed
 
 GIGABYTE = 1e9
 LITTLE, TOO_LITTLE = 0.5, 0.05
 NAMED = 5
+ASIDE = SET_ASIDE.rstrip(": ")
 MENDED = {(3, 44): 6, (3, 50): 7}
 """Where the WAL-reset bug of SQLite was mended too (sqlite.org/wal.html#walresetbug); it is in 3.7.0 to 3.51.2."""
 
@@ -125,7 +126,7 @@ async def _count(census: Census, store: Store, runs: Sequence[RunId]) -> None:
             census.ailing.setdefault("unreadable", []).append(f"{run} ({error})")
             continue
         census.counted[summary.status] += 1
-        if summary.status in ("damaged", SET_ASIDE):
+        if summary.status in ("damaged", ASIDE):
             census.ailing.setdefault(summary.status, []).append(run)
         if stored.lease.owner:
             census.held.setdefault(stored.lease.owner.rpartition(":")[0], []).append(stored.lease)
@@ -134,7 +135,7 @@ async def _count(census: Census, store: Store, runs: Sequence[RunId]) -> None:
 AILMENTS: Mapping[str, tuple[Level, str]] = {
     "unreadable": ("problem", "bring back a copy of the file"),
     "damaged": ("warning", "`moot resume` makes the head of each anew from its journal"),
-    SET_ASIDE: ("warning", "each brought its worker down too often; `moot cancel` ends one"),
+    ASIDE: ("warning", "`moot show` says why; `moot resume` tries one once more, `moot cancel` ends it"),
 }
 
 

@@ -27,11 +27,11 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from moothall.app.running import Question, questions_of
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode
-from moothall.kernel.effects import AskPerson
-from moothall.runtime.hall import Hall, Observer, questions
-from moothall.runtime.journal import Entry, Head, Pending, RunId
+from moothall.runtime.hall import Hall, Observer
+from moothall.runtime.journal import Entry, Head, RunId
 
 THREADS = 4
 PASSING = frozenset((408, 425, 429))
@@ -80,8 +80,8 @@ class OnWait:
         """An observer of the runs of a hall."""
 
         def saw(run: RunId, entry: Entry, head: Head) -> None:
-            asked = {one.key: one for one in questions(head)}
-            fresh = [one for key, one in asked.items() if key not in self._told.get(run, ())]
+            asked = {one.id: one for one in questions_of(run, head)}
+            fresh = [one for name, one in asked.items() if name not in self._told.get(run, ())]
             self._told[run] = set(asked)
             if not asked:
                 del self._told[run]
@@ -119,7 +119,7 @@ class OnWait:
             self._ear.stop()
 
 
-def told(run: RunId, machine: str, head: Head, asked: list[Pending]) -> dict[str, Any]:
+def told(run: RunId, machine: str, head: Head, asked: list[Question]) -> dict[str, Any]:
     """What is told of a run that waits."""
     return {
         "run": run,
@@ -127,9 +127,7 @@ def told(run: RunId, machine: str, head: Head, asked: list[Pending]) -> dict[str
         "status": "waiting",
         "states": list(head.snapshot.active),
         "questions": [
-            {"id": one.key, "prompt": one.effect.prompt, "schema": encode(one.effect.schema), "due": one.due}
-            for one in asked
-            if isinstance(one.effect, AskPerson)
+            {"id": one.id, "prompt": one.prompt, "schema": encode(one.schema), "due": one.due} for one in asked
         ],
     }
 

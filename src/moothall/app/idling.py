@@ -1,6 +1,7 @@
-"""When a worker may go home: nothing is due, and nothing that it drives wants anything now.
+"""When a worker may go home: nothing is due, and nothing that it drives wants anything soon.
 
-A run that only waits for a later time wants nothing now; it is let go of, and whoever works then goes on with it.
+A run that only waits for a time that is far off is let go of, and whoever works then goes on with it. The pause
+before another attempt is not far off.
 A run that was tried here and has not moved since cannot be helped from here: it keeps nobody at work.
 """
 
@@ -16,6 +17,7 @@ from moothall.runtime.hall import Hall, is_gone
 from moothall.runtime.journal import RunId
 
 LOOKS = 2
+SOON = 30.0
 
 
 async def wait_for_end(hall: Hall, stop: asyncio.Event, tried: Mapping[RunId, int] | None) -> int:
@@ -39,7 +41,7 @@ async def _wait_until_idle(hall: Hall, stop: asyncio.Event, tried: Mapping[RunId
 async def _is_idle(hall: Hall, tried: Mapping[RunId, int]) -> bool:
     now = hall.clock.now()
     wakes = [hall.heads[run].wake() for run in hall.crew.drives if run in hall.heads]
-    if any(wake is not None and wake <= now for wake in wakes):
+    if any(wake is not None and wake <= now + SOON for wake in wakes):
         return False
     try:
         gone = [owner for owner in await hall.store.owners() if is_gone(owner)]

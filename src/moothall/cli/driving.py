@@ -114,12 +114,14 @@ def _drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, A
         try:
             outcome = asyncio.run(_watched(progress, go(setting)))
             while (value := _prompted(chosen, outcome)) is not LATER:
-                outcome = asyncio.run(_watched(progress, running.go_on_with_answer(setting, run, value)))
+                [asked] = outcome.questions
+                going_on = running.go_on_with_answer(setting, asked.run, value, asked.id)
+                outcome = asyncio.run(_watched(progress, going_on))
         except KeyboardInterrupt:
             progress.clear()
             notice(_stopped(asyncio.run(running.exists(store, run)), command("resume", chosen, run)))
             return FAILED
-        return _render(chosen, outcome, asyncio.run(account_of(store, run)))
+        return _render(chosen, outcome, asyncio.run(account_of(store, outcome.run)))
 
 
 def _stopped(begun: bool, go_on: str) -> str:
@@ -159,7 +161,7 @@ def _explain(chosen: Namespace, outcome: Outcome, account: Account) -> None:
         why = f": {outcome.reason}" if outcome.reason else ""
         print(f"{outcome.run} is {status(outcome.status, sys.stderr)}{why} ({account})", file=sys.stderr)
     for question in outcome.questions:
-        print(shown(encode(question), command("answer", chosen, outcome.run)), file=sys.stderr)
+        print(shown(encode(question), command("answer", chosen, question.run)), file=sys.stderr)
 
 
 def _input(parser: ArgumentParser, chosen: Namespace) -> Any:

@@ -26,7 +26,7 @@ def worker(parser: ArgumentParser) -> Work:
     parser.add_argument(
         "--until-idle",
         action="store_true",
-        help="end when nothing is due and nothing driven here wants anything now",
+        help="end when nothing is due and nothing driven here wants anything in the next half minute",
     )
     add_driving(parser)
 

@@ -26,10 +26,13 @@ def written(value: Any) -> bytes:
         raise DefinitionError(f"a value of the run cannot be stored as JSON: {error}") from error
 
 
-def packed(value: Any, texts: dict[bytes, str]) -> bytes:
-    """Plain JSON as bytes; long texts go to `texts` and are referred to by their digest."""
+def packed(value: Any, texts: dict[str, bytes], apart: int = 0) -> bytes:
+    """Plain JSON as bytes; long texts go to `texts` and are referred to by their digest.
+
+    So many of the bytes are `apart`: fragments in which long texts have been looked for already.
+    """
     body = written(value)
-    if len(body) <= LONG and b"\\u0000" not in body:
+    if len(body) - apart <= LONG and b"\\u0000" not in body:
         return body
     return written(_shortened(value, texts))
 
@@ -39,12 +42,12 @@ def digest_of(text: bytes) -> bytes:
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
-def _shortened(value: Any, texts: dict[bytes, str]) -> Any:
+def _shortened(value: Any, texts: dict[str, bytes]) -> Any:
     if type(value) is str:
         if len(value) > LONG:
-            digest = digest_of(value.encode())
-            texts[digest] = value
-            return _MARK + digest.hex()
+            if value not in texts:
+                texts[value] = digest_of(value.encode())
+            return _MARK + texts[value].hex()
         return _MARK + value if value.startswith(_MARK) else value
     if type(value) is list:
         return [_shortened(item, texts) for item in value]

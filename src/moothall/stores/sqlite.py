@@ -19,35 +19,65 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import orjson
 
 from moothall.errors import Broken, Conflict, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode
-from moothall.kernel.frozen import Frozen
-from moothall.runtime.journal import Entry, Head, Record, RunId, encode_both, encode_head
-from moothall.runtime.ports import Lease, Stored
+from moothall.runtime.journal import Entry, Head, Pending, Record, RunId, encode_entry, encode_head, encode_pending
+from moothall.runtime.ports import SET_ASIDE, Lease, Stored
 from moothall.stores.plain import digest_of, packed, read, unpacked, written
 from moothall.stores.sealing import START, entry_holds, entry_seal, head_holds, head_seal
 
 BATCH = 256
+PLACES = 10_000
 TABLES = frozenset(("runs", "entries", "texts"))
 
 
-class _Place(Frozen):
-    """What is remembered of a run between its commits: its number in the file and the seal of its last entry."""
+Blob = bytearray
+"""How bytes are given to sqlite3: it takes these as they are, and looks for a converter for each `bytes`."""
+
+
+class _Part(NamedTuple):
+    """An effect in flight as it stands in the file."""
+
+    pending: Pending
+    body: orjson.Fragment
+    size: int
+
+
+class _Place(NamedTuple):
+    """What is remembered of a run between its commits.
+
+    Its number in the file, the seal of its last entry, when it wants attention, and its effects in flight by key.
+    """
 
     number: int
     tip: bytes
+    wake: float | None
+    parts: Mapping[str, _Part]
 
 
-class _Commit(Frozen):
+class _Sealed(NamedTuple):
+    """An entry and the head after it as bytes, each with its seal, and the effects that are in flight then."""
+
+    body: bytes
+    tip: bytes
+    head: bytes
+    seal: bytes
+    parts: Mapping[str, _Part]
+
+
+class _Commit(NamedTuple):
     """One commit, encoded and ready to be written, and the place of its run after it."""
 
     run: RunId
     statement: str
     row: tuple[Any, ...]
     entry: tuple[Any, ...]
-    texts: Mapping[bytes, str]
+    texts: Mapping[str, bytes]
+    wakes: bool
     after: _Place
 
 
@@ -62,15 +92,17 @@ class SqliteStore:
         self._waiting: list[tuple[_Commit, asyncio.Future[None]]] = []
         self._writing = False
         self._thread: ThreadPoolExecutor | None = None
-        self._turn = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connected(path)
+            self._execute = self._db.cursor().execute
+            self._transaction = _Writing(self._db, self._execute)
         except (sqlite3.Error, OSError) as error:
             raise _unusable(path, error) from error
         try:
             self._prepare(durability)
             self._reading = _connected(path)
+            self._look = self._reading.cursor().execute
         except (sqlite3.Error, Refused) as error:
             self._db.close()
             raise _unusable(path, error) from error
@@ -87,18 +119,20 @@ class SqliteStore:
     # writing
 
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
-        texts: dict[bytes, str] = {}
-        body, tip, kept, seal = self._sealed(record.run, START, head, entry, texts)
+        texts: dict[str, bytes] = {}
+        sealed = self._sealed(record.run, _Place(0, START, None, {}), head, entry, texts)
         owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
-        row = (record.run, record.machine, written(encode(record)), head.seq, head.snapshot.status)
-        with self._writing_here():
+        row = (record.run, record.machine, Blob(written(encode(record))), head.seq, head.snapshot.status)
+        state = (Blob(sealed.head), Blob(sealed.tip), Blob(sealed.seal), wake := head.wake(), owner, until)
+        with self._transaction:
             try:
-                begun = self._db.execute(self._sql["begin"], (*row, kept, tip, seal, head.wake(), owner, until))
+                begun = self._execute(self._sql["begin"], (*row, *state))
             except sqlite3.IntegrityError as error:
                 raise Conflict(f"run {record.run} exists already; choose another id, or resume it") from error
             number = begun.lastrowid or 0
-            self._append((number, entry.seq, entry.cause, body, tip), texts)
-        self._places[record.run] = _Place(number, tip)
+            self._execute(self._sql["append"], (number, entry.seq, entry.cause, Blob(sealed.body), Blob(sealed.tip)))
+            self._keep_texts(number, texts)
+        self._remember(record.run, _Place(number, sealed.tip, wake, sealed.parts))
 
     async def commit(
         self, run: RunId, head: Head, entry: Entry, lease: Lease | None = None, after: Lease | None = None
@@ -121,32 +155,43 @@ class SqliteStore:
             raise
 
     def _encoded(self, run: RunId, head: Head, entry: Entry, lease: Lease | None, after: Lease | None) -> _Commit:
-        place = self._place(run)
-        texts: dict[bytes, str] = {}
-        body, tip, kept, seal = self._sealed(run, place.tip, head, entry, texts)
-        row: tuple[Any, ...] = (head.seq, head.snapshot.status, kept, tip, seal, head.wake())
+        place = self._places.get(run) or self._place(run)
+        texts: dict[str, bytes] = {}
+        sealed = self._sealed(run, place, head, entry, texts)
+        tip, before, wake = Blob(sealed.tip), Blob(place.tip), head.wake()
+        row: tuple[Any, ...] = (head.seq, head.snapshot.status, Blob(sealed.head), tip, Blob(sealed.seal))
         if lease is None:
-            statement, row = "tell", (*row, place.number, head.seq - 1, place.tip)
+            statement, row = "tell", (*row, wake, place.number, head.seq - 1, before)
         else:
             owner, token, until = (after.owner, after.token, after.until) if after else (None, lease.token, 0.0)
-            statement, row = "move", (*row, owner, token, until, place.number, head.seq - 1, place.tip, lease.token)
-        appended = (place.number, entry.seq, entry.cause, body, tip)
-        return _Commit(run, self._sql[statement], row, appended, texts, _Place(place.number, tip))
+            statement, row = "move", (*row, owner, token, until, place.number, head.seq - 1, before, lease.token)
+        appended = (place.number, entry.seq, entry.cause, Blob(sealed.body), tip)
+        wakes = lease is not None and wake != place.wake
+        after_it = _Place(place.number, sealed.tip, wake, sealed.parts)
+        return _Commit(run, self._sql[statement], row, appended, texts, wakes, after_it)
 
-    def _sealed(
-        self, run: RunId, before: bytes, head: Head, entry: Entry, texts: dict[bytes, str]
-    ) -> tuple[bytes, bytes, bytes, bytes]:
-        """An entry and a head as bytes, each with its seal."""
-        plain_head, plain_entry = encode_both(head, entry)
-        body, kept = packed(plain_entry, texts), packed(plain_head, texts)
-        tip = entry_seal(self._key, before, entry.seq, body)
-        return body, tip, kept, head_seal(self._key, tip, run, kept)
+    def _sealed(self, run: RunId, place: _Place, head: Head, entry: Entry, texts: dict[str, bytes]) -> _Sealed:
+        """A step as bytes. The effects that were in flight before it are encoded already."""
+        parts: dict[str, _Part] = {}
+        bodies: list[orjson.Fragment] = []
+        size = 0
+        for one in head.pending:
+            part = place.parts.get(one.key)
+            if part is None or part.pending is not one:
+                part = _part(one, texts)
+            parts[one.key] = part
+            bodies.append(part.body)
+            size += part.size
+        new = bodies[len(bodies) - len(entry.effects) :]
+        body, kept = packed(encode_entry(entry, new), texts, size), packed(encode_head(head, bodies), texts, size)
+        tip = entry_seal(self._key, place.tip, entry.seq, body)
+        return _Sealed(body, tip, kept, head_seal(self._key, tip, run, kept), parts)
 
     def _settle(self, commit: _Commit, failure: MoothallError | None) -> None:
         if failure is not None:
             self._places.pop(commit.run, None)
             raise failure
-        self._places[commit.run] = commit.after
+        self._remember(commit.run, commit.after)
 
     def _flush(self) -> None:
         """Give the next batch to the writing thread, and the word to those who wait when it is done."""
@@ -173,7 +218,7 @@ class SqliteStore:
     def _write(self, batch: Sequence[_Commit]) -> list[MoothallError | None]:
         """Write a batch in one transaction; where that fails, each member in its own. Says for each how it went."""
         try:
-            with self._writing_here():
+            with self._transaction:
                 return [self._move(commit) for commit in batch]
         except MoothallError as error:
             if len(batch) == 1:
@@ -181,21 +226,23 @@ class SqliteStore:
         return [self._write((commit,))[0] for commit in batch]
 
     def _move(self, commit: _Commit) -> Conflict | None:
-        if self._db.execute(commit.statement, commit.row).rowcount != 1:
+        if self._execute(commit.statement, commit.row).rowcount != 1:
             return Conflict(f"run {commit.run} was moved by another writer")
-        self._append(commit.entry, commit.texts)
+        self._execute(self._sql["append"], commit.entry)
+        if commit.wakes:
+            self._execute(self._sql["wake"], (commit.after.wake, commit.after.number))
+        if commit.texts:
+            self._keep_texts(commit.after.number, commit.texts)
         return None
 
-    def _append(self, entry: tuple[Any, ...], texts: Mapping[bytes, str]) -> None:
-        self._db.execute(self._sql["append"], entry)
-        self._keep_texts(entry[0], texts)
+    def _keep_texts(self, number: int, texts: Mapping[str, bytes]) -> None:
+        for text, digest in texts.items():
+            self._execute(self._sql["keep"], (number, Blob(digest), text))
 
-    def _keep_texts(self, number: int, texts: Mapping[bytes, str]) -> None:
-        for digest, text in texts.items():
-            self._db.execute(self._sql["keep"], (number, digest, text))
-
-    def _writing_here(self) -> _Writing:
-        return _Writing(self._db, self._turn)
+    def _remember(self, run: RunId, place: _Place) -> None:
+        if len(self._places) >= PLACES:
+            self._places.clear()
+        self._places[run] = place
 
     # reading
 
@@ -203,8 +250,8 @@ class SqliteStore:
         rows = self._found("load", run)
         if not rows:
             raise Refused(f"there is no run {run!r} in this store; `moot ls` shows what there is")
-        number, record, seq, status, head, tip, seal, owner, token, until, crashes = rows[0]
-        self._places[run] = _Place(number, tip)
+        number, record, seq, status, head, tip, seal, wake, owner, token, until, crashes = rows[0]
+        self._remember(run, _Place(number, tip, wake, {}))
         lease = Lease(owner or "", token, until if owner else 0.0, crashes)
         intact = head_holds(self._key, tip, run, head, seal)
         try:
@@ -259,7 +306,8 @@ class SqliteStore:
             rows = self._found("place", run)
             if not rows:
                 raise Conflict(f"run {run} is not there any more")
-            self._places[run] = _Place(*rows[0])
+            number, tip, wake = rows[0]
+            self._remember(run, _Place(number, tip, wake, {}))
         return self._places[run]
 
     def _text_of(self, number: int) -> Callable[[bytes], str]:
@@ -274,7 +322,7 @@ class SqliteStore:
 
     def _found(self, name: str, *values: Any) -> list[Any]:
         try:
-            return self._reading.execute(self._sql[name], values).fetchall()
+            return self._look(self._sql[name], values).fetchall()
         except sqlite3.OperationalError as error:
             raise EffectFailed(f"the store could not be read: {error}") from error
         except sqlite3.DatabaseError as error:
@@ -287,8 +335,8 @@ class SqliteStore:
         return rows[0][0] if rows else -1
 
     async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
-        with self._writing_here():
-            rows = self._db.execute(self._sql["claim"], (owner, owner, until, run, seen.token)).fetchall()
+        with self._transaction:
+            rows = self._execute(self._sql["claim"], (owner, owner, until, run, seen.token)).fetchall()
         return Lease(owner, rows[0][0], until, rows[0][1]) if rows else None
 
     async def renew(self, run: RunId, lease: Lease, until: float) -> bool:
@@ -301,35 +349,44 @@ class SqliteStore:
         _, seq, _, tip = self._found("entries", head.seq, run)[0]
         if seq != head.seq:
             raise Broken(f"run {run}: its journal has no entry {head.seq}")
-        texts: dict[bytes, str] = {}
+        texts: dict[str, bytes] = {}
         kept = packed(encode_head(head), texts)
         seal, number = head_seal(self._key, tip, run, kept), self._place(run).number
-        with self._writing_here():
+        with self._transaction:
             row = (kept, seal, tip, head.seq, head.snapshot.status, head.wake(), run)
-            self._db.execute(self._sql["repair"], row)
+            self._execute(self._sql["repair"], row)
             self._keep_texts(number, texts)
         self._places.pop(run, None)
 
-    async def set_aside(self, run: RunId, status: str) -> None:
-        self._changed("set_aside", status, run)
+    async def set_aside(self, run: RunId, reason: str) -> None:
+        self._changed("set_aside", SET_ASIDE + reason, run)
+        self._places.pop(run, None)
+
+    async def take_back(self, run: RunId) -> None:
+        self._changed("take_back", SET_ASIDE, SET_ASIDE, run)
         self._places.pop(run, None)
 
     async def forget(self, run: RunId) -> None:
-        with self._writing_here():
+        with self._transaction:
             for statement in self._sql["forget"].split(";\n"):
                 if statement.strip():
-                    self._db.execute(statement, {"run": run})
+                    self._execute(statement, {"run": run})
         self._places.pop(run, None)
 
     def _changed(self, name: str, *values: Any) -> bool:
-        with self._writing_here():
-            return self._db.execute(self._sql[name], values).rowcount == 1
+        with self._transaction:
+            return self._execute(self._sql[name], values).rowcount == 1
 
     def close(self) -> None:
         if self._thread is not None:
             self._thread.shutdown()
         self._reading.close()
         self._db.close()
+
+
+def _part(pending: Pending, texts: dict[str, bytes]) -> _Part:
+    body = packed(encode_pending(pending), texts)
+    return _Part(pending, orjson.Fragment(body), len(body))
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -362,35 +419,36 @@ def _migrate(db: sqlite3.Connection) -> None:
 
 
 class _Writing:
-    """One transaction: committed at its end, rolled back where anything was raised. Threads take turns."""
+    """A transaction: committed at its end, rolled back where anything was raised. Threads take turns."""
 
-    __slots__ = ("_db", "_turn")
+    __slots__ = ("_db", "_execute", "_turn")
 
-    def __init__(self, db: sqlite3.Connection, turn: threading.Lock) -> None:
-        self._db, self._turn = db, turn
+    def __init__(self, db: sqlite3.Connection, execute: Callable[..., sqlite3.Cursor]) -> None:
+        self._db, self._execute, self._turn = db, execute, threading.Lock()
 
     def __enter__(self) -> None:
         self._turn.acquire()
         try:
-            self._db.execute("BEGIN IMMEDIATE")
+            self._execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             self._turn.release()
             raise _unwritten(error) from error
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         try:
-            self._end(kind, error)
+            if kind is None:
+                try:
+                    self._execute("COMMIT")
+                    return
+                except sqlite3.Error as failure:
+                    error = failure
+            self._take_back(error)
         finally:
             self._turn.release()
 
-    def _end(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
-        try:
-            if kind is None:
-                self._db.execute("COMMIT")
-        except sqlite3.Error as failure:
-            error = failure
+    def _take_back(self, error: BaseException | None) -> None:
         if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
+            self._execute("ROLLBACK")
         if isinstance(error, sqlite3.IntegrityError):
             raise Broken(f"the journal holds an entry that its head does not know: {error}") from error
         if isinstance(error, sqlite3.Error):

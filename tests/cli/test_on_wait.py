@@ -112,3 +112,26 @@ def test_a_run_that_waits_for_nobody_tells_nobody(moot: Moot) -> None:
     with listening() as server:
         assert moot("run", "machines.py:LETTER", "Ada", "--on-wait", server.url).code == 0
     assert server.got == []
+
+
+FAMILY = """
+from moothall import Answered, ChildDone, Final, Machine, On, State, child, question
+ASKING = Machine("asking", data=None,
+    states=[State("wondering", enter=question("May I?")), Final("settled")],
+    moves=[On("wondering", Answered, to="settled")])
+PARENT = Machine("parent", data=None,
+    states=[State("minding", enter=child("asking")), Final("rested")],
+    moves=[On("minding", ChildDone, to="rested")])
+"""
+
+
+def test_a_question_of_a_child_is_told_with_the_child_s_id_and_can_be_answered_by_it(moot: Moot) -> None:
+    Path("family.py").write_text(FAMILY)
+    with listening() as server:
+        ran = moot("run", "family.py:PARENT", "--run-id", "mine", "--on-wait", server.url)
+    [told] = server.got
+    assert (told["machine"], [one["prompt"] for one in told["questions"]]) == ("asking", ["May I?"])
+    assert f"answer with:  moot answer {told['run']} --yes | --no" in ran.err
+    again = moot("answer", told["run"], told["questions"][0]["id"], "--yes")
+    assert again.code == 0
+    assert "mine is done (in rested, " in again.err

@@ -220,8 +220,8 @@ def encode_head(head: Head, pending: Sequence[Any] | None = None) -> dict[str, A
         "seq": head.seq,
         "snapshot": encode_snapshot(head.snapshot),
         "pending": [encode_pending(one) for one in head.pending] if pending is None else pending,
-        "spent": encode(head.spent),
-        "issued": encode(head.issued),
+        "spent": encode(head.spent) if head.spent else {},
+        "issued": dict(head.issued),
     }
 
 

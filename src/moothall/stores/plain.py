@@ -23,7 +23,11 @@ def written(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError as error:
-        raise DefinitionError(f"a value of the run cannot be stored as JSON: {error}") from error
+        raise _unwritable(error) from error
+
+
+def _unwritable(error: orjson.JSONEncodeError) -> DefinitionError:
+    return DefinitionError(f"a value of the run cannot be stored as JSON: {error}")
 
 
 def packed(value: Any, texts: dict[str, bytes], apart: int = 0) -> bytes:
@@ -31,7 +35,10 @@ def packed(value: Any, texts: dict[str, bytes], apart: int = 0) -> bytes:
 
     So many of the bytes are `apart`: fragments in which long texts have been looked for already.
     """
-    body = written(value)
+    try:
+        body = orjson.dumps(value)
+    except orjson.JSONEncodeError as error:
+        raise _unwritable(error) from error
     if len(body) - apart <= LONG and b"\\u0000" not in body:
         return body
     return written(_shortened(value, texts))

@@ -42,6 +42,16 @@ def find(source: str) -> Machine:
     return next(iter(machines.values()))
 
 
+def beside(source: str, name: str) -> Machine | None:
+    """The machine of this name in the same module as another; None where there is none."""
+    path, _, _ = source.rpartition(":")
+    if not path:
+        return None
+    module = _load_file(Path(path)) if path.endswith(".py") else _load_module(path)
+    found = (value for value in vars(module).values() if isinstance(value, Machine) and value.name == name)
+    return next(found, None)
+
+
 def _listed(machines: dict[str, Machine]) -> str:
     return "its machines are " + ", ".join(machines) if machines else "it has no machine"
 

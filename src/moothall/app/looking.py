@@ -15,10 +15,9 @@ from moothall.app.running import standing
 from moothall.errors import Broken, MoothallError
 from moothall.kernel.machine import Machine
 from moothall.runtime.journal import Record, RunId
-from moothall.runtime.ports import Store, Stored
+from moothall.runtime.ports import SET_ASIDE, Store, Stored
 
 LOOK = 0.2
-SET_ASIDE = "set aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ async def export(store: Store, run: RunId) -> Mapping[str, Any]:
 
 async def prune(store: Store, days: float, *, really: bool) -> list[RunId]:
     """The runs that ended more than so many days ago; deleted where that is really meant."""
-    ended = [one for one in await store.runs() if one.status not in ("live", SET_ASIDE)]
+    ended = [one for one in await store.runs() if one.status != "live" and not one.status.startswith(SET_ASIDE)]
     limit = time.time() - days * 86400
     old = [one.record.run for one in ended if (await store.entries(one.record.run, one.seq))[-1]["at"] < limit]
     for run in old if really else ():
@@ -105,9 +104,9 @@ def _summary(stored: Stored) -> Summary:
         return Summary(stored.record.run, stored.record.machine, "damaged", (), stored.seq, began, reason)
     try:
         summary = _summed_up(stored.record, stored.head)
-        if stored.status == SET_ASIDE:
-            why = "it brought its worker down too often; `moot cancel` ends it"
-            return replace(summary, status=SET_ASIDE, reason=why)
+        if stored.status.startswith(SET_ASIDE):
+            reason = f"{stored.status.removeprefix(SET_ASIDE)}; `moot resume` tries once more, `moot cancel` ends it"
+            return replace(summary, status=SET_ASIDE.rstrip(": "), reason=reason)
         return summary
     except (KeyError, TypeError) as error:
         raise Broken(f"the head of run {stored.record.run} is damaged: {error}") from error

@@ -19,7 +19,7 @@ from moothall.errors import Broken, MoothallError
 from moothall.kernel import effects as known
 from moothall.kernel.codec import decode, decoder, encode
 from moothall.kernel.effects import Effect
-from moothall.kernel.events import Event, Named
+from moothall.kernel.events import ChildDone, Event, Named
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Append, Snapshot
@@ -27,8 +27,35 @@ from moothall.kernel.step import Append, Snapshot
 RunId = str
 
 
+class TellParent(Effect):
+    """Tell the run that started this one how it ended."""
+
+    kind = "tell.parent"
+    owned = False
+    attempts = 1_000_000
+    parent: RunId
+    key: str
+    status: str
+    reason: str = ""
+    output: Any = None
+    spent: Mapping[str, float] = field(default_factory=dict)
+
+
+class CancelChild(Effect):
+    """Ask a child to stop, and wait until it says how it ended."""
+
+    kind = "cancel.child"
+    owned = False
+    machine: str
+    reason: str
+
+
 class Pending(Frozen):
-    """An effect in flight. Its key is its place in the journal: the entry's number and its own."""
+    """An effect in flight. Its key is its place in the journal: the entry's number and its own.
+
+    `denied` names what the budget lacks for it, `doubt` why its outcome is unknown. `began` says that it was about to
+    be performed, or that the child is there. `share` is what a child may spend.
+    """
 
     key: str
     effect: Effect
@@ -36,6 +63,15 @@ class Pending(Frozen):
     nth: int = 1
     due: float | None = None
     denied: str = ""
+    attempt: int = 1
+    began: bool = False
+    doubt: str = ""
+    share: Mapping[str, float] | None = None
+
+    def sleeps(self) -> bool:
+        """Whether nothing is to be done for it now: people, time or a child will end it."""
+        kind = self.effect.kind
+        return (kind in WAITING and not self.denied) or bool(self.doubt) or (self.began and kind in FAMILY)
 
 
 class Head(Frozen):
@@ -46,25 +82,28 @@ class Head(Frozen):
     pending: tuple[Pending, ...] = ()
     spent: Mapping[str, float] = field(default_factory=dict)
     issued: Mapping[str, int] = field(default_factory=dict)
+    same: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """For each row what it last brought, and how often in a row; kept for runs that nothing else bounds."""
 
     def wake(self) -> float | None:
         """When the run wants attention: 0 is now, None is never unless somebody tells it something."""
         soonest: float | None = None
         for one in self.pending:
-            if one.denied or one.effect.kind not in WAITING:
-                return 0.0
-            if one.due is not None and (soonest is None or one.due < soonest):
+            if one.due is None:
+                if not one.sleeps():
+                    return 0.0
+            elif soonest is None or one.due < soonest:
                 soonest = one.due
         return soonest
 
     def rests(self) -> bool:
-        """Whether nothing is left to perform or to wait for but people."""
-        return not self.pending or all(
-            one.effect.kind == known.AskPerson.kind and not one.denied for one in self.pending
-        )
+        """Whether nothing is left to perform or to wait for but people and children."""
+        return not self.pending or all(one.sleeps() and one.effect.kind not in TIMERS for one in self.pending)
 
 
-WAITING = frozenset((known.AskPerson.kind, known.Send.kind, known.Alarm.kind))
+TIMERS = frozenset((known.Send.kind, known.Alarm.kind))
+WAITING = TIMERS | {known.AskPerson.kind}
+FAMILY = frozenset((known.StartChild.kind, CancelChild.kind))
 
 
 class Entry(Frozen):
@@ -95,6 +134,11 @@ class Record(Frozen):
     source: str = ""
     model: str = ""
     limits: Mapping[str, float] = field(default_factory=dict)
+    endless: bool = False
+    """Whether the machine alone does not bound the run, so that it is watched for going in circles."""
+    parent: RunId = ""
+    parent_key: str = ""
+    depth: int = 0
 
 
 class Reader(Frozen):
@@ -114,6 +158,7 @@ class Reader(Frozen):
                 tuple(self.pending(one) for one in plain["pending"]),
                 _amounts(plain["spent"], "spent"),
                 _counts(plain["issued"], "issued"),
+                _same(plain["same"], "same") if "same" in plain else {},
             )
         except (KeyError, TypeError, MoothallError) as error:
             raise Broken(f"the stored snapshot cannot be read: {error}") from error
@@ -137,6 +182,8 @@ class Reader(Frozen):
         """An event from its JSON: its class by name, its value by the shape that the machine knows."""
         values = {name: value for name, value in plain.items() if name != "name"}
         kind = self.machine.vocabulary.get(plain["name"])
+        if kind is None and plain["name"].startswith(ChildDone.name + ".") and "usage" in values:
+            return decode(ChildDone, plain, plain["name"])
         if kind is None or (values.keys() == {"data"} and "data" not in _names(kind)):
             return Named(plain["name"], values.get("data"))
         event = decode(kind, values, plain["name"])
@@ -170,12 +217,17 @@ _AROUND_AN_EFFECT: Mapping[str, Any] = {
     "nth": int,
     "due": float | None,
     "denied": str,
+    "attempt": int,
+    "began": bool,
+    "doubt": str,
+    "share": dict[str, float] | None,
 }
 _around_an_effect = {name: decoder(kind) for name, kind in _AROUND_AN_EFFECT.items()}
 _amounts, _counts, _object = decoder(dict[str, float]), decoder(dict[str, int]), decoder(dict[str, Any])
-_KNOWN = {
+_same = decoder(dict[str, tuple[str, int]])
+_KNOWN: dict[str, type[Effect]] = {
     one.kind: one for one in vars(known).values() if isinstance(one, type) and issubclass(one, Effect) and one.kind
-}
+} | {TellParent.kind: TellParent, CancelChild.kind: CancelChild}
 
 
 def encode_event(event: Event) -> dict[str, Any]:
@@ -196,6 +248,14 @@ def encode_pending(pending: Pending) -> dict[str, Any]:
         plain["due"] = pending.due
     if pending.denied:
         plain["denied"] = pending.denied
+    if pending.attempt > 1:
+        plain["attempt"] = pending.attempt
+    if pending.began:
+        plain["began"] = True
+    if pending.doubt:
+        plain["doubt"] = pending.doubt
+    if pending.share is not None:
+        plain["share"] = pending.share
     return plain
 
 
@@ -216,13 +276,16 @@ def encode_snapshot(snapshot: Snapshot) -> dict[str, Any]:
 
 def encode_head(head: Head, pending: Sequence[Any] | None = None) -> dict[str, Any]:
     """A head as JSON; its effects in flight may have been encoded already."""
-    return {
+    plain = {
         "seq": head.seq,
         "snapshot": encode_snapshot(head.snapshot),
         "pending": [encode_pending(one) for one in head.pending] if pending is None else pending,
         "spent": encode(head.spent) if head.spent else {},
         "issued": dict(head.issued),
     }
+    if head.same:
+        plain["same"] = encode(head.same)
+    return plain
 
 
 def encode_entry(entry: Entry, effects: Sequence[Any] | None = None) -> dict[str, Any]:

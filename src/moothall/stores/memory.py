@@ -11,7 +11,7 @@ from typing import Any
 
 from moothall.errors import Conflict, Refused
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry, encode_head
-from moothall.runtime.ports import Lease, Stored
+from moothall.runtime.ports import SET_ASIDE, Lease, Stored
 from moothall.stores.plain import read, written
 
 _FREE = Lease("", 1, 0.0)
@@ -130,10 +130,16 @@ class MemoryStore:
         kept = self._runs[run]
         kept.head = (head.wake(), written(encode_head(head))) if self._strict else head
 
-    async def set_aside(self, run: RunId, status: str) -> None:
+    async def set_aside(self, run: RunId, reason: str) -> None:
         kept = self._runs[run]
-        kept.aside = status
+        kept.aside = SET_ASIDE + reason
         kept.lease = Lease("", kept.lease.token + 1, 0.0, kept.lease.crashes)
+
+    async def take_back(self, run: RunId) -> None:
+        kept = self._runs[run]
+        if kept.aside:
+            kept.aside = ""
+            kept.lease = Lease(kept.lease.owner, kept.lease.token, kept.lease.until)
 
     async def forget(self, run: RunId) -> None:
         self._runs.pop(run, None)

@@ -26,7 +26,7 @@ import orjson
 from moothall.errors import Broken, Conflict, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode
 from moothall.runtime.journal import Entry, Head, Pending, Record, RunId, encode_entry, encode_head, encode_pending
-from moothall.runtime.ports import Lease, Stored
+from moothall.runtime.ports import SET_ASIDE, Lease, Stored
 from moothall.stores.plain import digest_of, packed, read, unpacked, written
 from moothall.stores.sealing import START, entry_holds, entry_seal, head_holds, head_seal
 
@@ -82,7 +82,7 @@ class SqliteStore:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connected(path)
             self._execute = self._db.cursor().execute
-            self._transaction = _Writing(self._execute, threading.Lock())
+            self._transaction = _Writing(self._db, self._execute)
         except (sqlite3.Error, OSError) as error:
             raise _unusable(path, error) from error
         try:
@@ -294,7 +294,8 @@ class SqliteStore:
             rows = self._found("place", run)
             if not rows:
                 raise Conflict(f"run {run} is not there any more")
-            self._remember(run, _Place(*rows[0], {}))
+            number, tip, wake = rows[0]
+            self._remember(run, _Place(number, tip, wake, {}))
         return self._places[run]
 
     def _text_of(self, number: int) -> Callable[[bytes], str]:
@@ -345,8 +346,12 @@ class SqliteStore:
             self._keep_texts(number, texts)
         self._places.pop(run, None)
 
-    async def set_aside(self, run: RunId, status: str) -> None:
-        self._changed("set_aside", status, run)
+    async def set_aside(self, run: RunId, reason: str) -> None:
+        self._changed("set_aside", SET_ASIDE + reason, run)
+        self._places.pop(run, None)
+
+    async def take_back(self, run: RunId) -> None:
+        self._changed("take_back", SET_ASIDE, SET_ASIDE, run)
         self._places.pop(run, None)
 
     async def forget(self, run: RunId) -> None:
@@ -399,10 +404,10 @@ def _migrate(db: sqlite3.Connection) -> None:
 class _Writing:
     """A transaction: committed at its end, rolled back where anything was raised. Threads take turns."""
 
-    __slots__ = ("_execute", "_turn")
+    __slots__ = ("_db", "_execute", "_turn")
 
-    def __init__(self, execute: Callable[..., sqlite3.Cursor], turn: threading.Lock) -> None:
-        self._execute, self._turn = execute, turn
+    def __init__(self, db: sqlite3.Connection, execute: Callable[..., sqlite3.Cursor]) -> None:
+        self._db, self._execute, self._turn = db, execute, threading.Lock()
 
     def __enter__(self) -> None:
         self._turn.acquire()
@@ -425,7 +430,7 @@ class _Writing:
             self._turn.release()
 
     def _take_back(self, error: BaseException | None) -> None:
-        if self._execute.__self__.connection.in_transaction:
+        if self._db.in_transaction:
             self._execute("ROLLBACK")
         if isinstance(error, sqlite3.IntegrityError):
             raise Broken(f"the journal holds an entry that its head does not know: {error}") from error

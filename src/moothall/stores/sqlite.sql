@@ -96,6 +96,10 @@ UPDATE runs SET head = ?, seal = ?, tip = ?, seq = ?, status = ?, wake = ? WHERE
 -- keep workers away from a run
 UPDATE runs SET status = ?, wake = NULL, owner = NULL, token = token + 1 WHERE run = ?;
 
+-- name: take_back
+-- let workers have a run again that was set aside
+UPDATE runs SET status = 'live', wake = 0, crashes = 0 WHERE substr(status, 1, length(?)) = ? AND run = ?;
+
 -- name: forget
 -- delete a run with all that is its own
 DELETE FROM texts WHERE run = (SELECT number FROM runs WHERE run = :run);

@@ -57,10 +57,10 @@ def _listed(machines: dict[str, Machine]) -> str:
 
 
 def _load_file(path: Path) -> ModuleType:
-    if loaded := sys.modules.get(_module_name(path)):
-        return loaded
     if not path.is_file():
         raise DefinitionError(f"there is no file {path}")
+    if loaded := sys.modules.get(_module_name(path)):
+        return loaded
     resolved = path.resolve()
     name = _module_name(resolved)
     if name in sys.modules:

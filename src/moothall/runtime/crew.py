@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from moothall.kernel.events import Event
 from moothall.runtime.journal import Head, RunId
@@ -20,6 +22,8 @@ class Drive:
     """
 
     task: asyncio.Task[object] | None
+    now: Callable[[], float]
+    messages: Callable[[str], Awaitable[list[Any]]]
     key: str = ""
     interrupts: int = 0
     flying: dict[str, asyncio.Task[Event | None]] = field(default_factory=dict)
@@ -29,6 +33,11 @@ class Drive:
     late: dict[str, str] = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)
     resting: set[str] = field(default_factory=set)
+
+    def beat(self, key: str) -> None:
+        """A performer is still at work."""
+        if key in self.heard:
+            self.heard[key] = self.now()
 
     def notice(self, head: Head) -> None:
         """Others moved the run: look again, and stop what is no longer wanted."""

@@ -223,8 +223,11 @@ async def advance(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
 
 
 def _kept(hall: Hall, lease: Lease) -> Lease:
-    """The lease after a commit by this hall: its own, renewed, or one that it takes with that commit."""
-    return hall.held(lease.token if lease.owner == hall.owner else lease.token + 1)
+    """The lease after a commit by this hall: its own, renewed from time to time, or one that it takes with it."""
+    if lease.owner != hall.owner:
+        return hall.held(lease.token + 1)
+    is_fresh = lease.until > hall.clock.now() + LEASE / 2 and not lease.crashes
+    return lease if is_fresh else hall.held(lease.token)
 
 
 async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None, by: str = "") -> Advanced:

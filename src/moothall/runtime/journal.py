@@ -71,7 +71,7 @@ class Pending(Frozen):
     def sleeps(self) -> bool:
         """Whether nothing is to be done for it now: people, time or a child will end it."""
         kind = self.effect.kind
-        return (kind in WAITING and not self.denied) or bool(self.doubt) or (self.began and kind in FAMILY)
+        return (kind in WAITING and not self.denied) or (self.began and kind in FAMILY) or bool(self.doubt)
 
 
 class Head(Frozen):
@@ -98,7 +98,11 @@ class Head(Frozen):
 
     def rests(self) -> bool:
         """Whether nothing is left to perform or to wait for but people and children."""
-        return not self.pending or all(one.sleeps() and one.effect.kind not in TIMERS for one in self.pending)
+        return not any(map(_moves_on, self.pending))
+
+
+def _moves_on(pending: Pending) -> bool:
+    return pending.effect.kind in TIMERS or not pending.sleeps()
 
 
 TIMERS = frozenset((known.Send.kind, known.Alarm.kind))
@@ -192,7 +196,8 @@ class Reader(Frozen):
 
 def shaped(machine: Machine, event: Event) -> Event:
     """An event whose value has the type that its shape names; the same event where it has none."""
-    shape = machine.shapes.get(getattr(event, "shape", ""))
+    shapes = machine.shapes
+    shape = shapes.get(getattr(event, "shape", "")) if shapes else None
     if shape is None:
         return event
     value = getattr(event, "value", None)

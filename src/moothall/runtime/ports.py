@@ -127,19 +127,22 @@ class Clock(Protocol):
         ...
 
 
-def _unheard() -> None:
-    """Nobody listens."""
+class Desk(Protocol):
+    """Where a run is driven from: hears that a performer is still at work, and knows the run's threads."""
 
+    def beat(self, key: str) -> None:
+        """The performer with this key is still at work."""
+        ...
 
-async def _no_messages(thread: str) -> list[Any]:
-    return []
+    def messages(self, thread: str, /) -> Awaitable[list[Any]]:
+        """The messages of a thread, the oldest first."""
+        ...
 
 
 class Context(Frozen):
     """What a performer knows besides its effect. The key stays the same when an effect is tried again.
 
-    `again` says that it may have been performed before. `beat` tells that it is still at work, where its effect
-    has a time-out. `messages` gives a thread of the run.
+    `again` says that it may have been performed before, `deadline` when it will be stopped.
     """
 
     run: RunId
@@ -148,8 +151,16 @@ class Context(Frozen):
     attempt: int
     again: bool = False
     deadline: float | None = None
-    beat: Callable[[], None] = _unheard
-    messages: Callable[[str], Awaitable[list[Any]]] = _no_messages
+    desk: Desk | None = None
+
+    def beat(self) -> None:
+        """Tell that the performer is still at work, where its effect has a time-out."""
+        if self.desk is not None:
+            self.desk.beat(self.key)
+
+    async def messages(self, thread: str) -> list[Any]:
+        """The messages of a thread of the run, the oldest first."""
+        return await self.desk.messages(thread) if self.desk is not None else []
 
 
 Perform = Callable[[Any, Context], Awaitable[Event]]

@@ -25,7 +25,17 @@ import orjson
 
 from moothall.errors import Broken, Conflict, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode
-from moothall.runtime.journal import Entry, Head, Pending, Record, RunId, encode_entry, encode_head, encode_pending
+from moothall.runtime.journal import (
+    Entry,
+    Head,
+    Pending,
+    Record,
+    RunId,
+    encode_head,
+    entry_shape,
+    head_shape,
+    pending_shape,
+)
 from moothall.runtime.ports import SET_ASIDE, Lease, Stored
 from moothall.stores.plain import digest_of, packed, read, unpacked, written
 from moothall.stores.sealing import START, entry_holds, entry_seal, head_holds, head_seal
@@ -165,13 +175,13 @@ class SqliteStore:
         for one in head.pending:
             part = place.parts.get(one.key)
             if part is None or part[0] is not one:
-                plain = packed(encode_pending(one), texts)
+                plain = packed(pending_shape(one), texts)
                 part = (one, orjson.Fragment(plain), len(plain))
             parts[one.key] = part
             bodies.append(part[1])
             size += part[2]
         new = bodies[len(bodies) - len(entry.effects) :]
-        body, kept = packed(encode_entry(entry, new), texts, size), packed(encode_head(head, bodies), texts, size)
+        body, kept = packed(entry_shape(entry, new), texts, size), packed(head_shape(head, bodies), texts, size)
         tip = entry_seal(self._key, place.tip, entry.seq, body)
         return body, tip, kept, head_seal(self._key, tip, run, kept), parts
 

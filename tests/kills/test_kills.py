@@ -24,9 +24,10 @@ from tests.cli.process import moot, started
 RUN, CHILD = "job", "job-0-0"
 BEGIN = ("run", "workshop.py:WORKSHOP", "a lamp", "--run-id", RUN)
 DONE, WAITING = 0, 5
-LONGEST = 1.6
+LONGEST = 0.9
 MARKS = ("effect.began", "effect.faltered", "effect.doubted", "effect.repeated")
 CI, SOAK = 10, 100
+Whole = tuple[Counter[tuple[Any, ...]], list[tuple[Any, ...]]]
 
 
 def workshop(folder: Path) -> Path:
@@ -110,7 +111,7 @@ def finished(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Counter[tuple[Any, ...]], list[tuple[Any, ...]]]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """The journals of a run that nobody killed, and of its child."""
     folder = workshop(tmp_path_factory.mktemp("whole"))
     finished(folder)
@@ -128,7 +129,7 @@ def endure(folder: Path, seed: int) -> int:
     return kills
 
 
-def check(folder: Path, whole: tuple[Counter[tuple[Any, ...]], list[tuple[Any, ...]]]) -> None:
+def check(folder: Path, whole: Whole) -> None:
     assert (in_any_order(entries(folder, RUN)), told(entries(folder, CHILD))) == whole
     for journal in (entries(folder, RUN), entries(folder, CHILD)):
         assert [entry["seq"] for entry in journal] == list(range(len(journal)))
@@ -138,23 +139,28 @@ def check(folder: Path, whole: tuple[Counter[tuple[Any, ...]], list[tuple[Any, .
     assert sum(tool == "pay" for tool, _ in received(folder)) == 1
 
 
-@pytest.mark.parametrize("seed", range(CI))
-def test_a_workshop_killed_at_random_moments_leaves_the_journals_of_one_that_was_not(
-    tmp_path: Path, whole: tuple[Counter[tuple[Any, ...]], list[tuple[Any, ...]]], seed: int
+def survive(folder: Path, whole: Whole, kills: int, seed: int) -> str:
+    """Kill as often as this, in as many runs as that takes."""
+    done = runs = 0
+    while done < kills:
+        runs += 1
+        done += endure(workshop(folder / str(runs)), seed + runs)
+        check(folder / str(runs), whole)
+    return f"\n{done} kills in {runs} runs, nothing lost, nothing doubled"
+
+
+def test_a_workshop_that_is_killed_leaves_the_journals_of_one_that_was_not(
+    tmp_path: Path, whole: Whole, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    endure(workshop(tmp_path), seed)
-    check(tmp_path, whole)
+    said = survive(tmp_path, whole, CI, seed=0)
+    with capsys.disabled():
+        print(said)
 
 
 @pytest.mark.soak
-def test_a_workshop_survives_a_hundred_kills(
-    tmp_path: Path, whole: tuple[Counter[tuple[Any, ...]], list[tuple[Any, ...]]], capsys: pytest.CaptureFixture[str]
+def test_a_workshop_that_is_killed_a_hundred_times_does_too(
+    tmp_path: Path, whole: Whole, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kills, seed = 0, CI
-    while kills < SOAK:
-        folder = workshop(tmp_path / str(seed))
-        kills += endure(folder, seed)
-        check(folder, whole)
-        seed += 1
+    said = survive(tmp_path, whole, SOAK, seed=1_000)
     with capsys.disabled():
-        print(f"\n{kills} kills in {seed - CI} runs, nothing lost, nothing doubled")
+        print(said)

@@ -25,7 +25,17 @@ import orjson
 
 from moothall.errors import Broken, Conflict, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode
-from moothall.runtime.journal import Entry, Head, Pending, Record, RunId, encode_entry, encode_head, encode_pending
+from moothall.runtime.journal import (
+    Entry,
+    Head,
+    Pending,
+    Record,
+    RunId,
+    encode_head,
+    entry_shape,
+    head_shape,
+    pending_shape,
+)
 from moothall.runtime.ports import SET_ASIDE, Lease, Stored
 from moothall.stores.plain import digest_of, packed, read, unpacked, written
 from moothall.stores.sealing import START, entry_holds, entry_seal, head_holds, head_seal
@@ -39,12 +49,8 @@ Blob = bytearray
 """How bytes are given to sqlite3: it takes these as they are, and looks for a converter for each `bytes`."""
 
 
-class _Part(NamedTuple):
-    """An effect in flight as it stands in the file."""
-
-    pending: Pending
-    body: orjson.Fragment
-    size: int
+Part = tuple[Pending, orjson.Fragment, int]
+"""An effect in flight, as it stands in the file, and its size there."""
 
 
 class _Place(NamedTuple):
@@ -56,17 +62,7 @@ class _Place(NamedTuple):
     number: int
     tip: bytes
     wake: float | None
-    parts: Mapping[str, _Part]
-
-
-class _Sealed(NamedTuple):
-    """An entry and the head after it as bytes, each with its seal, and the effects that are in flight then."""
-
-    body: bytes
-    tip: bytes
-    head: bytes
-    seal: bytes
-    parts: Mapping[str, _Part]
+    parts: Mapping[str, Part]
 
 
 class _Commit(NamedTuple):
@@ -120,19 +116,19 @@ class SqliteStore:
 
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
         texts: dict[str, bytes] = {}
-        sealed = self._sealed(record.run, _Place(0, START, None, {}), head, entry, texts)
+        body, tip, kept, seal, parts = self._sealed(record.run, _Place(0, START, None, {}), head, entry, texts)
         owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
         row = (record.run, record.machine, Blob(written(encode(record))), head.seq, head.snapshot.status)
-        state = (Blob(sealed.head), Blob(sealed.tip), Blob(sealed.seal), wake := head.wake(), owner, until)
+        state = (Blob(kept), Blob(tip), Blob(seal), wake := head.wake(), owner, until)
         with self._transaction:
             try:
                 begun = self._execute(self._sql["begin"], (*row, *state))
             except sqlite3.IntegrityError as error:
                 raise Conflict(f"run {record.run} exists already; choose another id, or resume it") from error
             number = begun.lastrowid or 0
-            self._execute(self._sql["append"], (number, entry.seq, entry.cause, Blob(sealed.body), Blob(sealed.tip)))
+            self._execute(self._sql["append"], (number, entry.seq, entry.cause, Blob(body), Blob(tip)))
             self._keep_texts(number, texts)
-        self._remember(record.run, _Place(number, sealed.tip, wake, sealed.parts))
+        self._remember(record.run, _Place(number, tip, wake, parts))
 
     async def commit(
         self, run: RunId, head: Head, entry: Entry, lease: Lease | None = None, after: Lease | None = None
@@ -157,41 +153,43 @@ class SqliteStore:
     def _encoded(self, run: RunId, head: Head, entry: Entry, lease: Lease | None, after: Lease | None) -> _Commit:
         place = self._places.get(run) or self._place(run)
         texts: dict[str, bytes] = {}
-        sealed = self._sealed(run, place, head, entry, texts)
-        tip, before, wake = Blob(sealed.tip), Blob(place.tip), head.wake()
-        row: tuple[Any, ...] = (head.seq, head.snapshot.status, Blob(sealed.head), tip, Blob(sealed.seal))
+        body, tip, kept, seal, parts = self._sealed(run, place, head, entry, texts)
+        number, before, wake = place.number, Blob(place.tip), head.wake()
+        row: tuple[Any, ...] = (head.seq, head.snapshot.status, Blob(kept), sealed := Blob(tip), Blob(seal))
         if lease is None:
-            statement, row = "tell", (*row, wake, place.number, head.seq - 1, before)
+            statement, row = "tell", (*row, wake, number, head.seq - 1, before)
         else:
             owner, token, until = (after.owner, after.token, after.until) if after else (None, lease.token, 0.0)
-            statement, row = "move", (*row, owner, token, until, place.number, head.seq - 1, before, lease.token)
-        appended = (place.number, entry.seq, entry.cause, Blob(sealed.body), tip)
+            statement, row = "move", (*row, owner, token, until, number, head.seq - 1, before, lease.token)
+        appended = (number, entry.seq, entry.cause, Blob(body), sealed)
         wakes = lease is not None and wake != place.wake
-        after_it = _Place(place.number, sealed.tip, wake, sealed.parts)
-        return _Commit(run, self._sql[statement], row, appended, texts, wakes, after_it)
+        return _Commit(run, self._sql[statement], row, appended, texts, wakes, _Place(number, tip, wake, parts))
 
-    def _sealed(self, run: RunId, place: _Place, head: Head, entry: Entry, texts: dict[str, bytes]) -> _Sealed:
-        """A step as bytes. The effects that were in flight before it are encoded already."""
-        parts: dict[str, _Part] = {}
+    def _sealed(
+        self, run: RunId, place: _Place, head: Head, entry: Entry, texts: dict[str, bytes]
+    ) -> tuple[bytes, bytes, bytes, bytes, Mapping[str, Part]]:
+        """An entry and a head as bytes, each with its seal, and the effects in flight; most are encoded already."""
+        parts: dict[str, Part] = {}
         bodies: list[orjson.Fragment] = []
         size = 0
         for one in head.pending:
             part = place.parts.get(one.key)
-            if part is None or part.pending is not one:
-                part = _part(one, texts)
+            if part is None or part[0] is not one:
+                plain = packed(pending_shape(one), texts)
+                part = (one, orjson.Fragment(plain), len(plain))
             parts[one.key] = part
-            bodies.append(part.body)
-            size += part.size
+            bodies.append(part[1])
+            size += part[2]
         new = bodies[len(bodies) - len(entry.effects) :]
-        body, kept = packed(encode_entry(entry, new), texts, size), packed(encode_head(head, bodies), texts, size)
+        body, kept = packed(entry_shape(entry, new), texts, size), packed(head_shape(head, bodies), texts, size)
         tip = entry_seal(self._key, place.tip, entry.seq, body)
-        return _Sealed(body, tip, kept, head_seal(self._key, tip, run, kept), parts)
+        return body, tip, kept, head_seal(self._key, tip, run, kept), parts
 
     def _settle(self, commit: _Commit, failure: MoothallError | None) -> None:
         if failure is not None:
             self._places.pop(commit.run, None)
             raise failure
-        self._remember(commit.run, commit.after)
+        self._places[commit.run] = commit.after
 
     def _flush(self) -> None:
         """Give the next batch to the writing thread, and the word to those who wait when it is done."""
@@ -219,7 +217,7 @@ class SqliteStore:
         """Write a batch in one transaction; where that fails, each member in its own. Says for each how it went."""
         try:
             with self._transaction:
-                return [self._move(commit) for commit in batch]
+                return list(map(self._move, batch))
         except MoothallError as error:
             if len(batch) == 1:
                 return [error]
@@ -382,11 +380,6 @@ class SqliteStore:
             self._thread.shutdown()
         self._reading.close()
         self._db.close()
-
-
-def _part(pending: Pending, texts: dict[str, bytes]) -> _Part:
-    body = packed(encode_pending(pending), texts)
-    return _Part(pending, orjson.Fragment(body), len(body))
 
 
 def _connected(path: Path) -> sqlite3.Connection:

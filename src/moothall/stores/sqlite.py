@@ -5,8 +5,8 @@
   batch in flight: many share one fsync, and nobody waits for the disk but those who commit. A batch that fails is
   tried again member by member. Both ways are one piece of code.
 - Reading has a connection of its own and never waits for a writer.
-- What is read back is checked against its seal. A head that does not fit counts as missing; a journal that does not
-  fit is reported as broken, for that run only.
+- What is read back is checked against its seal. A head that does not fit counts as missing; a journal or a record
+  that does not fit is reported as broken, for that run only. Who holds a run and when it wants attention has no seal.
 - A file that holds something else is refused and left as it was.
 """
 
@@ -27,9 +27,19 @@ from moothall.kernel.frozen import Frozen
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_both, encode_head
 from moothall.runtime.ports import Lease, Stored
 from moothall.stores.plain import digest_of, packed, read, unpacked, written
-from moothall.stores.sealing import START, entry_holds, entry_seal, head_holds, head_seal
+from moothall.stores.sealing import (
+    SIZE,
+    chain_start,
+    entry_holds,
+    entry_seal,
+    head_holds,
+    head_seal,
+    record_holds,
+    record_seal,
+)
 
 BATCH = 256
+ASIDE = "set aside"
 TABLES = frozenset(("runs", "entries", "texts"))
 
 
@@ -71,7 +81,8 @@ class SqliteStore:
         try:
             self._prepare(durability)
             self._reading = _connected(path)
-        except (sqlite3.Error, Refused) as error:
+            self._reading.text_factory = _text
+        except (sqlite3.Error, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in the error
             self._db.close()
             raise _unusable(path, error) from error
 
@@ -88,9 +99,11 @@ class SqliteStore:
 
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
         texts: dict[bytes, str] = {}
-        body, tip, kept, seal = self._sealed(record.run, START, head, entry, texts)
+        body, tip, kept, seal = self._sealed(record.run, chain_start(self._key, record.run), head, entry, texts)
         owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
-        row = (record.run, record.machine, written(encode(record)), head.seq, head.snapshot.status)
+        began = written(encode(record))
+        sealed = record_seal(self._key, record.run, began) + began
+        row = (record.run, record.machine, sealed, head.seq, head.snapshot.status)
         with self._writing_here():
             try:
                 begun = self._db.execute(self._sql["begin"], (*row, kept, tip, seal, head.wake(), owner, until))
@@ -201,46 +214,66 @@ class SqliteStore:
 
     async def load(self, run: RunId) -> Stored:
         rows = self._found("load", run)
-        if not rows:
+        if not rows and not self._found("astray", run):
             raise Refused(f"there is no run {run!r} in this store; `moot ls` shows what there is")
-        number, record, seq, status, head, tip, seal, owner, token, until, crashes = rows[0]
-        self._places[run] = _Place(number, tip)
-        lease = Lease(owner or "", token, until if owner else 0.0, crashes)
-        intact = head_holds(self._key, tip, run, head, seal)
-        try:
-            began = decode(Record, read(record), "record")
-        except Refused as refusal:
-            raise Broken(f"the store holds a damaged run: {refusal}") from refusal
-        return Stored(began, self._head(number, seq, head) if intact else {}, seq, status, lease)
+        if not rows or rows[0][1] != run:
+            raise Broken(f"run {run}: the store is damaged, its index does not fit; bring back a copy of the file")
+        stored = self._stored(rows[0])
+        if not stored.record.digest:
+            raise Broken(f"run {run}: the record of how it began, or of who holds it, is damaged; bring back a copy")
+        self._places[run] = _Place(rows[0][0], rows[0][7])
+        return stored
 
-    def _head(self, number: int, seq: int, head: bytes) -> Mapping[str, Any]:
+    async def runs(self) -> list[Stored]:
+        """All runs, the newest first. One whose record is damaged has a record without a digest, and no head."""
+        return [self._stored(row) for row in self._found("runs")]
+
+    def _stored(self, row: Sequence[Any]) -> Stored:
+        number, run, machine, sealed, seq, status, head, tip, seal, *held = row
+        began, lease = self._record(run, sealed), _lease(*held)
+        if began is None or lease is None or type(seq) is not int:
+            return Stored(Record(str(run), str(machine), "", 0.0), {}, -1, str(status), Lease("", 0, 0.0))
+        plain = self._head(run, number, seq, head) if head_holds(self._key, tip, run, head, seal) else {}
+        if plain and status != ASIDE:
+            status = plain["snapshot"]["status"]
+        return Stored(began, plain, seq, str(status), lease)
+
+    def _record(self, run: Any, sealed: Any) -> Record | None:
+        """How a run began; None where that cannot be told any more."""
+        if type(run) is not str or not record_holds(self._key, run, sealed):
+            return None
+        try:
+            return decode(Record, read(sealed[SIZE:]), "record")
+        except Refused:
+            return None
+
+    def _head(self, run: RunId, number: int, seq: int, head: bytes) -> Mapping[str, Any]:
         """A head with its long texts; nothing where one of them is lost or it is not the head of this entry."""
         try:
-            plain = decode(dict[str, Any], unpacked(head, self._text_of(number)), "head")
+            plain = decode(dict[str, Any], unpacked(head, self._text_of(run, number)), "head")
         except (Broken, Refused):
             return {}
         return plain if plain.get("seq") == seq else {}
 
-    async def runs(self) -> list[Stored]:
-        return [await self.load(run) for (run,) in self._found("runs")]
-
     async def entries(self, run: RunId, start: int = 0) -> list[Mapping[str, Any]]:
         first = max(start - 1, 0)
         rows = self._found("entries", first, run)
-        if not rows or rows[0][0] < first:
+        latest, after = rows[0][0] if rows else -1, first + len(rows)
+        if type(latest) is int and latest < first:
             return []
-        latest = rows[0][0]
-        if [row[1] for row in rows] != list(range(first, latest + 1)):
+        if latest != after - 1 or [row[1] for row in rows] != list(range(first, after)):
             raise Broken(f"run {run}: entries of its journal are missing or do not belong there")
-        text = self._text_of(self._place(run).number)
-        before = START if first == 0 else rows[0][3]
+        text = self._text_of(run, self._place(run).number)
+        before = chain_start(self._key, run) if first == 0 else rows[0][4]
         found = []
-        for _, seq, body, seal in rows if first == 0 else rows[1:]:
+        for _, seq, cause, body, seal in rows if first == 0 else rows[1:]:
             if not entry_holds(self._key, before, seq, body, seal):
                 raise Broken(f"run {run}: entry {seq} of its journal was changed or does not belong there")
             before = seal
             if seq >= start:
                 found.append(unpacked(body, text))
+                if found[-1]["cause"] != cause:
+                    raise Broken(f"run {run}: the cause of entry {seq} of its journal was changed")
         return found
 
     async def find(self, run: RunId, cause: str) -> int | None:
@@ -262,13 +295,13 @@ class SqliteStore:
             self._places[run] = _Place(*rows[0])
         return self._places[run]
 
-    def _text_of(self, number: int) -> Callable[[bytes], str]:
+    def _text_of(self, run: RunId, number: int) -> Callable[[bytes], str]:
         def text(digest: bytes) -> str:
             rows = self._found("text", number, digest)
-            if not rows or digest_of(rows[0][0]) != digest:
-                raise Broken("a long text of the run was lost or changed")
-            found: str = rows[0][0].decode()
-            return found
+            body = rows[0][0] if rows else None
+            if type(body) is not bytes or digest_of(body) != digest:
+                raise Broken(f"run {run}: a long text was lost or changed")
+            return body.decode()
 
         return text
 
@@ -277,8 +310,8 @@ class SqliteStore:
             return self._reading.execute(self._sql[name], values).fetchall()
         except sqlite3.OperationalError as error:
             raise EffectFailed(f"the store could not be read: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise Broken(f"the store is damaged: {error}; bring back a copy of the file") from error
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            raise _damaged(error) from error
 
     # holding
 
@@ -298,7 +331,7 @@ class SqliteStore:
         self._changed("release", run, lease.token)
 
     async def repair(self, run: RunId, head: Head) -> None:
-        _, seq, _, tip = self._found("entries", head.seq, run)[0]
+        _, seq, _, _, tip = self._found("entries", head.seq, run)[0]
         if seq != head.seq:
             raise Broken(f"run {run}: its journal has no entry {head.seq}")
         texts: dict[bytes, str] = {}
@@ -334,6 +367,20 @@ class SqliteStore:
 
 def _connected(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+
+
+def _lease(owner: Any, token: Any, until: Any, crashes: Any) -> Lease | None:
+    """Who holds a run; None where that cannot be told any more."""
+    if type(token) is not int or type(crashes) is not int or type(until) is not float:
+        return None
+    if owner is None:
+        return Lease("", token, 0.0, crashes)
+    return Lease(owner, token, until, crashes) if type(owner) is str else None
+
+
+def _text(found: bytes) -> str:
+    """A text as it stands in the file; what is none any more must not keep the other rows from being read."""
+    return found.decode("utf-8", "replace")
 
 
 def _statements() -> dict[str, str]:
@@ -401,5 +448,11 @@ def _unusable(path: Path, error: Exception) -> Refused:
     return Refused(f"{path} cannot be opened as a store: {error}; name another with --store sqlite:FILE")
 
 
-def _unwritten(error: sqlite3.Error) -> EffectFailed:
-    return EffectFailed(f"the store could not write: {error}; the run stands where it stood")
+def _unwritten(error: sqlite3.Error) -> MoothallError:
+    if isinstance(error, sqlite3.OperationalError):
+        return EffectFailed(f"the store could not write: {error}; the run stands where it stood")
+    return _damaged(error)
+
+
+def _damaged(error: Exception) -> Broken:
+    return Broken(f"the store is damaged: {error}; bring back a copy of the file")

@@ -1,8 +1,11 @@
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from moothall.cli.main import main
+from tests.cli.ran import Moot, Ran
 from tests.faults.place import SOON, Place
 
 
@@ -26,3 +29,22 @@ def figure(capsys: pytest.CaptureFixture[str]) -> Iterator[list[str]]:
     with capsys.disabled():
         for line in said:
             print(f"\n  {line}", end="")
+
+
+@pytest.fixture
+def here(place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Moot]:
+    """`moot` in this process, on the store of the place, where what counts is the store and not the process."""
+    monkeypatch.chdir(place.folder)
+    monkeypatch.setenv("MOOTHALL_HOME", str(place.folder))
+    for name in ("MOOTHALL_MODEL", "MOOTHALL_STORE"):
+        monkeypatch.delenv(name, raising=False)
+    kept = signal.getsignal(signal.SIGTERM)
+
+    def run(*arguments: str) -> Ran:
+        capsys.readouterr()
+        code = main(arguments)
+        told = capsys.readouterr()
+        return Ran(code, told.out, told.err)
+
+    yield run
+    signal.signal(signal.SIGTERM, kept)

@@ -34,6 +34,8 @@ async def step(prompt: str) -> str:
     name, number = prompt.split()
     if Path(f"die-{name}").exists():
         os._exit(9)
+    if Path(f"pause-{number}").exists():
+        await asyncio.sleep(float(Path(f"pause-{number}").read_text()))
     while Path(f"hold-{number}").exists():
         await asyncio.sleep(0.01)
     if Path(f"fill-{number}").exists():
@@ -57,5 +59,11 @@ ASKED = Machine("asked", data=Walk,
     states=[State("asking", enter=question("Go on?", within=3600)), State("acting", enter=ask(step, "{name} 1")),
             Final("home"), Final("late")],
     moves=[On("asking", Answered, to="acting"), On("asking", Expired, to="late"),
+           On("acting", Replied, to="home", do=keep)])
+
+HURRIED = Machine("hurried", data=Walk,
+    states=[State("asking", enter=question("Go on?", within=0.05)), State("acting", enter=ask(step, "{name} 1")),
+            Final("home")],
+    moves=[On("asking", Answered, to="home"), On("asking", Expired, to="acting"),
            On("acting", Replied, to="home", do=keep)])
 """

@@ -6,40 +6,14 @@ from collections import Counter
 
 import pytest
 
-from moothall.app.finding import find
-from moothall.app.running import SystemClock
-from moothall.runtime.hall import Hall, begin, let_go
-from moothall.runtime.journal import Record
 from moothall.runtime.worker import CRASHES
-from moothall.stores.sqlite import SqliteStore
 from tests.faults.place import Place, wait_for
+from tests.faults.walks import left, statuses
 
 HEALTHY = 100
 POISON = "poison"
 MOST_LIVES = 12
 FINISHED = {"done": HEALTHY, "set aside": 1}
-
-
-async def left(place: Place, runs: list[str]) -> None:
-    """Runs that somebody began and left."""
-    source = f"{place.folder / 'machines.py'}:SHORT"
-    machine, store = find(source), SqliteStore(place.file, durability="normal")
-    hall = Hall(store, SystemClock(), {})
-    kind = machine.data
-    assert kind is not None
-    for run in runs:
-        record = Record(run, machine.name, machine.digest, hall.clock.now(), source)
-        await begin(hall, record, machine, kind(run))
-        await let_go(hall, run)
-    store.close()
-
-
-def statuses(place: Place) -> Counter[str]:
-    store = SqliteStore(place.file, durability="normal")
-    try:
-        return Counter(one.status for one in asyncio.run(store.runs()))
-    finally:
-        store.close()
 
 
 def one_life(place: Place) -> int | None:
@@ -65,7 +39,7 @@ def worked(place: Place) -> int:
 
 def prepared(place: Place, position: int) -> None:
     runs = [f"good-{number}" for number in range(HEALTHY)]
-    asyncio.run(left(place, [*runs[:position], POISON, *runs[position:]]))
+    asyncio.run(left(place, "SHORT", [*runs[:position], POISON, *runs[position:]]))
     (place.folder / f"die-{POISON}").touch()
 
 

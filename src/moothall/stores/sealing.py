@@ -1,8 +1,8 @@
 """Seals what a store keeps, so that what is read back can be checked.
 
 Entries form a chain that begins with the run's id: the seal of each covers its body and the seal before it, so none
-can be changed, removed, put in between or taken from another run without breaking the chain behind it. A head has a seal of its own, and so has the record of how a run
-began. The key never enters the store.
+can be changed, removed, put in between or taken from another run without breaking the chain behind it. A head has a
+seal of its own, and so has the record of how a run began. The key never enters the store.
 """
 
 from __future__ import annotations

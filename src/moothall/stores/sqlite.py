@@ -19,11 +19,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from moothall.errors import Broken, Conflict, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.frozen import Frozen
+from moothall.kernel.step import Status
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_both, encode_head
 from moothall.runtime.ports import Lease, Stored
 from moothall.stores.plain import digest_of, packed, read, unpacked, written
@@ -232,11 +233,9 @@ class SqliteStore:
         number, run, machine, sealed, seq, status, head, tip, seal, *held = row
         began, lease = self._record(run, sealed), _lease(*held)
         if began is None or lease is None or type(seq) is not int:
-            return Stored(Record(str(run), str(machine), "", 0.0), {}, -1, str(status), Lease("", 0, 0.0))
+            return Stored(Record(str(run), str(machine), "", 0.0), {}, -1, _status(status, {}), Lease("", 0, 0.0))
         plain = self._head(run, number, seq, head) if head_holds(self._key, tip, run, head, seal) else {}
-        if plain and status != ASIDE:
-            status = plain["snapshot"]["status"]
-        return Stored(began, plain, seq, str(status), lease)
+        return Stored(began, plain, seq, _status(status, plain), lease)
 
     def _record(self, run: Any, sealed: Any) -> Record | None:
         """How a run began; None where that cannot be told any more."""
@@ -376,6 +375,14 @@ def _lease(owner: Any, token: Any, until: Any, crashes: Any) -> Lease | None:
     if owner is None:
         return Lease("", token, 0.0, crashes)
     return Lease(owner, token, until, crashes) if type(owner) is str else None
+
+
+def _status(found: Any, head: Mapping[str, Any]) -> str:
+    """A run's status: set aside, as its head says, or, without a head, as the row says where that is a status."""
+    if found == ASIDE:
+        return ASIDE
+    status: str = head["snapshot"]["status"] if head else found
+    return status if status in get_args(Status) else "live"
 
 
 def _text(found: bytes) -> str:

@@ -12,10 +12,10 @@ import pytest
 
 from moothall.agents.asking import question
 from moothall.errors import MoothallError, Refused
-from moothall.kernel.events import Answered, Event, Expired
+from moothall.kernel.events import Answered, Event, Expired, Named
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
-from moothall.runtime.hall import Hall, answer, begin, reopen
+from moothall.runtime.hall import Hall, answer, begin, reopen, tell
 from moothall.runtime.journal import Record
 from moothall.runtime.ports import Context, Performer
 from moothall.runtime.worker import drive
@@ -198,3 +198,40 @@ def test_who_answers_too_late_does_not_hold_the_run_that_it_will_not_drive(place
     assert ran.code == 1
     assert ran.err.endswith(f"moot answer: run {RUN}: the time to answer question 0.0 is over\n")
     assert place.row()["owner"] is None
+
+
+@pytest.mark.parametrize(
+    "arguments", [("show", "\udcff"), ("answer", "\udcff", "--yes"), ("answer", RUN, "\udcff", "--no")]
+)
+def test_a_name_that_cannot_be_written_is_refused_like_any_unknown_one(here: Moot, arguments: tuple[str, ...]) -> None:
+    assert here("run", "machines.py:ASKED", "ada", "--run-id", RUN).code == 5
+    ran = here(*arguments)
+    assert (ran.code, ran.out) == (1, "")
+    assert "there is no run '\\udcff'" in ran.err or "has no question '\\udcff'" in ran.err
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "c0ffee",
+        pytest.param(
+            "7f3c",
+            marks=pytest.mark.xfail(
+                strict=True,
+                reason="decide.is_effect_key: an id that begins with a digit is taken for an effect, and the event ignored",
+            ),
+        ),
+    ],
+)
+async def test_an_event_from_outside_is_taken_whatever_its_id(tmp_path: Path, cause: str) -> None:
+    machine = Machine(
+        "told", data=Basket, states=[State("waiting"), Final("over")], moves=[On("waiting", "hurried", to="over")]
+    )
+    store = SqliteStore(tmp_path / "runs.db")
+    hall = hall_of(performing([]), store, MovableClock())
+    await begin(hall, Record(RUN, machine.name, machine.digest, 1_000.0), machine, Basket())
+    try:
+        assert (await tell(hall, RUN, Named("hurried"), cause)).received == "taken"
+    finally:
+        store.close()

@@ -307,6 +307,8 @@ class SqliteStore:
     def _found(self, name: str, *values: Any) -> list[Any]:
         try:
             return self._reading.execute(self._sql[name], values).fetchall()
+        except UnicodeEncodeError:  # a name that cannot be written was never kept
+            return []
         except sqlite3.OperationalError as error:
             raise EffectFailed(f"the store could not be read: {error}") from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:

@@ -219,7 +219,7 @@ def test_a_name_that_cannot_be_written_is_refused_like_any_unknown_one(here: Moo
             "7f3c",
             marks=pytest.mark.xfail(
                 strict=True,
-                reason="decide.is_effect_key: an id that begins with a digit is taken for an effect, and the event ignored",
+                reason="decide.is_effect_key: an id that begins with a digit is taken for an effect's, and ignored",
             ),
         ),
     ],

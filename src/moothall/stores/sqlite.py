@@ -38,7 +38,7 @@ from moothall.runtime.journal import (
     head_shape,
     pending_shape,
 )
-from moothall.runtime.ports import SET_ASIDE, Lease, Stored
+from moothall.runtime.ports import LEASE, SET_ASIDE, Lease, Stored
 from moothall.stores.plain import digest_of, packed, read, unpacked, written
 from moothall.stores.sealing import (
     SIZE,
@@ -104,7 +104,8 @@ class SqliteStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connected(path)
-            self._execute = self._db.cursor().execute
+            self._writer = self._db.cursor()
+            self._execute = self._writer.execute
             self._transaction = _Writing(self._db, self._execute)
         except (sqlite3.Error, OSError) as error:
             raise _unusable(path, error) from error
@@ -112,7 +113,8 @@ class SqliteStore:
             self._prepare(durability)
             self._reading = _connected(path)
             self._reading.text_factory = _text
-            self._look = self._reading.cursor().execute
+            self._reader = self._reading.cursor()
+            self._look = self._reader.execute
         except (sqlite3.Error, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in the error
             self._db.close()
             raise _unusable(path, error) from error
@@ -156,7 +158,7 @@ class SqliteStore:
         commit = self._encoded(run, head, entry, lease, after)
         try:
             await self._have_written(partial(self._move, commit))
-        except MoothallError:
+        except (MoothallError, asyncio.CancelledError):
             self._places.pop(run, None)
             raise
         self._places[run] = commit.after
@@ -330,7 +332,11 @@ class SqliteStore:
         return rows[0][0] if rows else None
 
     async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:
-        return [run for (run,) in self._found("due", now, now, written(list(gone)).decode(), limit)]
+        absent = written(list(gone)).decode()
+        return [run for (run,) in self._found("due", now, now, now + 2 * LEASE, absent, limit)]
+
+    async def suspects(self, now: float) -> Mapping[RunId, int]:
+        return dict(self._found("suspects", now))
 
     async def owners(self) -> list[str]:
         return [owner for (owner,) in self._found("owners")]
@@ -382,6 +388,9 @@ class SqliteStore:
     async def release(self, run: RunId, lease: Lease) -> None:
         await self._changed("release", run, lease.token)
 
+    async def forgive(self, run: RunId, lease: Lease) -> None:
+        await self._changed("forgive", run, lease.token)
+
     async def repair(self, run: RunId, head: Head) -> None:
         _, seq, _, _, tip = self._found("entries", head.seq, run)[0]
         if seq != head.seq:
@@ -417,8 +426,8 @@ class SqliteStore:
     def close(self) -> None:
         if self._thread is not None:
             self._thread.shutdown()
-        self._reading.close()
-        self._db.close()
+        for opened in (self._reader, self._reading, self._writer, self._db):
+            opened.close()
 
 
 def _tried(work: Callable[[], Any]) -> Any:

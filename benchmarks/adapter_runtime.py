@@ -1,5 +1,7 @@
 """Rows of Moothall that the contract has no name for: the loop through the runtime, SQLite where others use memory."""
 
+from tempfile import TemporaryDirectory
+
 from peers import moothall as ours
 
 from moothall import arun
@@ -13,3 +15,13 @@ async def loop(n, agent, clock):
     with running.opened("memory"), clock:
         outcome = await arun(ours.loop_of(agent), ours.Count(n), store="memory")
     return outcome.data.n
+
+
+async def fan_out(width, agent, clock):
+    with TemporaryDirectory() as folder:
+        return await ours.fan(width, agent, clock, f"sqlite:{folder}/moothall.db")
+
+
+async def many(runs, agent, clock):
+    with TemporaryDirectory() as folder:
+        return await ours.crowd(runs, agent, clock, f"sqlite:{folder}/moothall.db")

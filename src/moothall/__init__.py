@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from moothall.agents.asking import Replied as Replied
     from moothall.agents.asking import Returned as Returned
+    from moothall.agents.asking import ToolCall as ToolCall
     from moothall.agents.asking import YesNo as YesNo
     from moothall.agents.asking import ask as ask
     from moothall.agents.asking import call as call
+    from moothall.agents.asking import child as child
     from moothall.agents.asking import days as days
     from moothall.agents.asking import hours as hours
     from moothall.agents.asking import minutes as minutes
     from moothall.agents.asking import question as question
+    from moothall.agents.asking import tool as tool
     from moothall.agents.asking import yes as yes
     from moothall.agents.ports import Reply as Reply
     from moothall.app.running import Outcome as Outcome
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from moothall.kernel.effects import Send as Send
     from moothall.kernel.events import Answered as Answered
     from moothall.kernel.events import Cancelled as Cancelled
+    from moothall.kernel.events import ChildDone as ChildDone
     from moothall.kernel.events import Done as Done
     from moothall.kernel.events import Event as Event
     from moothall.kernel.events import Exhausted as Exhausted
@@ -52,23 +56,27 @@ if TYPE_CHECKING:
     from moothall.kernel.nodes import State as State
     from moothall.kernel.nodes import always as always
     from moothall.kernel.nodes import anywhere as anywhere
+    from moothall.kernel.nodes import emitting as emitting
     from moothall.kernel.nodes import otherwise as otherwise
     from moothall.kernel.step import Append as Append
     from moothall.kernel.step import In as In
     from moothall.kernel.step import Move as Move
+    from moothall.performers.processes import Completed as Completed
+    from moothall.performers.processes import run_process as run_process
 
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "agents.asking": "Replied Returned YesNo ask call days hours minutes question yes",
+    "agents.asking": "Replied Returned ToolCall YesNo ask call child days hours minutes question tool yes",
     "agents.ports": "Reply",
     "app.running": "Outcome answer arun resume run",
     "errors": "Broken Conflict DefinitionError EffectFailed MoothallError Refused",
     "kernel.effects": "Alarm Effect Send",
-    "kernel.events": "Answered Cancelled Done Event Exhausted Expired GaveUp",
+    "kernel.events": "Answered Cancelled ChildDone Done Event Exhausted Expired GaveUp",
     "kernel.machine": "Budget Machine",
-    "kernel.nodes": "Final History On Parallel State always anywhere otherwise",
+    "kernel.nodes": "Final History On Parallel State always anywhere emitting otherwise",
     "kernel.step": "Append In Move",
+    "performers.processes": "Completed run_process",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 

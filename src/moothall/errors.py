@@ -10,6 +10,10 @@
 Each message says who, what, and what to do now.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+
 
 class MoothallError(Exception):
     """Any error that Moothall raises on purpose."""
@@ -24,7 +28,15 @@ class Refused(MoothallError):
 
 
 class EffectFailed(MoothallError):
-    """Something outside did not do its part; trying again may help."""
+    """Something outside did not do its part; trying again may help, where it says so not before `retry_after` seconds.
+
+    `usage` is what the attempt cost all the same.
+    """
+
+    def __init__(self, message: str, *, retry_after: float = 0, usage: Mapping[str, float] | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.usage = usage or {}
 
 
 class Conflict(MoothallError):

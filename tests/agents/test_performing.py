@@ -96,7 +96,7 @@ async def test_a_function_that_is_not_async_is_named_as_the_author_s_mistake() -
     def critic(prompt: str) -> str:
         return "good"
 
-    performer = AgentPerformer({"critic": critic}, None, {})  # type: ignore[dict-item]
+    performer = AgentPerformer({"critic": critic}, None, {})
     with pytest.raises(DefinitionError, match="critic is not async"):
         await performer(AskAgent("critic", "Judge"), CONTEXT)
 

@@ -12,7 +12,7 @@ def test_a_bounded_machine_passes_and_its_bound_is_told(moot: Moot) -> None:
     ran = moot("check", "machines.py:LETTER")
     assert ran.code == 0
     assert ran.out.splitlines()[-1].startswith("bounded: at most 1 transitions, ")
-    assert "1 calls" in ran.out
+    assert "3 calls" in ran.out
 
 
 def test_a_machine_with_an_endless_loop_exits_with_4_and_names_the_loop(moot: Moot) -> None:
@@ -26,7 +26,7 @@ def test_check_as_json_has_findings_and_certificate(moot: Moot) -> None:
     good = moot("check", "machines.py:LETTER", "--json").json
     assert set(good) == {"machine", "findings", "certificate"}
     assert (good["machine"], good["certificate"]["transitions"]) == ("letter", 1)
-    assert good["certificate"]["resources"]["calls"] == 1
+    assert good["certificate"]["resources"]["calls"] == 3
     bad = moot("check", "machines.py:ENDLESS", "--json")
     assert bad.code == 4
     error = next(finding for finding in bad.json["findings"] if finding["level"] == "error")

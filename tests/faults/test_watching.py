@@ -200,7 +200,9 @@ async def test_two_hundred_and_five_watchers_that_never_read_change_nothing(
 
     async def watching() -> None:
         readers = [place.start("watch", RUN, "--json") for _ in range(READERS)]
-        followers.extend(asyncio.create_task(looking.follow(elsewhere, RUN, -1, kept.append)) for kept in unread)
+        followers.extend(
+            asyncio.create_task(looking.Following(RUN).wait_for_end(elsewhere, kept.append)) for kept in unread
+        )
         for reader in readers:
             assert reader.stdout is not None
             assert await asyncio.to_thread(has_said_something, reader.stdout)

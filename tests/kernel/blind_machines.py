@@ -3003,7 +3003,8 @@ COUNTED: Sequence[Counted] = [
         transitions=6,
         asks=6,
     ),
-    # Asked again without leaving 3×, the end 1× = 4. Asks: 1 + 3 = 4. At 0.25 each that is 1.00.
+    # Asked again without leaving 3×, the end 1× = 4. Asks: 1 + 3 = 4, each attempted three times: 12 calls.
+    # At 0.25 each that is 3.00.
     Counted(
         Machine(
             "priced",
@@ -3019,7 +3020,7 @@ COUNTED: Sequence[Counted] = [
         ),
         transitions=4,
         asks=4,
-        other={"usd": 1.0, "calls": 4},
+        other={"usd": 3.0, "calls": 12},
     ),
     # A bounded row that leads into a bounded loop: outer back 1×, inner back 2× in the whole run.
     # working entered 1 + 2 + 1 = 4×, checking 4×, team_done 2×, judging 2×.

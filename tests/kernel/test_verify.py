@@ -183,7 +183,7 @@ def test_a_certificate_counts_rows_effects_and_what_they_cost() -> None:
         ],
         costs={"call": {"tokens": 100, "calls": 1}},
     )
-    assert certify(machine) == Certificate(8, {"call": 8, "calls": 8, "tokens": 800}, exact=True)
+    assert certify(machine) == Certificate(8, {"call": 8, "calls": 24, "tokens": 2400}, exact=True)
 
 
 def test_visits_bound_a_certificate_too() -> None:

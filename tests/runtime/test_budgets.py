@@ -11,10 +11,24 @@ from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, State, anywhere
 from moothall.runtime.hall import Hall, reopen
 from moothall.runtime.ports import Context, Performer
-from moothall.runtime.worker import ATTEMPTS, drive
+from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import HastyClock, MovableClock
-from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, fan, hall_of, happened, journal, keep, line
+from tests.runtime.world import (
+    ATTEMPTS,
+    RUN,
+    Basket,
+    Fetch,
+    Fetched,
+    Hands,
+    begun,
+    fan,
+    hall_of,
+    happened,
+    journal,
+    keep,
+    line,
+)
 
 FIVE = ("a", "b", "c", "d", "e")
 
@@ -209,12 +223,12 @@ async def test_a_budget_of_nothing_allows_no_call_at_all() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_call_that_failed_is_charged_like_one_that_succeeded() -> None:
+async def test_every_attempt_is_charged_also_those_that_failed() -> None:
     hands = Hands()
     hands.raising = {"bread": [OSError("closed")] * ATTEMPTS}
     hall = hall_of(hands)
     await begun(hall, line("bread"))
-    assert (await drive(hall, RUN)).spent == {"calls": 1}
+    assert (await drive(hall, RUN)).spent == {"calls": ATTEMPTS}
 
 
 @pytest.mark.anyio

@@ -13,10 +13,24 @@ from moothall.kernel.step import Scripted
 from moothall.runtime.hall import Hall
 from moothall.runtime.journal import Entry, Head, RunId
 from moothall.runtime.ports import Context
-from moothall.runtime.worker import ATTEMPTS, drive
+from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import HastyClock, MovableClock
-from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, fan, hall_of, happened, journal, keep, line
+from tests.runtime.world import (
+    ATTEMPTS,
+    RUN,
+    Basket,
+    Fetch,
+    Fetched,
+    Hands,
+    begun,
+    fan,
+    hall_of,
+    happened,
+    journal,
+    keep,
+    line,
+)
 
 
 @pytest.mark.anyio
@@ -30,7 +44,7 @@ async def test_a_performer_that_raises_is_tried_again_with_the_same_key() -> Non
     assert head.snapshot.status == "done"
     assert [context.attempt for context in contexts] == [1, 2, 3]
     assert {context.key for context in contexts} == {"trial.0.0"}
-    assert await happened(hall) == ["run.started", "fetched"]
+    assert await happened(hall) == ["run.started", "effect.faltered", "effect.faltered", "fetched"]
 
 
 @pytest.mark.anyio
@@ -69,7 +83,7 @@ async def test_after_the_last_attempt_the_run_fails_and_names_the_reason() -> No
     assert head.snapshot.status == "failed"
     assert head.snapshot.reason.startswith("fetch: OSError: the shop is closed (")
     assert head.snapshot.reason.endswith(f"world.py:{raising_line()}), {ATTEMPTS} attempts")
-    assert await happened(hall) == ["run.started", "error.effect"]
+    assert await happened(hall) == ["run.started", "effect.faltered", "effect.faltered", "error.effect"]
 
 
 @pytest.mark.anyio

@@ -315,10 +315,10 @@ async def test_five_crashes_in_a_row_set_a_run_aside_and_say_why(any_store: Stor
     hands = Hands()
     last = hall_of(hands, any_store, clock)
     await reopen(last, RUN, machine)
-    with pytest.raises(Broken, match="run trial brought its worker down 5 times in a row and is set aside"):
+    with pytest.raises(Broken, match="run trial is set aside: it brought its worker down 5 times in a row"):
         await drive(last, RUN)
     assert hands.asked == []
-    assert (await any_store.load(RUN)).status == "set aside"
+    assert (await any_store.load(RUN)).status == "set aside: it brought its worker down 5 times in a row"
     assert (await lease_of(any_store)).owner == ""
     assert await any_store.due(clock.now() + 10 * LEASE, 10) == []
     (summary,) = await looking.summaries(any_store)
@@ -330,7 +330,7 @@ async def test_five_crashes_in_a_row_set_a_run_aside_and_say_why(any_store: Stor
 async def test_a_run_that_was_set_aside_can_still_be_cancelled(any_store: Store) -> None:
     hall = hall_of(Hands(), any_store)
     await begun(hall, line("bread"))
-    await any_store.set_aside(RUN, "set aside")
+    await any_store.set_aside(RUN, "it was in the way")
     await reopen(hall, RUN, line("bread"))
     await cancel(hall, RUN, "enough", "stop-1")
     assert (await any_store.load(RUN)).status == "cancelled"

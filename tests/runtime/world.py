@@ -39,6 +39,9 @@ class Fetch(Effect):
     what: str
 
 
+ATTEMPTS = Fetch.attempts
+
+
 @dataclass(frozen=True, slots=True)
 class Basket:
     """The data of most machines here."""

@@ -1,39 +1,56 @@
 """Asking agents, tools and people: the effects, the events in which they end, and the words for a table.
 
-`ask`, `call` and `question` stand in a machine's table. They are actions: given data they want one effect.
+`ask`, `call`, `child` and `question` stand in a machine's table. They are actions: given data they want one effect.
 An effect names a template and its arguments; the performer renders it, so that nothing is stored twice.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from inspect import iscoroutinefunction, isfunction
 from string import Formatter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args, overload
 
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode, schema
-from moothall.kernel.effects import AskPerson, Effect
-from moothall.kernel.events import Answered, Event, Expired
+from moothall.kernel.effects import AskPerson, Effect, Repeats, StartChild
+from moothall.kernel.events import Answered, ChildDone, Event, Expired
+from moothall.kernel.frozen import Frozen
+from moothall.kernel.machine import Budget, Machine
 
 YesNo = bool
 """The shape of an answer that is yes or no."""
+
+KEY = "key"
+"""The parameter of a tool that gets the key of the call, under which a repeat of it is known."""
+
+TURN = "turn-"
+"""What the machines of agents with tools are called, with the number of rounds behind it."""
 
 AgentFunction = Callable[[str], Awaitable[Any]]
 ToolFunction = Callable[..., Awaitable[Any]]
 
 
+class ToolCall(Frozen):
+    """An agent wants a tool to be called before it goes on."""
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    id: str = ""
+
+
 class Replied(Event):
-    """An agent replied: its text, and the value where a shape was asked for."""
+    """An agent replied: its text, the value where a shape was asked for, the calls where it wants tools first."""
 
     agent: str
     text: str = ""
     value: Any = None
     shape: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
+    calls: tuple[ToolCall, ...] = ()
 
 
 class Returned(Event):
@@ -42,10 +59,20 @@ class Returned(Event):
     tool: str
     value: Any = None
     usage: Mapping[str, float] = field(default_factory=dict)
+    id: str = ""
+
+
+class Unusable(Event):
+    """An agent's reply does not have the shape that was asked for."""
+
+    agent: str
+    text: str = ""
+    reason: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)
 
 
 class AskAgent(Effect):
-    """Ask an agent: a template, its arguments, and the shape of the reply."""
+    """Ask an agent: a template, its arguments, the shape of the reply, what was said before, and the tools it has."""
 
     kind = "ask.agent"
     outcomes = (Replied,)
@@ -54,6 +81,9 @@ class AskAgent(Effect):
     template: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     shape: str = ""
+    timeout: float | None = field(default=None, kw_only=True)  # type: ignore[misc]
+    thread: str = ""
+    tools: tuple[str, ...] = ()
 
 
 class CallTool(Effect):
@@ -63,6 +93,22 @@ class CallTool(Effect):
     outcomes = (Returned,)
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    repeats: Repeats = field(default="idempotent", kw_only=True)  # type: ignore[misc]
+    timeout: float | None = field(default=None, kw_only=True)  # type: ignore[misc]
+    id: str = ""
+
+    def settled(self, value: Any) -> Event:
+        return Returned(self.tool, value, id=self.id)
+
+
+class Tool(Frozen):
+    """A tool as an agent may use it: its function, what may happen to a call that was lost, and how to check it."""
+
+    name: str
+    function: ToolFunction | None = None
+    repeats: Repeats = "idempotent"
+    check: ToolFunction | None = None
+    timeout: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +120,7 @@ class Asking:
     paths: tuple[str, ...]
     reply: Any
     function: AgentFunction | None
+    timeout: float | None = None
     emits: ClassVar[Mapping[str, int]] = {AskAgent.kind: 1}
     outcomes: ClassVar[tuple[type[Event], ...]] = (Replied,)
 
@@ -86,27 +133,101 @@ class Asking:
     def shapes(self) -> Mapping[str, Any]:
         return {} if self.reply is None else {shape_name(self.reply): self.reply}
 
+    @property
+    def functions(self) -> Mapping[str, AgentFunction]:
+        return {} if self.function is None else {self.agent: self.function}
+
     def __call__(self, data: Any, event: Any) -> AskAgent:
         arguments = {path: encode(_found(data, path)) for path in self.paths}
-        return AskAgent(self.agent, self.template, arguments, shape_name(self.reply))
+        return AskAgent(self.agent, self.template, arguments, shape_name(self.reply), timeout=self.timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Turning:
+    """`ask(..., tools=...)` in a table: an agent that may call tools takes its turn as a run of its own."""
+
+    asking: Asking
+    tools: tuple[Tool, ...]
+    rounds: int
+    emits: ClassVar[Mapping[str, int]] = {StartChild.kind: 1}
+    outcomes: ClassVar[tuple[type[Event], ...]] = (Replied,)
+
+    @property
+    def child(self) -> str:
+        return f"{TURN}{self.rounds}"
+
+    @property
+    def label(self) -> str:
+        tools = ", ".join(f"{one.name} ({one.repeats})" for one in self.tools)
+        return f"{self.asking.label} with {tools}, at most {self.rounds} rounds"
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return self.asking.paths
+
+    @property
+    def shapes(self) -> Mapping[str, Any]:
+        return self.asking.shapes
+
+    @property
+    def functions(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
+        return {**self.asking.functions, **{one.name: one.function for one in self.tools if one.function is not None}}
+
+    @property
+    def checks(self) -> Mapping[str, ToolFunction]:
+        return {one.name: one.check for one in self.tools if one.check is not None}
+
+    def __call__(self, data: Any, event: Any) -> StartChild:
+        tools = [encode({"name": one.name, "repeats": one.repeats, "timeout": one.timeout}) for one in self.tools]
+        return StartChild(self.child, {"ask": encode(self.asking(data, event)), "tools": tools})
 
 
 @dataclass(frozen=True, slots=True)
 class Calling:
     """`call(...)` in a table."""
 
-    tool: str
+    tool: Tool
     paths: tuple[str, ...]
-    function: ToolFunction | None
     emits: ClassVar[Mapping[str, int]] = {CallTool.kind: 1}
     outcomes: ClassVar[tuple[type[Event], ...]] = (Returned,)
 
     @property
     def label(self) -> str:
-        return f"call {self.tool}({', '.join(self.paths)})"
+        repeats = "" if self.tool.repeats == "idempotent" else f" {self.tool.repeats}"
+        return f"call {self.tool.name}({', '.join(self.paths)}){repeats}"
+
+    @property
+    def functions(self) -> Mapping[str, ToolFunction]:
+        return {} if self.tool.function is None else {self.tool.name: self.tool.function}
+
+    @property
+    def checks(self) -> Mapping[str, ToolFunction]:
+        return {} if self.tool.check is None else {self.tool.name: self.tool.check}
 
     def __call__(self, data: Any, event: Any) -> CallTool:
-        return CallTool(self.tool, {name: encode(_found(data, name)) for name in self.paths})
+        arguments = {name: encode(_found(data, name)) for name in self.paths}
+        return CallTool(self.tool.name, arguments, repeats=self.tool.repeats, timeout=self.tool.timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """`child(...)` in a table."""
+
+    child: str
+    paths: tuple[str, ...]
+    id: str
+    budget: Budget | None
+    machine: Machine | None
+    emits: ClassVar[Mapping[str, int]] = {StartChild.kind: 1}
+    outcomes: ClassVar[tuple[type[Event], ...]] = (ChildDone,)
+
+    @property
+    def label(self) -> str:
+        return f"child {self.child}({', '.join(self.paths)})" + (f" as {self.id}" if self.id else "")
+
+    def __call__(self, data: Any, event: Any) -> StartChild:
+        given = {name.rpartition(".")[2]: encode(_found(data, name)) for name in self.paths}
+        return StartChild(self.child, given, self.id, self.budget.limits() if self.budget is not None else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +257,77 @@ class Questioning:
         return AskPerson(prompt, schema(self.answer), shape_name(self.answer), self.within)
 
 
-def ask(agent: str | AgentFunction, template: str, *, reply: Any = None) -> Asking:
-    """Ask an agent, by name or by its async function; `{field}` in the template takes a field of the run's data."""
+@overload
+def ask(agent: str | AgentFunction, template: str, *, reply: Any = None, timeout: float | None = None) -> Asking: ...
+@overload
+def ask(
+    agent: str | AgentFunction,
+    template: str,
+    *,
+    reply: Any = None,
+    tools: Sequence[str | ToolFunction | Tool],
+    rounds: int = 8,
+    timeout: float | None = None,
+) -> Turning: ...
+def ask(
+    agent: str | AgentFunction,
+    template: str,
+    *,
+    reply: Any = None,
+    tools: Sequence[str | ToolFunction | Tool] = (),
+    rounds: int = 8,
+    timeout: float | None = None,
+) -> Asking | Turning:
+    """Ask an agent, by name or by its async function; `{field}` in the template takes a field of the run's data.
+
+    With tools, the agent may have them called, at most `rounds` times, before it replies; each call is an effect of
+    its own, so that a crash repeats at most the one that was under way.
+    """
     name, function = _called(agent)
-    return Asking(name, template, _paths(template, f"ask {name}"), reply, function)
+    asking = Asking(name, template, _paths(template, f"ask {name}"), reply, function, timeout)
+    return Turning(asking, tuple(map(as_tool, tools)), rounds) if tools else asking
 
 
-def call(tool: str | ToolFunction, *fields: str) -> Calling:
+def tool(
+    function: str | ToolFunction,
+    *,
+    repeats: Repeats = "idempotent",
+    check: ToolFunction | None = None,
+    timeout: float | None = None,
+) -> Tool:
+    """A tool and what may happen to a call that was lost in a crash.
+
+    `pure` and `idempotent` ones are called again with the same key (a parameter `key` gets it). `check-first` asks
+    `check`, with the same arguments, what the lost call returned, and calls again where that gives None.
+    `at-most-once` is never called again: a person is asked.
+    """
+    name, found = _called(function)
+    if repeats not in get_args(Repeats):
+        raise DefinitionError(f"tool {name}: repeats is one of {', '.join(get_args(Repeats))}, not {repeats!r}")
+    if (check is None) == (repeats == "check-first"):
+        raise DefinitionError(f"tool {name}: `check` and repeats='check-first' belong together")
+    if timeout is not None and not timeout > 0:
+        raise DefinitionError(f"tool {name}: timeout is a number of seconds above 0, not {timeout!r}")
+    return Tool(name, found, repeats, check, timeout)
+
+
+def as_tool(given: str | ToolFunction | Tool) -> Tool:
+    """A tool as it was given: itself, its function or its name."""
+    return given if isinstance(given, Tool) else tool(given)
+
+
+def call(given: str | ToolFunction | Tool, *fields: str) -> Calling:
     """Call a tool, by name or by its async function, with these fields of the run's data as keyword arguments."""
-    name, function = _called(tool)
-    return Calling(name, fields, function)
+    return Calling(as_tool(given), fields)
+
+
+def child(machine: str | Machine, *fields: str, id: str = "", budget: Budget | None = None) -> Starting:
+    """Start another machine as a run of its own, with these fields of the data as its input; it ends in `ChildDone`.
+
+    `budget` is what it may spend at most, out of what this run has left. When the state is left, it is cancelled.
+    """
+    known = machine if isinstance(machine, Machine) else None
+    return Starting(known.name if known is not None else str(machine), fields, id, budget, known)
 
 
 def question(prompt: str, answer: Any = YesNo, *, within: float | None = None) -> Questioning:
@@ -224,5 +406,5 @@ def _paths(template: str, where: str) -> tuple[str, ...]:
 def _found(data: Any, path: str) -> Any:
     """A field of the data by its dotted path."""
     for part in path.split("."):
-        data = data[part] if isinstance(data, Mapping) else getattr(data, part)
+        data = data[part] if type(data) is dict or isinstance(data, Mapping) else getattr(data, part)
     return data

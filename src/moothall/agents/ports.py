@@ -6,13 +6,23 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Protocol
 
+from moothall.agents.asking import ToolCall
 from moothall.kernel.frozen import Frozen
+
+
+class Offered(Frozen):
+    """A tool that a model may have called: its name, what it says of itself, and the schema of its arguments."""
+
+    name: str
+    description: str = ""
+    schema: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Request(Frozen):
     """One call of a model: who speaks, the prompt, the shape of the reply, and the effect's key as seed.
 
-    `nth` counts the calls of this agent in this run from 1, so that offline models know where they are.
+    `nth` counts the calls of this agent in this run from 1, so that offline models know where they are. `messages`
+    are what was said since the prompt: the agent's own calls of tools, and what these returned.
     """
 
     agent: str
@@ -20,14 +30,17 @@ class Request(Frozen):
     key: str
     nth: int = 1
     schema: Mapping[str, Any] | None = None
+    messages: tuple[Any, ...] = ()
+    tools: tuple[Offered, ...] = ()
 
 
 class Reply(Frozen):
-    """What an agent says: a text, a value where one was asked for, and what it cost."""
+    """What an agent says: a text, a value where one was asked for, what it cost, and the tools that it wants called."""
 
     text: str = ""
     value: Any = None
     usage: Mapping[str, float] = field(default_factory=dict)
+    calls: tuple[ToolCall, ...] = ()
 
 
 class Model(Protocol):

@@ -32,15 +32,24 @@ def find(source: str) -> Machine:
     if not path:
         raise DefinitionError(f"{source!r} names no machine; write FILE.py:NAME or package.module:NAME")
     module = _load_file(Path(path)) if path.endswith(".py") else _load_module(path)
+    if name and isinstance(found := getattr(module, name, None), Machine):
+        return found
     machines = {key: value for key, value in vars(module).items() if isinstance(value, Machine)}
     if name:
-        found = getattr(module, name, None)
-        if not isinstance(found, Machine):
-            raise DefinitionError(f"{path} has no machine {name!r}; {_listed(machines)}")
-        return found
+        raise DefinitionError(f"{path} has no machine {name!r}; {_listed(machines)}")
     if len(machines) != 1:
         raise DefinitionError(f"{path}: {_listed(machines)}; name one as {path}:NAME")
     return next(iter(machines.values()))
+
+
+def beside(source: str, name: str) -> Machine | None:
+    """The machine of this name in the same module as another; None where there is none."""
+    path, _, _ = source.rpartition(":")
+    if not path:
+        return None
+    module = _load_file(Path(path)) if path.endswith(".py") else _load_module(path)
+    found = (value for value in vars(module).values() if isinstance(value, Machine) and value.name == name)
+    return next(found, None)
 
 
 def _listed(machines: dict[str, Machine]) -> str:
@@ -50,8 +59,10 @@ def _listed(machines: dict[str, Machine]) -> str:
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise DefinitionError(f"there is no file {path}")
+    if loaded := sys.modules.get(_module_name(path)):
+        return loaded
     resolved = path.resolve()
-    name = "moothall_file_" + hashlib.sha256(str(resolved).encode()).hexdigest()[:16]
+    name = _module_name(resolved)
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, resolved)
@@ -70,6 +81,10 @@ def _load_file(path: Path) -> ModuleType:
         _loading.pop()
         sys.path.remove(str(resolved.parent))
     return module
+
+
+def _module_name(resolved: Path) -> str:
+    return "moothall_file_" + hashlib.sha256(str(resolved).encode()).hexdigest()[:16]
 
 
 def _unloadable(place: str, error: BaseException) -> DefinitionError:
@@ -108,6 +123,8 @@ def _outermost(error: BaseException) -> str:
 
 
 def _load_module(name: str) -> ModuleType:
+    if loaded := sys.modules.get(name):
+        return loaded
     if not all(part.isidentifier() for part in name.split(".")):
         raise DefinitionError(f"{name!r} names no module; write FILE.py:NAME or package.module:NAME")
     here = str(Path.cwd())
@@ -127,10 +144,16 @@ def _load_module(name: str) -> ModuleType:
 def source_of(machine: Machine) -> str:
     """Where a machine can be found again from any folder; "" where it was made on the fly."""
     if machine not in _sources:
-        modules = sorted(sys.modules.values(), key=lambda module: getattr(module, "__name__", "") == "__main__")
-        found = (_source_in(module, machine) for module in modules)
+        found = (_source_in(module, machine) for module in _modules())
         _sources[machine] = next(filter(None, found), "")
     return _sources[machine]
+
+
+def _modules() -> list[ModuleType]:
+    """The modules that may have a machine: not the many of the standard library, and the program itself last."""
+    library = sys.stdlib_module_names
+    others = [name for name in list(sys.modules) if name.partition(".")[0] not in library and name != "__main__"]
+    return [sys.modules[name] for name in (*others, "__main__") if name in sys.modules]
 
 
 def _source_in(module: ModuleType, machine: Machine) -> str:

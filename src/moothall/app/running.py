@@ -12,35 +12,35 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
-from moothall.agents.asking import AskAgent, Asking, Calling, CallTool
+from moothall.app.casting import Functions, Troupe, cast, child_machine, endless, input_data, known_agents, unplayed
 from moothall.app.finding import REMEDY, find, is_loading, source_of
-from moothall.app.settings import absolute_model, configured_model, open_model, open_store, store_address
+from moothall.app.idling import wait_for_end
+from moothall.app.settings import absolute_model, configured_model, durability_of, open_store, store_address
 from moothall.errors import DefinitionError, MoothallError, Refused
-from moothall.kernel.codec import decode, encode
-from moothall.kernel.effects import AskPerson
+from moothall.kernel.codec import schema
+from moothall.kernel.effects import AskPerson, StartChild
 from moothall.kernel.interpreter import possible
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.step import Snapshot
-from moothall.kernel.verify import verify
-from moothall.performers.agents import AgentPerformer
-from moothall.performers.tools import ToolPerformer
 from moothall.runtime import hall as halls
-from moothall.runtime.hall import Hall, Observer
-from moothall.runtime.journal import Head, Record, RunId
-from moothall.runtime.ports import Performer, Store
+from moothall.runtime.children import child_id
+from moothall.runtime.decide import outcome
+from moothall.runtime.hall import Finding, Hall, Observer
+from moothall.runtime.journal import FAMILY, CancelChild, Head, Reader, Record, RunId
+from moothall.runtime.ports import SET_ASIDE, Store
 from moothall.runtime.worker import drive, serve
 
 T = TypeVar("T")
-Functions = Mapping[str, Callable[..., Any]]
+Watcher = Callable[[Hall], Observer]
+"""An observer that wants to know the hall: how its runs began, and of which machine they are."""
 STAND_IN = "rehearsal"
-ENDLESS = frozenset(("unbounded-cycle", "eventless-cycle"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class Question:
     prompt: str
     schema: Any
     due: float | None
+    run: RunId = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ class Setting:
     observers: tuple[Observer, ...] = ()
     notice: Callable[[str], None] = lambda text: print(text, file=sys.stderr)
     tell: Callable[[str], None] = lambda text: None
+    watchers: tuple[Watcher, ...] = ()
 
 
 def run(
@@ -138,20 +140,47 @@ class Terms:
 
 async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> Outcome:
     """Begin a run and drive it as far as it goes."""
+    run, hall = terms.run, hall_of(setting)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", run):
+        raise Refused(f"{run!r} is no run id; use letters, digits and dashes")
     limits = (machine.budget or Budget()).limits() | (terms.budget or Budget()).limits()
-    if not limits:
-        _refuse_endless(machine)
+    finding = endless(machine)
+    if finding is not None and not limits:
+        raise DefinitionError(
+            f"machine {machine.name} may never end: {finding.why}; {finding.remedy}, or give the run a budget"
+        )
     model = absolute_model(terms.model or configured_model()) or _stand_in(setting, machine)
-    record = Record(terms.run, machine.name, machine.digest, time.time(), source_of(machine), model, limits)
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", terms.run):
-        raise Refused(f"{terms.run!r} is no run id; use letters, digits and dashes")
-    hall, performers = hall_of(setting), cast(setting, machine, model)
-    hall.casts[record.run] = performers
+    record = Record(
+        run, machine.name, machine.digest, time.time(), source_of(machine), model, limits, finding is not None
+    )
+    hall.casts[run] = cast(machine, Troupe(model, known_agents(machine, setting.agents)))
     try:
         await halls.begin(hall, record, machine, input_data(machine, data))
-        return outcome_of(machine, record.run, await drive(hall, record.run))
+        return await _driven(hall, run)
     finally:
-        halls.leave(hall, record.run)
+        halls.leave(hall, run)
+
+
+async def _driven(hall: Hall, run: RunId) -> Outcome:
+    """Drive a run as far as it goes, and say how it stands."""
+    machine = hall.runs[run].machine
+    head = await drive(hall, run)
+    return outcome_of(machine, run, head, await _asked_by_children(hall, run, head))
+
+
+async def _asked_by_children(hall: Hall, run: RunId, head: Head) -> tuple[Question, ...]:
+    """The questions that wait for a person in the children of a run, and in theirs."""
+    found: tuple[Question, ...] = ()
+    for one in head.pending:
+        if one.effect.kind in FAMILY and one.began:
+            child = child_id(run, one.key)
+            stored = await hall.store.load(child)
+            assert isinstance(one.effect, StartChild | CancelChild)
+            part = hall.cast(run).child(one.effect.machine)
+            hall.casts[child] = part.cast
+            below = Reader(part.machine, hall.effects(child)).head(stored.head)
+            found += questions_of(child, below) + await _asked_by_children(hall, child, below)
+    return found
 
 
 def resume(
@@ -184,14 +213,29 @@ async def _opened(
 async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) -> Outcome:
     """Go on with a run where its journal ends."""
     hall = hall_of(setting)
-    machine = await reopen(hall, setting, run, machine)
+    if (await hall.store.load(run)).status.startswith(SET_ASIDE):
+        setting.notice(f"run {run} was set aside; it is tried once more")
+        await hall.store.take_back(run)
+    await reopen(hall, setting, run, machine)
     head = hall.heads[run]
     if head.snapshot.status != "live":
         setting.tell(f"run {run} is over")
     elif run in hall.leases:
         setting.tell(f"run {run} goes on after entry {head.seq}")
+    return await _driven_with_parents(hall, setting, run)
+
+
+async def _driven_with_parents(hall: Hall, setting: Setting, run: RunId) -> Outcome:
+    """Drive a run as far as it goes, and where that ends it, the run that started it, and so on."""
     try:
-        return outcome_of(machine, run, await drive(hall, run))
+        outcome = await _driven(hall, run)
+        parent = hall.runs[run].record.parent
+        if not parent or outcome.status in ("waiting", "running", "stuck"):
+            return outcome
+        await reopen(hall, setting, parent)
+        if parent not in hall.leases:
+            return outcome
+        return await _driven_with_parents(hall, setting, parent)
     finally:
         halls.leave(hall, run)
 
@@ -217,19 +261,30 @@ def _machine_at(record: Record) -> Machine:
 async def go_on_with_answer(
     setting: Setting, run: RunId, value: Any, question: str | None = None, machine: Machine | None = None
 ) -> Outcome:
-    """Answer a question of a run and go on."""
+    """Answer a question of a run, or of its child where the run itself has none, and go on."""
     hall = hall_of(setting)
     machine = await reopen(hall, setting, run, machine)
     try:
+        if (child := await _asking_child(hall, run, question)) is not None:
+            return await go_on_with_answer(setting, child.run, value, child.id)
         advanced = await halls.answer(hall, run, value, question)
         if advanced.received == "duplicate":
             setting.notice("this question was answered before; the first answer stands")
         if run not in hall.leases or run in hall.crew.drives:
             setting.notice("a worker drives this run; it goes on there")
             return outcome_of(machine, run, hall.heads[run])
-        return outcome_of(machine, run, await drive(hall, run))
+        return await _driven_with_parents(hall, setting, run)
     finally:
         halls.leave(hall, run)
+
+
+async def _asking_child(hall: Hall, run: RunId, question: str | None) -> Question | None:
+    """The only question of a run's children, where the run itself has none and none is named."""
+    head = hall.heads[run]
+    if question is not None or halls.questions(head):
+        return None
+    asked = await _asked_by_children(hall, run, head)
+    return asked[0] if len(asked) == 1 else None
 
 
 async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
@@ -247,11 +302,15 @@ async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
         halls.leave(hall, run)
 
 
-async def work(setting: Setting, stop: asyncio.Event, most: int) -> None:
-    """Drive every run of the store that wants attention, until told to stop."""
-    hall = Hall(setting.store, SystemClock(), {}, list(setting.observers))
+async def work(setting: Setting, stop: asyncio.Event, most: int, *, until_idle: bool = False) -> int:
+    """Drive every run of the store that wants attention, until told to stop or idle; how many it then let go of."""
+    hall = _watched_hall(setting)
+    tried: dict[RunId, int] | None = {} if until_idle else None
+    ending = asyncio.create_task(wait_for_end(hall, stop, tried))
 
     async def open_run(run: RunId) -> None:
+        if tried is not None:
+            tried[run] = await hall.store.seq(run)
         try:
             await reopen(hall, setting, run)
         except MoothallError as error:
@@ -259,15 +318,33 @@ async def work(setting: Setting, stop: asyncio.Event, most: int) -> None:
             raise
 
     await serve(hall, open_run, stop, most)
+    return await ending
 
 
 async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | None = None) -> Machine:
     """Open a run again, with the machine, the functions and the model that it began with."""
-    stored = await setting.store.load(run)
-    machine = machine or _machine_at(stored.record)
-    hall.casts[run] = cast(setting, machine, stored.record.model)
+    record = (await hall.store.load(run)).record
+    machine, troupe = await _family(hall.store, record, setting.agents, machine)
+    if not record.parent:
+        known_agents(machine, setting.agents)
+        if not record.model and (missing := unplayed(machine, setting.agents)):
+            raise DefinitionError(
+                f"nobody plays {', '.join(missing)}: the run began with functions of its own; go on in Python, with "
+                f"resume(…, agents={{{missing[0]!r}: …}}), or put the functions into the machine's table"
+            )
+    hall.casts[run] = cast(machine, troupe)
     await halls.reopen(hall, run, machine)
     return machine
+
+
+async def _family(
+    store: Store, record: Record, agents: Functions, machine: Machine | None = None
+) -> tuple[Machine, Troupe]:
+    """The machine of a run, and what it brings with it; a child has both from its parent."""
+    if not record.parent:
+        return machine or _machine_at(record), Troupe(record.model, agents)
+    parent, troupe = await _family(store, (await store.load(record.parent)).record, agents)
+    return child_machine(parent, record.machine), troupe.joined_by(parent)
 
 
 _halls: WeakKeyDictionary[Store, Hall] = WeakKeyDictionary()
@@ -275,113 +352,57 @@ _halls: WeakKeyDictionary[Store, Hall] = WeakKeyDictionary()
 
 def hall_of(setting: Setting) -> Hall:
     """The hall of a store: one for all runs, so that they share its commits; who watches gets one of their own."""
-    if setting.observers:
-        return Hall(setting.store, SystemClock(), {}, list(setting.observers))
+    if setting.observers or setting.watchers:
+        return _watched_hall(setting)
     if setting.store not in _halls:
-        _halls[setting.store] = Hall(setting.store, SystemClock(), {})
+        _halls[setting.store] = _new_hall(setting.store)
     return _halls[setting.store]
 
 
-def cast(setting: Setting, machine: Machine, model: str) -> dict[str, Performer]:
-    """The performers of a run: its functions, and the model that plays the agents that are none."""
-    functions = {**bound_functions(machine), **_known_agents(setting, machine)}
-    if not model and (missing := _unplayed(setting, machine)):
-        raise DefinitionError(
-            f"nobody plays {', '.join(missing)}: the run began with functions of its own; go on in Python, with "
-            f"resume(…, agents={{{missing[0]!r}: …}}), or put the functions into the machine's table"
-        )
-    played = open_model(model) if model else None
-    return {
-        AskAgent.kind: Performer(AskAgent, AgentPerformer(functions, played, machine.shapes)),
-        CallTool.kind: Performer(CallTool, ToolPerformer(functions)),
-    }
+def _watched_hall(setting: Setting) -> Hall:
+    hall = _new_hall(setting.store, setting.observers)
+    hall.observers += [watcher(hall) for watcher in setting.watchers]
+    return hall
 
 
-_bounded: WeakSet[Machine] = WeakSet()
+def _new_hall(store: Store, observers: Sequence[Observer] = ()) -> Hall:
+    hall = Hall(store, SystemClock(), {}, list(observers))
 
+    async def open_to_tell(run: RunId) -> None:
+        machine, troupe = await _family(store, (await store.load(run)).record, {})
+        hall.casts[run] = cast(machine, troupe)
+        await halls.reopen(hall, run, machine)
 
-def _refuse_endless(machine: Machine) -> None:
-    """Without a budget, only a machine that is bound to end may begin."""
-    if machine in _bounded:
-        return
-    for finding in verify(machine):
-        if finding.code in ENDLESS:
-            raise DefinitionError(
-                f"machine {machine.name} may never end: {finding.why}; {finding.remedy}, or give the run a budget"
-            )
-    _bounded.add(machine)
+    hall.opener = open_to_tell
+    return hall
 
 
 def _stand_in(setting: Setting, machine: Machine) -> str:
     """The model for a run that names none: the stand-in, announced, where an agent has no function."""
-    unplayed = _unplayed(setting, machine)
-    if not unplayed:
+    missing = unplayed(machine, known_agents(machine, setting.agents))
+    if not missing:
         return ""
-    setting.notice(f"no model is set: {STAND_IN} stands in for {', '.join(unplayed)}; its replies mean nothing")
+    setting.notice(f"no model is set: {STAND_IN} stands in for {', '.join(missing)}; its replies mean nothing")
     return STAND_IN
 
 
-def _known_agents(setting: Setting, machine: Machine) -> Functions:
-    """The functions that the caller brings, if the machine asks for all of them."""
-    asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
-    asked |= {one.tool for one in machine.actions() if isinstance(one, Calling)}
-    if not isinstance(setting.agents, Mapping):
-        raise DefinitionError(f"write agents={{'name': function}}, not {setting.agents!r}")
-    if astray := sorted(setting.agents.keys() - asked):
-        raise DefinitionError(
-            f"machine {machine.name} asks nobody called {astray[0]!r}; it asks {', '.join(sorted(asked))}"
-        )
-    return setting.agents
-
-
-def _unplayed(setting: Setting, machine: Machine) -> list[str]:
-    """The agents of a machine that are no functions."""
-    asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
-    return sorted(asked - bound_functions(machine).keys() - setting.agents.keys())
-
-
-def bound_functions(machine: Machine) -> dict[str, Callable[..., Any]]:
-    """The functions that stand in the table itself, by name."""
-    found: dict[str, Callable[..., Any]] = {}
-    for action in machine.actions():
-        if isinstance(action, Asking | Calling) and action.function is not None:
-            name = action.agent if isinstance(action, Asking) else action.tool
-            if found.setdefault(name, action.function) is not action.function:
-                raise DefinitionError(f"machine {machine.name}: two functions are called {name!r}; rename one")
-    return found
-
-
-def input_data(machine: Machine, given: Any) -> Any:
-    """A run's first data: the machine's own type, from a value, from JSON, or from a text for its first field."""
-    kind = machine.data
-    if kind is None:
-        return encode(given)
-    if isinstance(given, kind):
-        return given
-    if isinstance(given, str) and kind is not str:
-        fields = list(getattr(kind, "__dataclass_fields__", {}))
-        if not fields:
-            raise Refused(f"{machine.name} takes a {kind.__name__}, not a text")
-        given = {fields[0]: given}
-    return decode(kind, {} if given is None else given, "input")
-
-
-def outcome_of(machine: Machine, run: RunId, head: Head) -> Outcome:
-    """How a run stands, for people and scripts."""
-    snapshot = head.snapshot
-    open_questions = tuple(
-        Question(one.key, one.effect.prompt, one.effect.schema, one.due)
-        for one in halls.questions(head)
-        if isinstance(one.effect, AskPerson)
-    )
-    status, reason = standing(snapshot.status, bool(open_questions), bool(head.pending)), snapshot.reason
+def outcome_of(machine: Machine, run: RunId, head: Head, below: tuple[Question, ...] = ()) -> Outcome:
+    """How a run stands, for people and scripts; `below` are the questions of its children."""
+    snapshot, asked = head.snapshot, questions_of(run, head) + below
+    status, reason = standing(snapshot.status, bool(asked), bool(head.pending)), snapshot.reason
     if status == "stuck":
         reason = _stuck(machine, snapshot)
-    result = snapshot.output
-    if result is None:
-        result = _result(machine, snapshot.data)
-    return Outcome(
-        run, machine.name, status, snapshot.active, result, reason, open_questions, head.spent, snapshot.data
+    result = outcome(machine, snapshot.output, snapshot.data)
+    return Outcome(run, machine.name, status, snapshot.active, result, reason, asked, head.spent, snapshot.data)
+
+
+def questions_of(run: RunId, head: Head) -> tuple[Question, ...]:
+    """The questions of a run that wait for a person."""
+    return tuple(
+        Question(one.key, one.effect.prompt, one.effect.schema, one.due, run)
+        if isinstance(one.effect, AskPerson)
+        else Question(one.key, f"{one.doubt}. What became of it?", schema(Finding), None, run)
+        for one in halls.questions(head)
     )
 
 
@@ -400,36 +421,31 @@ def _stuck(machine: Machine, snapshot: Snapshot) -> str:
     )
 
 
-def _result(machine: Machine, data: Any) -> Any:
-    if machine.result is None:
-        return data
-    try:
-        return machine.result(data)
-    except Exception as error:  # the author's code may raise anything
-        raise DefinitionError(f"machine {machine.name}, result: {type(error).__name__}: {error}") from error
-
-
 def new_id(machine: Machine) -> RunId:
     """A new run id that says which machine it is."""
     slug = re.sub(r"[^A-Za-z0-9]+", "-", machine.name).strip("-") or "run"
     return f"{slug}-{secrets.token_hex(3)}"
 
 
-_open: dict[tuple[str, int], tuple[Store, int]] = {}
+_open: dict[tuple[str, int], tuple[Store, int, str]] = {}
 
 
 @contextmanager
-def opened(address: str | None) -> Iterator[Store]:
-    """A store, closed again at the end; whoever opens it meanwhile in the same thread shares it."""
+def opened(address: str | None, durability: str | None = None) -> Iterator[Store]:
+    """A store, closed again at the end; whoever opens it meanwhile in the same thread shares it, durability and all."""
     key = (store_address(address), threading.get_ident())
-    store, users = _open[key] if key in _open else (open_store(key[0]), 0)
-    _open[key] = (store, users + 1)
+    if key not in _open:
+        _open[key] = (open_store(key[0], durability), 0, durability_of(durability))
+    store, users, kept = _open[key]
+    if durability not in (None, kept):
+        raise Refused(f"{key[0]} is open here with durability {kept}; it cannot be {durability} at the same time")
+    _open[key] = (store, users + 1, kept)
     try:
         yield store
     finally:
-        store, users = _open.pop(key)
+        store, users, kept = _open.pop(key)
         if users > 1:
-            _open[key] = (store, users - 1)
+            _open[key] = (store, users - 1, kept)
         else:
             store.close()
 

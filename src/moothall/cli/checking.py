@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
+from moothall.app.checking import certificate
 from moothall.app.conformance import run_folder
 from moothall.app.finding import find
 from moothall.cli.main import DEFINITION, DONE, FAILED
 from moothall.cli.screen import painted, print_json
-from moothall.kernel.certify import Certificate, certify
+from moothall.kernel.certify import Certificate
 from moothall.kernel.draw import draw
 from moothall.kernel.verify import Finding, verify
 from moothall.scripting.javascript import JavaScript, is_installed
@@ -27,7 +28,7 @@ def check(parser: ArgumentParser) -> Work:
     def work(chosen: Namespace) -> int:
         machine = find(chosen.machine)
         findings = verify(machine)
-        bound = certify(machine)
+        bound = certificate(machine)
         if chosen.json:
             print_json({"machine": machine.name, "findings": findings, "certificate": bound})
         else:

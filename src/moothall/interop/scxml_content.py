@@ -617,7 +617,7 @@ def invocation(model: Model, tag: Tag, state: str, *, machine: str | None, final
         name = machine or flow.text(tag, "src") or _markup(flow, tag)
         data = parameters(flow, tag)
         flow.data["_invoked"] = [*flow.data.get("_invoked", ()), id]
-        flow.effects.append(Invoke(name, data, id, tag.get("autoforward") == "true", finalize))
+        flow.effects.append(Invoke(name, data, id, forward=tag.get("autoforward") == "true", finalize=finalize))
 
     return Content(acting(model, ((tag, doing),)), brief(tag), emits={Invoke.kind: 1}, role="invoke", tags=(tag,))
 

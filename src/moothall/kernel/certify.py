@@ -164,6 +164,8 @@ class _Prices:
             for resource, most in one.costs.items():
                 amounts[resource] = max(most, amounts.get(resource, 0))
         amounts |= self.costs.get(kind, {})
+        attempts = max((one.attempts for one in classes), default=Effect.attempts)
+        amounts = {resource: most * attempts for resource, most in amounts.items()}
         amounts = _sum(amounts, {kind: 1})
         if kind == StartChild.kind:
             amounts = _sum(amounts, self._child(child))

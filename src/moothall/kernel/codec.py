@@ -19,7 +19,8 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 from moothall.errors import DefinitionError, Refused
 
 T = TypeVar("T")
-Decoder = Callable[[Any, str], Any]
+Encoder = Callable[[Any], Any]
+Decoder = Callable[[Any], Any]
 _SCALARS = frozenset((str, int, bool, type(None)))
 
 
@@ -28,17 +29,35 @@ def encode(value: Any) -> Any:
     kind: Any = type(value)
     if kind in _SCALARS:
         return value
+    if kind is dict:
+        found = {}
+        for key, item in value.items():
+            found[key if type(key) is str else _key(key)] = item if type(item) in _SCALARS else encode(item)
+        return found
+    if kind is list or kind is tuple:
+        return [item if type(item) in _SCALARS else encode(item) for item in value]
     if kind is float:
         if not math.isfinite(value):
             raise DefinitionError(f"{value} has no place in JSON; use None where a number is missing")
         return value
-    if kind is list or kind is tuple:
-        return [encode(item) for item in value]
-    if kind is dict:
-        return {_key(key): encode(item) for key, item in value.items()}
-    if is_dataclass(value):
-        return {name: encode(getattr(value, name)) for name in _field_names(kind)}
-    return _encode_rarer(value)
+    return _encoder(kind)(value)
+
+
+@lru_cache(maxsize=1024)
+def _encoder(kind: Any) -> Encoder:
+    return _encode_fields(kind) if is_dataclass(kind) else _encode_rarer
+
+
+def _encode_fields(kind: Any) -> Encoder:
+    """An encoder for one dataclass, written out field by field."""
+    known: dict[str, Any] = {"_SCALARS": _SCALARS, "encode": encode}
+    parts = ", ".join(
+        f"{name!r}: _{place} if type(_{place} := value.{name}) in _SCALARS else encode(_{place})"
+        for place, name in enumerate(item.name for item in _given(kind))
+    )
+    exec(f"def encoder(value): return {{{parts}}}", known)
+    made: Encoder = known["encoder"]
+    return made
 
 
 def _encode_rarer(value: Any) -> Any:
@@ -62,11 +81,6 @@ def _key(key: object) -> str:
     return key
 
 
-@lru_cache(maxsize=1024)
-def _field_names(kind: Any) -> tuple[str, ...]:
-    return tuple(item.name for item in _given(kind))
-
-
 def _given(kind: Any) -> tuple[Field[Any], ...]:
     """The fields that a dataclass is made from; those that it works out itself are not stored."""
     return tuple(item for item in fields(kind) if item.init)
@@ -74,20 +88,48 @@ def _given(kind: Any) -> tuple[Field[Any], ...]:
 
 def decode(kind: type[T], value: Any, where: str = "") -> T:
     """The value of this type that some JSON stands for, or a refusal that names the place."""
-    found: T = _decoder(cast(Any, kind))(value, where or getattr(kind, "__name__", str(kind)))
+    try:
+        found: T = _decoder(cast(Any, kind))(value)
+    except _Misfit as misfit:
+        raise misfit.refusal(where or getattr(kind, "__name__", str(kind))) from misfit.__cause__
     return found
 
 
-def _refuse(where: str, wanted: str, value: Any) -> Refused:
+def decoder(kind: Any) -> Callable[[Any, str], Any]:
+    """`decode` for one type, where it is used again and again."""
+    inner = _decoder(kind)
+
+    def decoded(value: Any, where: str) -> Any:
+        try:
+            return inner(value)
+        except _Misfit as misfit:
+            raise misfit.refusal(where) from misfit.__cause__
+
+    return decoded
+
+
+class _Misfit(Exception):
+    """A value is not what its type says. The place inside is put together on the way out, where it is of use."""
+
+    def __init__(self, reason: str) -> None:
+        self.path = ""
+        self.reason = reason
+
+    def refusal(self, where: str) -> Refused:
+        """The refusal of a value, with the place inside it."""
+        return Refused(f"{where}{self.path}: {self.reason}")
+
+
+def _unexpected(wanted: str, value: Any) -> _Misfit:
     shown = repr(value)
-    return Refused(f"{where}: expected {wanted}, got {shown if len(shown) < 60 else shown[:57] + '...'}")
+    return _Misfit(f"expected {wanted}, got {shown if len(shown) < 60 else shown[:57] + '...'}")
 
 
 @lru_cache(maxsize=1024)
 def _decoder(kind: Any) -> Decoder:
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any or kind is object or isinstance(kind, TypeVar):
-        return lambda value, where: value
+        return _as_it_is
     if kind in _SCALAR_DECODERS:
         return _SCALAR_DECODERS[kind]
     if origin is Union or origin is types.UnionType:
@@ -101,19 +143,23 @@ def _decoder(kind: Any) -> Decoder:
     return _decode_collection(kind, origin or kind, arguments)
 
 
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
 def _scalar(wanted: type, name: str) -> Decoder:
-    def decoder(value: Any, where: str) -> Any:
+    def decoder(value: Any) -> Any:
         if type(value) is wanted:
             return value
-        raise _refuse(where, name, value)
+        raise _unexpected(name, value)
 
     return decoder
 
 
-def _decode_float(value: Any, where: str) -> float:
+def _decode_float(value: Any) -> float:
     if type(value) is int or (type(value) is float and math.isfinite(value)):
         return value
-    raise _refuse(where, "a number", value)
+    raise _unexpected("a number", value)
 
 
 _SCALAR_DECODERS: dict[Any, Decoder] = {
@@ -128,26 +174,40 @@ _SCALAR_DECODERS: dict[Any, Decoder] = {
 def _decode_union(arguments: tuple[Any, ...]) -> Decoder:
     choices = tuple(_decoder(argument) for argument in arguments)
     wanted = " or ".join(getattr(argument, "__name__", str(argument)) for argument in arguments)
+    scalars = _scalars_first(arguments)
 
-    def decoder(value: Any, where: str) -> Any:
-        refusals = []
+    def decoder(value: Any) -> Any:
+        if type(value) in scalars:
+            return value
+        misfits = []
         for choice in choices:
             try:
-                return choice(value, where)
-            except Refused as refusal:
-                refusals.append(refusal)
-        deeper = [refusal for refusal in refusals if not str(refusal).startswith(f"{where}:")]
-        raise deeper[0] if deeper else _refuse(where, wanted, value)
+                return choice(value)
+            except _Misfit as misfit:
+                misfits.append(misfit)
+        deeper = [misfit for misfit in misfits if misfit.path]
+        raise deeper[0] if deeper else _unexpected(wanted, value)
 
     return decoder
 
 
+def _scalars_first(arguments: tuple[Any, ...]) -> frozenset[type]:
+    """The scalars that no earlier choice of a union could take for something else."""
+    found = set()
+    for argument in arguments:
+        if argument in _SCALARS:
+            found.add(argument)
+        elif argument is not float and not is_dataclass(argument):
+            break
+    return frozenset(found)
+
+
 def _decode_literal(choices: tuple[Any, ...]) -> Decoder:
-    def decoder(value: Any, where: str) -> Any:
+    def decoder(value: Any) -> Any:
         for choice in choices:
             if type(choice) is type(value) and choice == value:
                 return value
-        raise _refuse(where, "one of " + ", ".join(map(repr, choices)), value)
+        raise _unexpected("one of " + ", ".join(map(repr, choices)), value)
 
     return decoder
 
@@ -155,11 +215,11 @@ def _decode_literal(choices: tuple[Any, ...]) -> Decoder:
 def _decode_enum(kind: type[Enum]) -> Decoder:
     members = [(encode(member.value), member) for member in kind]
 
-    def decoder(value: Any, where: str) -> Any:
+    def decoder(value: Any) -> Any:
         for plain, member in members:
             if type(plain) is type(value) and plain == value:
                 return member
-        raise _refuse(where, "one of " + ", ".join(repr(plain) for plain, _ in members), value)
+        raise _unexpected("one of " + ", ".join(repr(plain) for plain, _ in members), value)
 
     return decoder
 
@@ -175,18 +235,24 @@ def _decode_dataclass(kind: type) -> Decoder:
     required = frozenset(_required(kind))
     decoders: dict[str, Decoder] = {}
 
-    def decoder(value: Any, where: str) -> Any:
+    def decoder(value: Any) -> Any:
         if type(value) is not dict:
-            raise _refuse(where, f"an object with the fields of {kind.__name__}", value)
+            raise _unexpected(f"an object with the fields of {kind.__name__}", value)
         if not decoders:
             decoders.update({name: _decoder(hint) for name, hint in parts.items()})
-        if unknown := value.keys() - decoders.keys():
-            raise Refused(f"{where}: unknown field {min(unknown)!r}; known are {', '.join(decoders) or 'none'}")
-        if missing := required - value.keys():
-            raise Refused(f"{where}: the field {min(missing)!r} is missing")
-        return _made(
-            where, lambda: kind(**{name: decoders[name](item, f"{where}.{name}") for name, item in value.items()})
-        )
+        if value.keys() != decoders.keys():
+            if unknown := value.keys() - decoders.keys():
+                raise _Misfit(f"unknown field {min(unknown)!r}; known are {', '.join(decoders) or 'none'}")
+            if missing := required - value.keys():
+                raise _Misfit(f"the field {min(missing)!r} is missing")
+        given, name = {}, ""
+        try:
+            for name, item in value.items():
+                given[name] = decoders[name](item)
+        except _Misfit as misfit:
+            misfit.path = f".{name}{misfit.path}"
+            raise
+        return _made(kind, given)
 
     return decoder
 
@@ -195,12 +261,12 @@ def _required(kind: Any) -> list[str]:
     return [item.name for item in _given(kind) if item.default is MISSING and item.default_factory is MISSING]
 
 
-def _made(where: str, make: Callable[[], Any]) -> Any:
-    """What a type makes of decoded parts, or a refusal where the type itself objects to them."""
+def _made(kind: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """What a dataclass makes of its decoded fields, unless the class itself objects to them."""
     try:
-        return make()
+        return kind(**given)
     except (TypeError, ValueError) as error:
-        raise Refused(f"{where}: {error}") from error
+        raise _Misfit(str(error)) from error
 
 
 def _decode_collection(kind: Any, origin: Any, arguments: tuple[Any, ...]) -> Decoder:
@@ -211,12 +277,24 @@ def _decode_collection(kind: Any, origin: Any, arguments: tuple[Any, ...]) -> De
     make = _SEQUENCES.get(origin)
     if make is None:
         raise DefinitionError(f"{kind} cannot be stored; use dataclasses, lists, tuples, dicts, strings and numbers")
-    inner = _decoder(arguments[0] if arguments else Any)
+    return _decode_sequence(make, _decoder(arguments[0] if arguments else Any))
 
-    def decoder(value: Any, where: str) -> Any:
+
+def _decode_sequence(make: Callable[[Any], Any], inner: Decoder) -> Decoder:
+    def decoder(value: Any) -> Any:
         if type(value) is not list:
-            raise _refuse(where, "a list", value)
-        return _made(where, lambda: make(inner(item, f"{where}[{index}]") for index, item in enumerate(value)))
+            raise _unexpected("a list", value)
+        found: list[Any] = []
+        try:
+            for item in value:
+                found.append(inner(item))
+        except _Misfit as misfit:
+            misfit.path = f"[{len(found)}]{misfit.path}"
+            raise
+        try:
+            return make(found)
+        except TypeError as error:  # a set of what cannot be in one
+            raise _Misfit(str(error)) from error
 
     return decoder
 
@@ -231,19 +309,36 @@ _SEQUENCES: dict[Any, Callable[[Any], Any]] = {
 
 
 def _decode_mapping(name: Decoder, inner: Decoder) -> Decoder:
-    def decoder(value: Any, where: str) -> Any:
+    def decoder(value: Any) -> Any:
         if type(value) is not dict:
-            raise _refuse(where, "an object", value)
-        return {name(key, f"{where}, key"): inner(item, f"{where}.{key}") for key, item in value.items()}
+            raise _unexpected("an object", value)
+        found, key, fits = {}, "", False
+        try:
+            for key, item in value.items():
+                fits = False
+                named = name(key)
+                fits = True
+                found[named] = inner(item)
+        except _Misfit as misfit:
+            misfit.path = f".{key}{misfit.path}" if fits else ", key"
+            raise
+        return found
 
     return decoder
 
 
 def _decode_fixed(inner: tuple[Decoder, ...]) -> Decoder:
-    def decoder(value: Any, where: str) -> Any:
+    def decoder(value: Any) -> Any:
         if type(value) is not list or len(value) != len(inner):
-            raise _refuse(where, f"a list of {len(inner)}", value)
-        return tuple(one(item, f"{where}[{index}]") for index, (one, item) in enumerate(zip(inner, value, strict=True)))
+            raise _unexpected(f"a list of {len(inner)}", value)
+        found: list[Any] = []
+        try:
+            for one, item in zip(inner, value, strict=True):
+                found.append(one(item))
+        except _Misfit as misfit:
+            misfit.path = f"[{len(found)}]{misfit.path}"
+            raise
+        return tuple(found)
 
     return decoder
 

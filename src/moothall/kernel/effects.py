@@ -7,22 +7,39 @@ exactly one event. The kinds here are carried out by the runtime itself; all oth
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import field
+from typing import Any, ClassVar, Literal
 
-from moothall.kernel.events import Answered, Event, Expired
+from moothall.kernel.events import Answered, ChildDone, Event, Expired
 from moothall.kernel.frozen import Frozen
+
+Repeats = Literal["pure", "idempotent", "check-first", "at-most-once"]
+"""What may happen to an effect that was under way when its worker was lost.
+
+A pure one changes nothing and an idempotent one nothing twice, as long as its key is the same: both are performed
+again. One that is checked first is too, after its tool was asked whether it was done. One that may be done at most
+once is not: its outcome is unknown, and a person is asked.
+"""
 
 
 class Effect(Frozen):
     """Something that a step wants done; subclass it with what the performer needs to know.
 
-    An owned effect is no longer wanted when the state that wanted it is left.
+    An owned effect is no longer wanted when the state that wanted it is left. `timeout` is the longest silence of its
+    performer in seconds.
     """
 
     kind: ClassVar[str] = ""
     outcomes: ClassVar[tuple[type[Event], ...]] = ()
     owned: ClassVar[bool] = True
     costs: ClassVar[Mapping[str, float]] = {}
+    repeats: ClassVar[Repeats] = "idempotent"
+    attempts: ClassVar[int] = 3
+    timeout: ClassVar[float | None] = None
+
+    def settled(self, value: Any) -> Event:
+        """The event in which it ends with this value, where others than its performer say so."""
+        return self.outcomes[0](value)  # type: ignore[call-arg]
 
 
 class AskPerson(Effect):
@@ -64,9 +81,17 @@ class CancelSend(Effect):
 
 
 class StartChild(Effect):
-    """Start another machine by name as a child of this run; it is cancelled when its state is left."""
+    """Start another machine by name as a child of this run; it is cancelled when its state is left.
+
+    `budget` is what it may spend at most; it is carved out of what this run has left. Without it, children that are
+    started together share what is left.
+    """
 
     kind = "start.child"
     machine: str
     input: Any = None
     id: str = ""
+    budget: Mapping[str, float] = field(default_factory=dict)
+
+    def settled(self, value: Any) -> Event:
+        return ChildDone(f"{ChildDone.name}.{self.id}" if self.id else ChildDone.name, value)

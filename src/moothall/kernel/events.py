@@ -71,12 +71,13 @@ class Done(Event):
 
 
 class GaveUp(Event):
-    """An effect was tried and could not be done."""
+    """An effect was tried and could not be done; `id` is the effect's own, where it has one."""
 
     name = "error.effect"
     reason: str = ""
     fault: str = "world"
     usage: Mapping[str, float] = field(default_factory=dict)
+    id: str = ""
 
 
 class Misbehaved(Event):
@@ -85,6 +86,14 @@ class Misbehaved(Event):
     name = "error.execution"
     where: str = ""
     reason: str = ""
+
+
+class ChildDone(Event):
+    """A child came to its end; its name ends with the child's id, and its data are the child's outcome."""
+
+    name: str = "done.invoke"  # type: ignore[misc]
+    data: Any = None
+    usage: Mapping[str, float] = field(default_factory=dict)
 
 
 class Exhausted(Event):
@@ -113,6 +122,48 @@ class Answered(Event):
 
 class Expired(Event):
     """A question's deadline passed without an answer."""
+
+
+class Mark(Event):
+    """Something about an effect in flight that is kept in the journal, and that the machine does not hear of."""
+
+    name = "effect"
+
+
+class Began(Mark):
+    """The effect is about to be performed; after a crash this tells that it may have been."""
+
+    name = "effect.began"
+
+
+class Faltered(Mark):
+    """An attempt went wrong. `after` is how long the other side asks to be left alone, in seconds."""
+
+    name = "effect.faltered"
+    reason: str = ""
+    after: float = 0
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+class Doubted(Mark):
+    """The effect had begun when its worker was lost: whether it was done, only a person can find out."""
+
+    name = "effect.doubted"
+    reason: str = ""
+
+
+class Repeated(Mark):
+    """A person said that the effect was not done and may be performed again."""
+
+    name = "effect.repeated"
+    by: str = ""
+
+
+class Delivered(Event):
+    """What a run had to say to another has arrived there."""
+
+    name = "effect.delivered"
+    usage: Mapping[str, float] = field(default_factory=dict)
 
 
 def matches(descriptor: str, name: str) -> bool:

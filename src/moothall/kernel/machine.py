@@ -37,6 +37,7 @@ class Budget:
     tokens: int | None = None
     calls: int | None = None
     seconds: float | None = None
+    transitions: int | None = None
 
     def __post_init__(self) -> None:
         for item in fields(self):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
@@ -91,3 +91,17 @@ class On(Frozen):
     internal: bool = False
     emits: Mapping[type[Effect], int] | None = None
     writes: Sequence[str] | None = None
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def emitting(*effects: type[Effect], most: int = 1) -> Callable[[Function], Function]:
+    """Say of a function in a table that it may want these effects, each so many times at most."""
+
+    def marked(function: Function) -> Function:
+        function.emits = {one.kind: most for one in effects}  # type: ignore[attr-defined]
+        function.outcomes = tuple(outcome for one in effects for outcome in one.outcomes)  # type: ignore[attr-defined]
+        return function
+
+    return marked

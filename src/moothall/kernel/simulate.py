@@ -27,7 +27,7 @@ from typing import Any, Protocol, TypeVar
 from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
-from moothall.kernel.events import Cancelled, Event, Expired, GaveUp, Named
+from moothall.kernel.events import Cancelled, ChildDone, Event, Expired, GaveUp, Named
 from moothall.kernel.interpreter import possible, start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Answer, Ask, Snapshot, Step, Wanted
@@ -332,7 +332,7 @@ class Simulation:
         self.world.agenda.put(Delivery(self, event, self, owner))
 
     def _done(self, id: str, output: Any) -> Event:
-        return Named(f"done.invoke.{id}", output)
+        return ChildDone(f"{ChildDone.name}.{id}", output)
 
     def _failed(self, id: str, reason: str) -> Event:
         return GaveUp(f"child {id}: {reason}")

@@ -1,8 +1,8 @@
 """`scripted:FILE`: replies that were written down before, for demonstrations and tests.
 
 The file is a JSON object: an agent's name, and the list of its replies in the order of its calls. A reply is a
-text, or an object with `text`, `value`, `usage` and `seconds`, the time that it takes. The n-th call of an agent
-in a run takes its n-th reply, so a run that is resumed goes on where it was.
+text, or an object with `text`, `value`, `usage`, `calls` (of tools) and `seconds`, the time that it takes. The n-th
+call of an agent in a run takes its n-th reply, so a run that is resumed goes on where it was.
 
 `scripted:FILE,log=LOG` also notes the key of every call in LOG, so that calls can be counted across a crash.
 """
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from moothall.agents.asking import ToolCall
 from moothall.agents.ports import Reply, Request
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
@@ -29,6 +30,7 @@ class Line:
     value: Any = None
     usage: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0
+    calls: tuple[ToolCall, ...] = ()
 
 
 class ScriptedModel:
@@ -69,7 +71,7 @@ class ScriptedModel:
         line = said[request.nth - 1]
         if line.seconds:
             await asyncio.sleep(line.seconds)
-        return Reply(line.text, line.value, line.usage)
+        return Reply(line.text, line.value, line.usage, line.calls)
 
 
 def _line(plain: Any, where: str) -> Line:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import isawaitable
-from typing import Any
+from functools import lru_cache
+from inspect import isawaitable, signature
+from typing import Any, get_type_hints
 
-from moothall.agents.asking import AgentFunction, AskAgent, Replied, render
-from moothall.agents.ports import Model, Reply, Request
+from moothall.agents.asking import KEY, AskAgent, Replied, ToolCall, Unusable, render
+from moothall.agents.ports import Model, Offered, Reply, Request
 from moothall.errors import DefinitionError, MoothallError
 from moothall.kernel.codec import decode, encode, schema
 from moothall.kernel.events import Event
@@ -20,24 +21,69 @@ from moothall.runtime.ports import Context
 class AgentPerformer:
     """Asks the function that is known by the agent's name, else the model."""
 
-    functions: Mapping[str, AgentFunction]
+    functions: Mapping[str, Callable[..., Any]]
     model: Model | None
     shapes: Mapping[str, Any]
 
     async def __call__(self, effect: AskAgent, context: Context) -> Event:
+        said = tuple(await context.messages(effect.thread)) if effect.thread else ()
+        reply = await self._reply(effect, context, said)
+        usage = _usage(effect.agent, reply)
+        if reply.calls:
+            return Replied(effect.agent, _whole(reply.text), usage=usage, calls=_numbered(reply.calls))
+        value = _whole(encode(reply.value)) if effect.shape else None
+        text = _whole(reply.text) or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
+        if effect.thread and (reason := self._misshapen(effect, value)):
+            return Unusable(effect.agent, text, reason, usage)
+        return Replied(effect.agent, text, value, effect.shape, usage)
+
+    async def _reply(self, effect: AskAgent, context: Context, said: tuple[Any, ...]) -> Reply:
         prompt = render(effect.template, effect.arguments)
         function = self.functions.get(effect.agent)
         if function is not None:
-            reply = _as_reply(effect, await awaited(effect.agent, function(prompt)))
-        elif self.model is not None:
-            shape = self.shapes.get(effect.shape)
-            wanted = None if shape is None else schema(shape)
-            reply = await self.model.reply(Request(effect.agent, prompt, context.key, context.nth, wanted))
-        else:
+            return _as_reply(effect, await awaited(effect.agent, function(_continued(prompt, said))))
+        if self.model is None:
             raise DefinitionError(f"nobody plays {effect.agent!r}: pass agents={{{effect.agent!r}: …}} or a model")
-        value = _whole(encode(reply.value)) if effect.shape else None
-        text = _whole(reply.text) or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
-        return Replied(effect.agent, text, value, effect.shape, _usage(effect.agent, reply))
+        shape = self.shapes.get(effect.shape)
+        wanted = None if shape is None else schema(shape)
+        tools = tuple(offered(name, self.functions.get(name)) for name in effect.tools)
+        return await self.model.reply(Request(effect.agent, prompt, context.key, context.nth, wanted, said, tools))
+
+    def _misshapen(self, effect: AskAgent, value: Any) -> str:
+        """What is wrong with a reply's value; "" where nothing is."""
+        shape = self.shapes.get(effect.shape)
+        try:
+            if shape is not None:
+                decode(shape, value, effect.shape)
+        except MoothallError as error:
+            return str(error)
+        return ""
+
+
+def _numbered(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """Calls that can be told apart: each with an id of its own."""
+    ids = [one.id for one in calls]
+    if all(ids) and len(set(ids)) == len(ids):
+        return tuple(calls)
+    return tuple(ToolCall(one.tool, one.arguments, f"call-{number}") for number, one in enumerate(calls))
+
+
+def _continued(prompt: str, said: Sequence[Any]) -> str:
+    """A prompt with what was said since, for functions, which take one text."""
+    return "\n\n".join([prompt, *(json.dumps(one, ensure_ascii=False) for one in said)])
+
+
+@lru_cache(maxsize=1024)
+def offered(name: str, function: Callable[..., Any] | None) -> Offered:
+    """A tool as a model sees it: what its docstring says, and the schema of its parameters."""
+    if function is None:
+        return Offered(name)
+    hints = get_type_hints(function)
+    parameters = [one for one in signature(function).parameters.values() if one.name != KEY]
+    required = [one.name for one in parameters if one.default is one.empty]
+    properties = {one.name: schema(hints.get(one.name, Any)) for one in parameters}
+    shape = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return Offered(name, (function.__doc__ or "").strip(), shape)
 
 
 def awaited(name: str, work: Any) -> Awaitable[Any]:

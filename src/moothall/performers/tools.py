@@ -1,11 +1,18 @@
-"""Performs `CallTool`: calls an async function with the effect's arguments and makes one `Returned` of its value."""
+"""Performs `CallTool`: calls an async function with the effect's arguments and makes one `Returned` of its value.
+
+A function with a parameter `key` gets the key of the call, which stays the same when it is tried again. A tool that is
+checked first is asked what an earlier attempt returned before it is called again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from inspect import signature
+from typing import Any
 
-from moothall.agents.asking import CallTool, Returned, ToolFunction
+from moothall.agents.asking import KEY, CallTool, ToolFunction
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode
 from moothall.kernel.events import Event
@@ -18,9 +25,27 @@ class ToolPerformer:
     """Calls the function that is known by the tool's name."""
 
     functions: Mapping[str, ToolFunction]
+    checks: Mapping[str, ToolFunction] = field(default_factory=dict)
 
     async def __call__(self, effect: CallTool, context: Context) -> Event:
         function = self.functions.get(effect.tool)
         if function is None:
             raise DefinitionError(f"nothing here is the tool {effect.tool!r}: pass agents={{{effect.tool!r}: …}}")
-        return Returned(effect.tool, encode(await awaited(effect.tool, function(**effect.arguments))))
+        check = self.checks.get(effect.tool) if context.again and effect.repeats == "check-first" else None
+        value = None if check is None else await _called(effect, check, context)
+        if value is None:
+            value = await _called(effect, function, context)
+        return effect.settled(encode(value))
+
+
+async def _called(effect: CallTool, function: ToolFunction, context: Context) -> Any:
+    given = {**effect.arguments, KEY: context.key} if _takes_key(function) else effect.arguments
+    return await awaited(effect.tool, function(**given))
+
+
+@lru_cache(maxsize=1024)
+def _takes_key(function: Callable[..., Any]) -> bool:
+    try:
+        return KEY in signature(function).parameters
+    except (TypeError, ValueError):
+        return False

@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from moothall.kernel.events import Event
 from moothall.runtime.journal import Head, RunId
 
+GRACE = 2.0
+
 
 @dataclass
 class Drive:
-    """A run that is being driven here: by which task, what it performs in place, and the tasks of the others."""
+    """A run that is being driven here: by which task, what it performs in place, and the tasks of the others.
+
+    `leaving` are those that were cancelled. `heard` says when each of its effects was last heard of, `late` which were
+    stopped and why, `begun` which were marked here as begun, `resting` which children rest or are driven elsewhere.
+    """
 
     task: asyncio.Task[object] | None
+    now: Callable[[], float]
+    messages: Callable[[str], Awaitable[list[Any]]]
     key: str = ""
-    interrupted: bool = False
-    flying: dict[str, asyncio.Task[Event]] = field(default_factory=dict)
+    interrupts: int = 0
+    flying: dict[str, asyncio.Task[Event | None]] = field(default_factory=dict)
+    leaving: set[asyncio.Task[Event | None]] = field(default_factory=set)
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    heard: dict[str, float] = field(default_factory=dict)
+    late: dict[str, str] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
+    resting: set[str] = field(default_factory=set)
+
+    def beat(self, key: str) -> None:
+        """A performer is still at work."""
+        if key in self.heard:
+            self.heard[key] = self.now()
 
     def notice(self, head: Head) -> None:
         """Others moved the run: look again, and stop what is no longer wanted."""
@@ -27,11 +47,45 @@ class Drive:
 
     def interrupt(self) -> None:
         """Stop what the run performs, because it is no longer wanted or no longer ours."""
-        if self.key and self.task is not None:
-            self.interrupted = True
-            self.task.cancel()
+        self._interrupt_in_place()
         for task in self.flying.values():
             task.cancel()
+
+    def stop(self, key: str, why: str) -> None:
+        """Stop one effect that takes too long; if it does not heed that, again each time."""
+        self.late[key] = why
+        if key == self.key:
+            self._interrupt_in_place()
+        elif key in self.flying:
+            self.flying[key].cancel()
+
+    def dismiss(self, key: str) -> None:
+        """Cancel an effect that is not wanted any more; it has a moment to put its things away."""
+        task = self.flying.pop(key)
+        task.cancel()
+        self.leaving.add(task)
+
+    async def wait_for_leaving(self) -> None:
+        """Dismiss whatever is still performed, and wait until it is gone, or long enough."""
+        for key in list(self.flying):
+            self.dismiss(key)
+        if self.leaving:
+            await asyncio.wait(self.leaving, timeout=GRACE)
+
+    def _interrupt_in_place(self) -> None:
+        if self.key and self.task is not None:
+            self.interrupts += 1
+            self.task.cancel()
+
+    def heed(self) -> bool:
+        """Whether it was us who cancelled the task, and nobody else beside us; then it may go on."""
+        if not self.interrupts or self.task is None:
+            return False
+        left = 1
+        while self.interrupts:
+            self.interrupts -= 1
+            left = self.task.uncancel()
+        return left == 0
 
 
 @dataclass

@@ -8,6 +8,12 @@ their due times, and the budget. The rules:
 - A reservation is part of the step that wants the effect. What the budget does not cover is denied: the effect is
   not performed and ends in `Exhausted` instead. What an event does not report is charged as reserved.
 - A machine that answers `Exhausted` with nothing but more of what is exhausted has come to its end.
+- A mark changes an effect in flight and moves nothing. An attempt that went wrong is charged, and followed by another
+  or by `GaveUp`.
+- A run that only its budget bounds is watched: what it wants is denied when it has taken too many steps, or when a
+  row brings the same for the third time and leaves the data as they were then. Time passing counts as news.
+- A child gets a share of what is left, which stays reserved until the child says what it spent. When its state is
+  left it is asked to stop; its parent hears no more of it than that.
 - When the run is over, nothing is in flight but what its last step wanted on the way out, and nothing that only the
   run itself could hear: no timer, no question.
 """
@@ -16,15 +22,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
 
-from moothall.errors import Broken
-from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send
-from moothall.kernel.events import Event, Exhausted
+import orjson
+
+from moothall.errors import Broken, DefinitionError
+from moothall.kernel.codec import encode
+from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
+from moothall.kernel.events import Began, Doubted, Event, Exhausted, Faltered, GaveUp, Mark, Repeated
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Ask, Step
-from moothall.runtime.journal import WAITING, Entry, Head, Pending, Record
+from moothall.runtime.journal import WAITING, CancelChild, Entry, Head, Pending, Record, TellParent
+from moothall.runtime.retrying import NoMore, retry
+
+TRANSITIONS = 100_000
+SAME = 3
 
 
 class Run(Frozen):
@@ -58,22 +73,111 @@ def first(run: Run, data: object) -> Decision:
 
 def decide(run: Run, head: Head, happening: Happening) -> Decision:
     """The decision on one event."""
+    event = happening.event
+    if isinstance(event, Mark):
+        return _marked(run, head, happening)
     settled = in_flight(head, happening.cause)
-    usage: Mapping[str, float] = getattr(happening.event, "usage", _NOTHING)
-    if settled is None and is_effect_key(happening.cause):
-        return _ignored(head, happening, _charged(head.spent, usage))
+    usage: Mapping[str, float] = getattr(event, "usage", _NOTHING)
+    if settled is None:
+        if is_effect_key(happening.cause):
+            return _ignored(head, happening, _charged(head.spent, usage))
+    elif settled.effect.kind == CancelChild.kind:
+        return _ignored(_without(head, settled), happening, _charged(head.spent, usage))
+    elif isinstance(event, GaveUp) and not event.id and (id := getattr(settled.effect, "id", "")):
+        event = replace(event, id=id)
+        happening = replace(happening, event=event)
     within = settled.owner if settled is not None else None
-    step = _decided(transition(run.machine, head.snapshot, happening.event, within=within))
+    step = _decided(transition(run.machine, head.snapshot, event, within=within))
     kept: tuple[Pending, ...] = ()
     spent = head.spent
     bill = _reserved(run, settled)
     if settled is None or len(head.pending) > 1:
         others = tuple(one for one in head.pending if one is not settled)
         kept = _still_wanted(step, others)
-        dropped = [_reserved(run, one) for one in others if one not in kept] if len(kept) < len(others) else ()
-        spent = _charged(spent, *dropped)
-    spent = _charged(spent, {**bill, **usage} if usage else bill)
-    return _committed(run, step, Head(head.seq, step.snapshot, kept, spent, head.issued), happening, within)
+        if len(kept) < len(others):
+            dropped = [one for one in others if one not in kept]
+            spent = _charged(spent, *(_reserved(run, one) for one in dropped if not _is_child(one)))
+            kept += tuple(_called_off(run, one) for one in dropped if _is_child(one))
+    if bill or usage:
+        spent = _charged(spent, {**bill, **usage})
+    same = _compared(head.same, step, settled) if run.record.endless else head.same
+    return _committed(run, step, Head(head.seq, step.snapshot, kept, spent, head.issued, same), happening, within)
+
+
+def _is_child(pending: Pending) -> bool:
+    return isinstance(pending.effect, StartChild) and not pending.denied
+
+
+def _called_off(run: Run, pending: Pending) -> Pending:
+    """A child that is no longer wanted: it keeps its share until it has said what it spent."""
+    assert isinstance(pending.effect, StartChild)
+    effect = CancelChild(pending.effect.machine, f"{run.machine.name} left {pending.owner}")
+    return Pending(pending.key, effect, share=pending.share)
+
+
+def _compared(
+    same: Mapping[str, tuple[str, int]], step: Step, settled: Pending | None
+) -> Mapping[str, tuple[str, int]]:
+    """What each row last brought and how often in a row, after one more step."""
+    taken = step.taken
+    if not taken:
+        return same
+    if step.appends or settled is None or settled.denied or settled.effect.kind in WAITING:
+        return {}
+    rows = taken[0] if len(taken) == 1 else " ".join(taken)
+    content = blake2b(_as_bytes((step.event, step.snapshot.data)), digest_size=8).hexdigest()
+    last, times = same.get(rows, _NEW)
+    return {**same, rows: (content, times + 1 if content == last else 1)}
+
+
+def _as_bytes(content: Any) -> bytes:
+    """Something that is the same for the same content, and different for another."""
+    try:
+        return orjson.dumps(content, default=encode)
+    except orjson.JSONEncodeError:  # numbers and texts that are no JSON
+        return repr(encode(content)).encode(errors="replace")
+
+
+def _marked(run: Run, head: Head, happening: Happening) -> Decision:
+    """The decision on something that concerns one effect in flight and not the machine."""
+    pending = in_flight(head, happening.cause.partition("-")[0])
+    spent = head.spent
+    match happening.event:
+        case _ if pending is None:
+            return _ignored(head, happening, _charged(spent, getattr(happening.event, "usage", _NOTHING)))
+        case Began():
+            changed = replace(pending, began=True)
+        case Doubted(reason=reason):
+            changed = replace(pending, doubt=reason, due=None)
+        case Repeated():
+            changed = replace(pending, doubt="", began=False, attempt=pending.attempt + 1)
+        case Faltered() as faltered:
+            again = retry(run.record.run, pending, faltered)
+            if isinstance(again, NoMore):
+                gave_up = GaveUp(again.reason, usage=faltered.usage)
+                return decide(run, head, Happening(gave_up, pending.key, happening.at))
+            spent = _charged(spent, {**_reserved(run, pending), **faltered.usage})
+            changed = _next_attempt(run, Head(head.seq, head.snapshot, head.pending, spent), pending, happening.at)
+            if not changed.denied:
+                changed = replace(changed, due=happening.at + again.after)
+        case _:
+            raise Broken(f"nobody knows the mark {happening.event.name}")
+    others = tuple(changed if one is pending else one for one in head.pending)
+    active = head.snapshot.active
+    after = Head(head.seq + 1, head.snapshot, others, spent, head.issued, head.same)
+    return Decision(after, Entry(after.seq, happening.at, happening.cause, happening.event, active, active))
+
+
+def _next_attempt(run: Run, head: Head, pending: Pending, at: float) -> Pending:
+    """An effect before its next attempt, which the budget may not cover."""
+    changed = replace(pending, attempt=pending.attempt + 1, due=None)
+    denied = _denied(run, changed, _without(head, pending), (), at) if run.record.limits else ""
+    return replace(changed, denied=denied)
+
+
+def _without(head: Head, pending: Pending) -> Head:
+    others = tuple(one for one in head.pending if one is not pending)
+    return Head(head.seq, head.snapshot, others, head.spent, head.issued, head.same)
 
 
 def in_flight(head: Head, cause: str) -> Pending | None:
@@ -98,7 +202,7 @@ def _decided(step: Step | Ask) -> Step:
 def _still_wanted(step: Step, pending: tuple[Pending, ...]) -> tuple[Pending, ...]:
     """The effects in flight that a step leaves in flight."""
     if _is_ending(step):
-        return ()
+        return tuple(one for one in pending if one.effect.kind == CancelChild.kind)
     left = step.left
     forgotten = {wanted.effect.id for wanted in step.effects if isinstance(wanted.effect, CancelSend)}
     return tuple(
@@ -113,7 +217,10 @@ def _is_ending(step: Step) -> bool:
 
 
 def _reserved(run: Run, pending: Pending | None) -> Mapping[str, float]:
-    return _NOTHING if pending is None or pending.denied else _cost(run.machine, pending.effect)
+    """What an effect in flight has reserved of the budget."""
+    if pending is None or pending.denied:
+        return _NOTHING
+    return _cost(run.machine, pending.effect) if pending.share is None else pending.share
 
 
 def _charged(spent: Mapping[str, float], *bills: Mapping[str, float]) -> Mapping[str, float]:
@@ -130,19 +237,67 @@ def _committed(run: Run, step: Step, head: Head, happening: Happening, within: s
     """The decision that a step makes: new effects with keys and due times, and the budget's word on each."""
     wanted: list[Pending] = []
     unperformed = _NEVER if step.snapshot.status == "live" else _NOT_AFTER_THE_END
-    issued = dict(head.issued)
+    issued, at = head.issued, happening.at
     for one in step.effects:
         effect = one.effect
         if effect.kind not in unperformed:
             subject = getattr(effect, "agent", effect.kind)
-            issued[subject] = nth = issued.get(subject, 0) + 1
-            denied = _denied(run, effect, head, wanted, happening.at) if run.record.limits else ""
-            key = f"{head.seq + 1}.{len(wanted)}"
-            wanted.append(Pending(key, effect, one.owner, nth, _due(effect, happening.at), denied))
+            nth = issued.get(subject, 0) + 1
+            issued = {**issued, subject: nth}
+            due = _due(effect, at) if effect.kind in WAITING else None
+            share = _share(run, step, head, wanted, effect) if isinstance(effect, StartChild) else None
+            pending = Pending(f"{head.seq + 1}.{len(wanted)}", effect, one.owner, nth, due, share=share)
+            wanted.append(_granted(run, pending, head, wanted, at))
     if isinstance(happening.event, Exhausted) and not head.pending and wanted and all(one.denied for one in wanted):
         step, wanted = _given_up(step, wanted[0].denied), []
-    after = Head(head.seq + 1, step.snapshot, (*head.pending, *wanted), head.spent, issued)
-    return Decision(after, _entry(step, after.seq, happening, within, tuple(wanted)))
+    if run.record.parent and _is_ending(step):
+        wanted.append(_last_word(run, step, head, wanted))
+    new = tuple(wanted)
+    after = Head(head.seq + 1, step.snapshot, head.pending + new, head.spent, issued, head.same)
+    return Decision(after, _entry(step, after.seq, happening, within, new))
+
+
+def _granted(run: Run, pending: Pending, head: Head, wanted: Sequence[Pending], at: float) -> Pending:
+    """A new effect with the budget's word on it."""
+    record = run.record
+    if record.limits or record.endless:
+        denied = _denied(run, pending, head, wanted, at)
+        return replace(pending, denied=denied) if denied else pending
+    return pending
+
+
+def _share(run: Run, step: Step, head: Head, wanted: Sequence[Pending], effect: StartChild) -> Mapping[str, float]:
+    """What a child may spend: what its effect says; of everything else as much as those that start with it."""
+    shares = dict(effect.budget)
+    others = [one.effect for one in step.effects if isinstance(one.effect, StartChild)]
+    served = sum(isinstance(one.effect, StartChild) for one in wanted)
+    for resource, limit in run.record.limits.items():
+        if resource not in _UNSHARED and resource not in shares:
+            reserved = sum(_reserved(run, one).get(resource, 0) for one in (*head.pending, *wanted))
+            left = max(0, limit - head.spent.get(resource, 0) - reserved)
+            alike = sum(resource not in other.budget for other in others[served:])
+            shares[resource] = left // alike if resource in _WHOLE else left / alike
+    return shares
+
+
+def outcome(machine: Machine, output: Any, data: Any) -> Any:
+    """What a run gives: what its final state says, else what the machine makes of its data, else these."""
+    if output is not None or machine.result is None:
+        return data if output is None else output
+    try:
+        return machine.result(data)
+    except Exception as error:  # the author's code may raise anything
+        raise DefinitionError(f"machine {machine.name}, result: {type(error).__name__}: {error}") from error
+
+
+def _last_word(run: Run, step: Step, head: Head, wanted: Sequence[Pending]) -> Pending:
+    """What a child that has come to its end has to tell its parent."""
+    spent: Mapping[str, float] = dict.fromkeys(run.record.limits.keys() - _UNSHARED, 0.0)
+    spent = _charged(spent, head.spent, *(_reserved(run, one) for one in (*head.pending, *wanted)))
+    record, end = run.record, step.snapshot
+    output = encode(outcome(run.machine, end.output, end.data))
+    effect = TellParent(record.parent, record.parent_key, end.status, end.reason, output, spent)
+    return Pending(f"{head.seq + 1}.{len(wanted)}", effect)
 
 
 def _given_up(step: Step, resource: str) -> Step:
@@ -152,6 +307,9 @@ def _given_up(step: Step, resource: str) -> Step:
 
 
 _NOTHING: Mapping[str, float] = {}
+_NEW = ("", 0)
+_UNSHARED = frozenset(("seconds", "transitions"))
+_WHOLE = frozenset(("calls", "tokens"))
 _NEVER = frozenset((CancelSend.kind,))
 _NOT_AFTER_THE_END = _NEVER | WAITING
 
@@ -164,30 +322,51 @@ def _due(effect: Effect, at: float) -> float | None:
     return None
 
 
-def _denied(run: Run, effect: Effect, head: Head, wanted: Sequence[Pending], at: float) -> str:
+def _denied(run: Run, pending: Pending, head: Head, wanted: Sequence[Pending], at: float) -> str:
     """The resource that the budget lacks for this effect; "" where it is covered."""
-    if effect.kind in WAITING:
+    if pending.effect.kind in WAITING:
         return ""
-    cost = _cost(run.machine, effect)
-    spent = {**head.spent, "seconds": at - run.record.began}
-    others = [_cost(run.machine, one.effect) for one in (*head.pending, *wanted) if not one.denied]
     limits = run.record.limits
-    for resource, limit in limits.items() if cost else [("seconds", limits.get("seconds", spent["seconds"] + 1))]:
-        used = spent.get(resource, 0)
-        reserved = sum(other.get(resource, 0) for other in others)
-        if used >= limit or used + reserved + cost.get(resource, 0) > limit:
-            return resource
+    if exceeded := _circling(run, head):
+        return exceeded
+    if "seconds" in limits and at - run.record.began >= limits["seconds"]:
+        return "seconds"
+    cost = _reserved(run, pending)
+    if not cost:
+        return ""
+    others = [_reserved(run, one) for one in (*head.pending, *wanted)]
+    for resource, limit in limits.items():
+        if resource not in _UNSHARED:
+            used = head.spent.get(resource, 0)
+            reserved = sum(other.get(resource, 0) for other in others)
+            if used >= limit or used + reserved + cost.get(resource, 0) > limit:
+                return resource
     return ""
 
 
+def _circling(run: Run, head: Head) -> str:
+    """Why a run that nothing else bounds should stop: too many steps, or the same again and again."""
+    if head.seq + 1 >= run.record.limits.get("transitions", TRANSITIONS):
+        return "transitions"
+    for _, times in head.same.values():
+        if times >= SAME:
+            return "repetitions"
+    return ""
+
+
+def limit_of(run: Run, resource: str) -> float:
+    """The limit that a run reached when an effect was denied."""
+    return run.record.limits.get(resource, {"transitions": TRANSITIONS, "repetitions": SAME}.get(resource, 0))
+
+
 def _cost(machine: Machine, effect: Effect) -> Mapping[str, float]:
-    declared = machine.costs.get(effect.kind)
+    declared = machine.costs.get(effect.kind) if machine.costs else None
     return {**effect.costs, **declared} if declared else effect.costs
 
 
 def _ignored(head: Head, happening: Happening, spent: Mapping[str, float]) -> Decision:
     active = head.snapshot.active
-    after = Head(head.seq + 1, head.snapshot, head.pending, spent, head.issued)
+    after = Head(head.seq + 1, head.snapshot, head.pending, spent, head.issued, head.same)
     reason = "its effect is no longer wanted: the state that wanted it was left"
     entry = Entry(after.seq, happening.at, happening.cause, happening.event, active, active, ignored=reason)
     return Decision(after, entry)

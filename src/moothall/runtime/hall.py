@@ -15,14 +15,14 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from moothall.errors import Broken, Conflict, DefinitionError, Refused
 from moothall.kernel.codec import decode
-from moothall.kernel.effects import AskPerson, Effect
-from moothall.kernel.events import Answered, Cancelled, Event, Expired
+from moothall.kernel.effects import AskPerson, Effect, StartChild
+from moothall.kernel.events import Answered, Cancelled, Event, Expired, GaveUp, Repeated
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
@@ -34,6 +34,40 @@ from moothall.runtime.rebuild import rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
 LEASE = 30.0
+
+
+class Part(Frozen):
+    """A machine that may be started as a child: where it is found again, how its input is read, who performs it.
+
+    `ended` makes of what it gives the event that its parent hears.
+    """
+
+    machine: Machine
+    source: str
+    endless: bool
+    read: Callable[[Any], Any]
+    cast: Cast
+    ended: Callable[[StartChild, Any], Event] = StartChild.settled
+
+
+def _nobody(name: str) -> Part:
+    raise DefinitionError(f"nothing here knows the machine {name!r}")
+
+
+class Cast(Frozen):
+    """Who performs the effects of a run, by kind; the effects that nobody performs; the children that it may start."""
+
+    performers: Mapping[str, Performer]
+    effects: Mapping[str, type[Effect]] = field(default_factory=dict)
+    child: Callable[[str], Part] = _nobody
+
+
+class Finding(Frozen):
+    """What a person found out about an effect whose outcome was unknown."""
+
+    outcome: Literal["done", "failed", "again"]
+    value: Any = None
+    reason: str = ""
 
 
 class Advanced(Frozen):
@@ -62,16 +96,25 @@ class Hall:
     leases: dict[RunId, Lease] = field(default_factory=dict)
     owner: str = field(default_factory=name_of_this_process)
     crew: Crew = field(default_factory=Crew)
-    casts: dict[RunId, Mapping[str, Performer]] = field(default_factory=dict)
-    """The performers of runs that bring their own."""
+    casts: dict[RunId, Cast] = field(default_factory=dict)
+    """The casts of runs that bring their own."""
+    opener: Callable[[RunId], Awaitable[object]] | None = None
+    """Opens a run of the store that is not open here."""
 
-    def cast(self, run: RunId) -> Mapping[str, Performer]:
-        """Who performs the effects of a run, by kind."""
-        return self.casts.get(run, self.performers)
+    def cast(self, run: RunId) -> Cast:
+        """Who performs the effects of a run."""
+        return self.casts.get(run) or Cast(self.performers)
 
     def effects(self, run: RunId) -> dict[str, type[Effect]]:
-        """The effects of a run that can be performed here, by kind."""
-        return {kind: performer.effect for kind, performer in self.cast(run).items()}
+        """The effects that a run can want, by kind."""
+        cast = self.cast(run)
+        return {kind: performer.effect for kind, performer in cast.performers.items()} | dict(cast.effects)
+
+    async def open(self, run: RunId) -> None:
+        """Open a run of the store, to tell it something."""
+        if self.opener is None:
+            raise Broken(f"run {run} is not open here")
+        await self.opener(run)
 
     def held(self, token: int) -> Lease:
         """A lease of this hall with this token."""
@@ -180,8 +223,11 @@ async def advance(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
 
 
 def _kept(hall: Hall, lease: Lease) -> Lease:
-    """The lease after a commit by this hall: its own, renewed, or one that it takes with that commit."""
-    return hall.held(lease.token if lease.owner == hall.owner else lease.token + 1)
+    """The lease after a commit by this hall: its own, renewed from time to time, or one that it takes with it."""
+    if lease.owner != hall.owner:
+        return hall.held(lease.token + 1)
+    is_fresh = lease.until > hall.clock.now() + LEASE / 2 and not lease.crashes
+    return lease if is_fresh else hall.held(lease.token)
 
 
 async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None, by: str = "") -> Advanced:
@@ -191,6 +237,8 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
     if asked is None:
         assert question is not None
         return Advanced(await _answered(hall, run, question), head.pending, "duplicate")
+    if asked.doubt:
+        return await _resolve(hall, run, asked, decode(Finding, value, "the answer"), by)
     assert isinstance(asked.effect, AskPerson)
     if asked.due is not None and asked.due <= hall.clock.now():
         await advance(hall, run, Expired(), asked.key)
@@ -199,6 +247,18 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
     if shape in machine.shapes:
         decode(machine.shapes[shape], value, "the answer")
     return await advance(hall, run, shaped(machine, Answered(value, shape, by)), asked.key)
+
+
+async def _resolve(hall: Hall, run: RunId, doubted: Pending, finding: Finding, by: str) -> Advanced:
+    """Go on with what a person found out about an effect whose outcome was unknown."""
+    match finding.outcome:
+        case "done":
+            event = shaped(hall.runs[run].machine, doubted.effect.settled(finding.value))
+            return await advance(hall, run, event, doubted.key)
+        case "failed":
+            return await advance(hall, run, GaveUp(finding.reason or "a person says that it failed"), doubted.key)
+        case "again":
+            return await advance(hall, run, Repeated(by), f"{doubted.key}-repeated-{doubted.attempt}")
 
 
 async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
@@ -216,9 +276,15 @@ async def cancel(hall: Hall, run: RunId, reason: str, cause: str) -> Advanced:
     return await advance(hall, run, Cancelled(reason), cause)
 
 
+async def messages(hall: Hall, run: RunId, thread: str) -> list[Any]:
+    """The messages of a thread of a run, the oldest first."""
+    entries = await hall.store.entries(run)
+    return [one["message"] for entry in entries for one in entry.get("appends", ()) if one["thread"] == thread]
+
+
 def questions(head: Head) -> tuple[Pending, ...]:
-    """The questions that wait for a person."""
-    return tuple(one for one in head.pending if isinstance(one.effect, AskPerson))
+    """The questions that wait for a person: those of the machine, and what became of effects in doubt."""
+    return tuple(one for one in head.pending if isinstance(one.effect, AskPerson) or one.doubt)
 
 
 def _question(run: RunId, head: Head, question: str | None) -> Pending | None:
@@ -251,7 +317,7 @@ def _open_questions(head: Head) -> str:
 
 
 def _prompt(question: Pending) -> str:
-    return question.effect.prompt if isinstance(question.effect, AskPerson) else ""
+    return question.effect.prompt if isinstance(question.effect, AskPerson) else question.doubt
 
 
 def _keep(hall: Hall, run: RunId, decision: Decision) -> None:

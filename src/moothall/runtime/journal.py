@@ -17,9 +17,9 @@ from typing import Any
 
 from moothall.errors import Broken, MoothallError
 from moothall.kernel import effects as known
-from moothall.kernel.codec import decode, encode
+from moothall.kernel.codec import decode, decoder, encode
 from moothall.kernel.effects import Effect
-from moothall.kernel.events import Event, Named
+from moothall.kernel.events import ChildDone, Event, Named
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Append, Snapshot
@@ -27,8 +27,35 @@ from moothall.kernel.step import Append, Snapshot
 RunId = str
 
 
+class TellParent(Effect):
+    """Tell the run that started this one how it ended."""
+
+    kind = "tell.parent"
+    owned = False
+    attempts = 1_000_000
+    parent: RunId
+    key: str
+    status: str
+    reason: str = ""
+    output: Any = None
+    spent: Mapping[str, float] = field(default_factory=dict)
+
+
+class CancelChild(Effect):
+    """Ask a child to stop, and wait until it says how it ended."""
+
+    kind = "cancel.child"
+    owned = False
+    machine: str
+    reason: str
+
+
 class Pending(Frozen):
-    """An effect in flight. Its key is its place in the journal: the entry's number and its own."""
+    """An effect in flight. Its key is its place in the journal: the entry's number and its own.
+
+    `denied` names what the budget lacks for it, `doubt` why its outcome is unknown. `began` says that it was about to
+    be performed, or that the child is there. `share` is what a child may spend.
+    """
 
     key: str
     effect: Effect
@@ -36,6 +63,15 @@ class Pending(Frozen):
     nth: int = 1
     due: float | None = None
     denied: str = ""
+    attempt: int = 1
+    began: bool = False
+    doubt: str = ""
+    share: Mapping[str, float] | None = None
+
+    def sleeps(self) -> bool:
+        """Whether nothing is to be done for it now: people, time or a child will end it."""
+        kind = self.effect.kind
+        return (kind in WAITING and not self.denied) or (self.began and kind in FAMILY) or bool(self.doubt)
 
 
 class Head(Frozen):
@@ -46,25 +82,32 @@ class Head(Frozen):
     pending: tuple[Pending, ...] = ()
     spent: Mapping[str, float] = field(default_factory=dict)
     issued: Mapping[str, int] = field(default_factory=dict)
+    same: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """For each row what it last brought, and how often in a row; kept for runs that nothing else bounds."""
 
     def wake(self) -> float | None:
         """When the run wants attention: 0 is now, None is never unless somebody tells it something."""
         soonest: float | None = None
         for one in self.pending:
-            if one.denied or one.effect.kind not in WAITING:
-                return 0.0
-            if one.due is not None and (soonest is None or one.due < soonest):
+            if one.due is None:
+                if not one.sleeps():
+                    return 0.0
+            elif soonest is None or one.due < soonest:
                 soonest = one.due
         return soonest
 
     def rests(self) -> bool:
-        """Whether nothing is left to perform or to wait for but people."""
-        return not self.pending or all(
-            one.effect.kind == known.AskPerson.kind and not one.denied for one in self.pending
-        )
+        """Whether nothing is left to perform or to wait for but people and children."""
+        return not any(map(_moves_on, self.pending))
 
 
-WAITING = frozenset((known.AskPerson.kind, known.Send.kind, known.Alarm.kind))
+def _moves_on(pending: Pending) -> bool:
+    return pending.effect.kind in TIMERS or not pending.sleeps()
+
+
+TIMERS = frozenset((known.Send.kind, known.Alarm.kind))
+WAITING = TIMERS | {known.AskPerson.kind}
+FAMILY = frozenset((known.StartChild.kind, CancelChild.kind))
 
 
 class Entry(Frozen):
@@ -95,6 +138,11 @@ class Record(Frozen):
     source: str = ""
     model: str = ""
     limits: Mapping[str, float] = field(default_factory=dict)
+    endless: bool = False
+    """Whether the machine alone does not bound the run, so that it is watched for going in circles."""
+    parent: RunId = ""
+    parent_key: str = ""
+    depth: int = 0
 
 
 class Reader(Frozen):
@@ -112,8 +160,9 @@ class Reader(Frozen):
                 decode(int, plain["seq"], "seq"),
                 decode(Snapshot, snapshot, "snapshot"),
                 tuple(self.pending(one) for one in plain["pending"]),
-                decode(dict[str, float], plain["spent"], "spent"),
-                decode(dict[str, int], plain["issued"], "issued"),
+                _amounts(plain["spent"], "spent"),
+                _counts(plain["issued"], "issued"),
+                _same(plain["same"], "same") if "same" in plain else {},
             )
         except (KeyError, TypeError, MoothallError) as error:
             raise Broken(f"the stored snapshot cannot be read: {error}") from error
@@ -124,11 +173,11 @@ class Reader(Frozen):
 
     def pending(self, plain: Mapping[str, Any]) -> Pending:
         """An effect in flight from its JSON."""
-        head = {name: decode(kind, plain[name], name) for name, kind in _AROUND_AN_EFFECT.items() if name in plain}
+        head = {name: decoded(plain[name], name) for name, decoded in _around_an_effect.items() if name in plain}
         kind = self.effects.get(plain["kind"]) or _KNOWN.get(plain["kind"])
         if kind is None:
             raise Broken(f"no performer here knows the effect {plain['kind']!r}")
-        values = decode(dict[str, Any], plain["effect"], "effect")
+        values = _object(plain["effect"], "effect")
         if isinstance(values.get("event"), dict):
             values["event"] = self.event(values["event"])
         return Pending(effect=decode_effect(kind, values), **head)
@@ -137,6 +186,8 @@ class Reader(Frozen):
         """An event from its JSON: its class by name, its value by the shape that the machine knows."""
         values = {name: value for name, value in plain.items() if name != "name"}
         kind = self.machine.vocabulary.get(plain["name"])
+        if kind is None and plain["name"].startswith(ChildDone.name + ".") and "usage" in values:
+            return decode(ChildDone, plain, plain["name"])
         if kind is None or (values.keys() == {"data"} and "data" not in _names(kind)):
             return Named(plain["name"], values.get("data"))
         event = decode(kind, values, plain["name"])
@@ -145,12 +196,12 @@ class Reader(Frozen):
 
 def shaped(machine: Machine, event: Event) -> Event:
     """An event whose value has the type that its shape names; the same event where it has none."""
-    shape = machine.shapes.get(getattr(event, "shape", ""))
+    shapes = machine.shapes
+    shape = shapes.get(getattr(event, "shape", "")) if shapes else None
     if shape is None:
         return event
     value = getattr(event, "value", None)
-    values = {one.name: getattr(event, one.name) for one in fields(event)}
-    return type(event)(**{**values, "value": decode(shape, encode(value), event.name)})
+    return type(event)(**{**event.__dict__, "value": decode(shape, encode(value), event.name)})
 
 
 def decode_effect(kind: type[Effect], values: dict[str, Any]) -> Effect:
@@ -171,10 +222,17 @@ _AROUND_AN_EFFECT: Mapping[str, Any] = {
     "nth": int,
     "due": float | None,
     "denied": str,
+    "attempt": int,
+    "began": bool,
+    "doubt": str,
+    "share": dict[str, float] | None,
 }
-_KNOWN = {
+_around_an_effect = {name: decoder(kind) for name, kind in _AROUND_AN_EFFECT.items()}
+_amounts, _counts, _object = decoder(dict[str, float]), decoder(dict[str, int]), decoder(dict[str, Any])
+_same = decoder(dict[str, tuple[str, int]])
+_KNOWN: dict[str, type[Effect]] = {
     one.kind: one for one in vars(known).values() if isinstance(one, type) and issubclass(one, Effect) and one.kind
-}
+} | {TellParent.kind: TellParent, CancelChild.kind: CancelChild}
 
 
 def encode_event(event: Event) -> dict[str, Any]:
@@ -182,73 +240,88 @@ def encode_event(event: Event) -> dict[str, Any]:
     return {"name": event.name, **encode(event)}
 
 
-def encode_pending(pending: Pending) -> dict[str, Any]:
-    """An effect in flight as JSON; what is empty is left out."""
-    effect = pending.effect
-    values = {
-        name: encode_event(value) if isinstance(value, Event) else encode(value)
-        for name, value in effect.__dict__.items()
-    }
-    plain: dict[str, Any] = {"key": pending.key, "kind": effect.kind, "effect": values, "nth": pending.nth}
+def encode_pending(pending: Pending) -> Any:
+    """An effect in flight as JSON."""
+    return encode(pending_shape(pending))
+
+
+def encode_head(head: Head) -> Any:
+    """A head as JSON."""
+    return encode(head_shape(head, list(map(pending_shape, head.pending))))
+
+
+def encode_entry(entry: Entry) -> Any:
+    """An entry as JSON."""
+    return encode(entry_shape(entry, list(map(pending_shape, entry.effects))))
+
+
+# The shapes that these have as JSON, with the values inside still as they are; what is empty is left out.
+
+
+def pending_shape(pending: Pending) -> dict[str, Any]:
+    """The shape of an effect in flight."""
+    effect: Any = pending.effect
+    if isinstance(event := effect.__dict__.get("event"), Event):
+        values: Any = {**effect.__dict__, "event": {"name": event.name, **event.__dict__}}
+    else:
+        values = effect
+    shape: dict[str, Any] = {"key": pending.key, "kind": effect.kind, "effect": values, "nth": pending.nth}
     if pending.owner is not None:
-        plain["owner"] = pending.owner
+        shape["owner"] = pending.owner
     if pending.due is not None:
-        plain["due"] = pending.due
+        shape["due"] = pending.due
     if pending.denied:
-        plain["denied"] = pending.denied
-    return plain
+        shape["denied"] = pending.denied
+    if pending.attempt > 1:
+        shape["attempt"] = pending.attempt
+    if pending.began:
+        shape["began"] = True
+    if pending.doubt:
+        shape["doubt"] = pending.doubt
+    if pending.share is not None:
+        shape["share"] = pending.share
+    return shape
 
 
-def encode_snapshot(snapshot: Snapshot) -> dict[str, Any]:
-    """A snapshot as JSON; what is empty is left out."""
-    plain: dict[str, Any] = {"active": list(snapshot.active), "data": encode(snapshot.data), "status": snapshot.status}
-    plain["reason"] = snapshot.reason
+def head_shape(head: Head, pending: Sequence[Any]) -> dict[str, Any]:
+    """The shape of a head, around its effects in flight."""
+    snapshot = head.snapshot
+    inner = {"active": snapshot.active, "data": snapshot.data, "status": snapshot.status, "reason": snapshot.reason}
     if snapshot.output is not None:
-        plain["output"] = encode(snapshot.output)
-    for name in ("counts", "history", "threads"):
-        if value := getattr(snapshot, name):
-            plain[name] = encode(value)
-    return plain
+        inner["output"] = snapshot.output
+    if snapshot.counts:
+        inner["counts"] = snapshot.counts
+    if snapshot.history:
+        inner["history"] = snapshot.history
+    if snapshot.threads:
+        inner["threads"] = snapshot.threads
+    shape = {"seq": head.seq, "snapshot": inner, "pending": pending, "spent": head.spent, "issued": head.issued}
+    if head.same:
+        shape["same"] = head.same
+    return shape
 
 
-def encode_head(head: Head, pending: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
-    """A head as JSON; its effects in flight may have been encoded already."""
-    return {
-        "seq": head.seq,
-        "snapshot": encode_snapshot(head.snapshot),
-        "pending": [encode_pending(one) for one in head.pending] if pending is None else pending,
-        "spent": encode(head.spent),
-        "issued": encode(head.issued),
-    }
-
-
-def encode_entry(entry: Entry, effects: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
-    """An entry as JSON; what is empty is left out. Its effects may have been encoded already."""
-    plain: dict[str, Any] = {
+def entry_shape(entry: Entry, effects: Sequence[Any]) -> dict[str, Any]:
+    """The shape of an entry, around the effects that it wants."""
+    event = entry.event
+    shape = {
         "seq": entry.seq,
         "at": entry.at,
         "cause": entry.cause,
-        "event": encode_event(entry.event),
-        "from": list(entry.before),
-        "to": list(entry.after),
-        "taken": list(entry.taken),
-        "effects": [encode_pending(one) for one in entry.effects] if effects is None else effects,
+        "event": {"name": event.name, **event.__dict__},
+        "from": entry.before,
+        "to": entry.after,
+        "taken": entry.taken,
+        "effects": effects,
     }
     if entry.within:
-        plain["within"] = entry.within
+        shape["within"] = entry.within
     if entry.appends:
-        plain["appends"] = [encode(one) for one in entry.appends]
+        shape["appends"] = entry.appends
     if entry.status != "live":
-        plain["status"] = entry.status
+        shape["status"] = entry.status
     if entry.reason:
-        plain["reason"] = entry.reason
+        shape["reason"] = entry.reason
     if entry.ignored:
-        plain["ignored"] = entry.ignored
-    return plain
-
-
-def encode_both(head: Head, entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A head and its latest entry as JSON. The effects that the entry wants are the last in flight: encoded once."""
-    pending = [encode_pending(one) for one in head.pending]
-    new = len(entry.effects)
-    return encode_head(head, pending), encode_entry(entry, pending[len(pending) - new :] if new else ())
+        shape["ignored"] = entry.ignored
+    return shape

@@ -30,6 +30,10 @@ class Stored(Frozen):
     lease: Lease
 
 
+SET_ASIDE = "set aside: "
+"""What the status of a run begins with that workers leave alone; the reason follows."""
+
+
 class Store(Protocol):
     """Keeps runs and their journals. A commit is whole or not at all."""
 
@@ -94,8 +98,12 @@ class Store(Protocol):
         """Put a head back that was made anew from the journal."""
         ...
 
-    async def set_aside(self, run: RunId, status: str) -> None:
-        """Keep workers away from a run."""
+    async def set_aside(self, run: RunId, reason: str) -> None:
+        """Keep workers away from a run; its status says why, until somebody moves it or takes it back."""
+        ...
+
+    async def take_back(self, run: RunId) -> None:
+        """Let workers have a run again that was set aside; its crashes are forgotten."""
         ...
 
     async def forget(self, run: RunId) -> None:
@@ -119,13 +127,40 @@ class Clock(Protocol):
         ...
 
 
+class Desk(Protocol):
+    """Where a run is driven from: hears that a performer is still at work, and knows the run's threads."""
+
+    def beat(self, key: str) -> None:
+        """The performer with this key is still at work."""
+        ...
+
+    def messages(self, thread: str, /) -> Awaitable[list[Any]]:
+        """The messages of a thread, the oldest first."""
+        ...
+
+
 class Context(Frozen):
-    """What a performer knows besides its effect. The key stays the same when an effect is tried again."""
+    """What a performer knows besides its effect. The key stays the same when an effect is tried again.
+
+    `again` says that it may have been performed before, `deadline` when it will be stopped.
+    """
 
     run: RunId
     key: str
     nth: int
     attempt: int
+    again: bool = False
+    deadline: float | None = None
+    desk: Desk | None = None
+
+    def beat(self) -> None:
+        """Tell that the performer is still at work, where its effect has a time-out."""
+        if self.desk is not None:
+            self.desk.beat(self.key)
+
+    async def messages(self, thread: str) -> list[Any]:
+        """The messages of a thread of the run, the oldest first."""
+        return await self.desk.messages(thread) if self.desk is not None else []
 
 
 Perform = Callable[[Any, Context], Awaitable[Event]]

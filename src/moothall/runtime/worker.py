@@ -2,11 +2,16 @@
 
 The worker holds no truth: it reads what is in flight from the head, performs it, and tells the run how it ended.
 One effect is awaited in place; from the second on each has a task. When a step drops an effect, its task is
-cancelled. A denied effect ends after those that are being performed: what was paid for is not lost. A performer that
-raises is tried again with the same key, after a pause; then the effect ends in `GaveUp`.
+cancelled. A denied effect ends after those that are being performed: what was paid for is not lost. When a performer
+raises, the run is told, and decides whether there is another attempt with the same key.
+
+What may be done at most once, or is to be checked first, is marked in the journal before it begins. Who finds such a
+mark that is not their own does not perform the effect: its outcome is unknown. Children are begun by their parent's
+driver and driven beside it, as runs of their own.
 
 Only who holds the lease of a run performs its effects. A pulse, one for all runs of a hall, renews the leases and
-notices what others told the runs meanwhile; an effect that nobody wants any more is then cancelled.
+notices what others told the runs meanwhile; an effect that nobody wants any more is then cancelled, and so is one that
+takes too long, again and again if it does not heed that.
 """
 
 from __future__ import annotations
@@ -14,29 +19,32 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from functools import partial
+from math import inf
 
 from moothall.errors import Broken, DefinitionError, MoothallError, Refused
-from moothall.kernel.effects import Alarm, AskPerson, Effect, Send
-from moothall.kernel.events import Event, Exhausted, Expired, GaveUp
+from moothall.kernel.effects import Alarm, AskPerson, Effect, Send, StartChild
+from moothall.kernel.events import Began, Doubted, Event, Exhausted, Expired, Faltered, GaveUp, Mark
+from moothall.runtime.children import cancel_child, open_child, start_child, tell_parent
 from moothall.runtime.crew import Drive
-from moothall.runtime.hall import LEASE, Hall, advance, is_free, is_gone, leave, let_go, reopen
-from moothall.runtime.journal import WAITING, Head, Pending, RunId, shaped
+from moothall.runtime.decide import in_flight, limit_of
+from moothall.runtime.hall import LEASE, Hall, advance, is_free, is_gone, leave, let_go, messages, reopen
+from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, Record, RunId, TellParent, shaped
 from moothall.runtime.ports import Context
 
-ATTEMPTS = 3
-PAUSE = 0.2
 PULSE = 0.5
 TURNS = 32
 CRASHES = 5
 REST = 60.0
+MARKED = frozenset(("check-first", "at-most-once"))
 
 
 async def drive(hall: Hall, run: RunId) -> Head:
     """Perform what is wanted until the run ends, or only people can move it on."""
     head = hall.heads[run]
-    if head.rests() and not _overdue(hall, head):
+    if head.rests() and not _overdue(hall, head) and not any(one.effect.kind in FAMILY for one in head.pending):
         return head
-    crew, doing = hall.crew, Drive(asyncio.current_task())
+    crew, doing = hall.crew, Drive(asyncio.current_task(), hall.clock.now, partial(messages, hall, run))
     if run in crew.drives:
         raise Refused(f"run {run} is being driven here already; it goes on there")
     await _hold(hall, run)
@@ -47,8 +55,7 @@ async def drive(hall: Hall, run: RunId) -> Head:
     try:
         return await _perform_all(hall, run, doing)
     finally:
-        for task in doing.flying.values():
-            task.cancel()
+        await doing.wait_for_leaving()
         await let_go(hall, run)
         del crew.drives[run]
         hall.store.crowd = len(crew.drives)
@@ -61,7 +68,7 @@ async def serve(
     hall: Hall, open_run: Callable[[RunId], Awaitable[object]], stop: asyncio.Event, most: int = 100
 ) -> None:
     """Drive every run of the store that wants attention, until told to stop; then let go of all of them."""
-    tasks: dict[RunId, asyncio.Task[MoothallError | None]] = {}
+    tasks: dict[RunId, asyncio.Task[Exception | None]] = {}
     resting: dict[RunId, float] = {}
     while not stop.is_set():
         now = hall.clock.now()
@@ -80,12 +87,19 @@ async def serve(
     await asyncio.gather(*tasks.values(), return_exceptions=True)
 
 
-async def _serve_one(hall: Hall, open_run: Callable[[RunId], Awaitable[object]], run: RunId) -> MoothallError | None:
-    """Drive one run; what stands in the way is returned, so that the run is left alone for a while."""
+async def _serve_one(hall: Hall, open_run: Callable[[RunId], Awaitable[object]], run: RunId) -> Exception | None:
+    """Drive one run; what stands in the way is returned, so that the run is left alone for a while.
+
+    A run whose journal is damaged is set aside: no worker can move it.
+    """
     try:
         await open_run(run)
         await drive(hall, run)
-    except MoothallError as error:
+    except Broken as error:
+        with contextlib.suppress(MoothallError):
+            await hall.store.set_aside(run, str(error))
+        return error
+    except Exception as error:  # whatever is wrong with one run, the others go on
         return error
     finally:
         leave(hall, run)
@@ -104,8 +118,9 @@ async def _hold(hall: Hall, run: RunId) -> None:
     if taken is None:
         raise Refused(f"run {run} is being driven by another worker; it goes on there")
     if taken.crashes >= CRASHES:
-        await hall.store.set_aside(run, "set aside")
-        raise Broken(f"run {run} brought its worker down {taken.crashes} times in a row and is set aside")
+        reason = f"it brought its worker down {taken.crashes} times in a row"
+        await hall.store.set_aside(run, reason)
+        raise Broken(f"run {run} is set aside: {reason}")
     await reopen(hall, run, hall.runs[run].machine)
 
 
@@ -113,56 +128,129 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
     flying = doing.flying
     turn = 0
     while True:
-        turn += 1
-        if turn % TURNS == 0:
+        if turn % TURNS == 0:  # also before the first: runs that begin together see each other, and share commits
             await asyncio.sleep(0)
+        turn += 1
         head = hall.heads[run]
-        ready = [one for one in head.pending if one.key not in flying and not _waits(hall, head, one)]
-        if run not in hall.leases or (ready and hall.leases[run].owner != hall.owner):
+        ready = [one for one in head.pending if one.key not in flying and not _waits(hall, doing, head, one)]
+        lease = hall.leases.get(run)
+        if lease is None or (ready and lease.owner != hall.owner):
             await _hold(hall, run)
             continue
         if flying:
             for key in flying.keys() - {one.key for one in head.pending}:
-                flying.pop(key).cancel()
-        elif len(ready) == 1 and len(head.pending) == 1:
+                doing.dismiss(key)
+        if any(map(_needs_preparing, ready)) and await _prepare_any(hall, run, doing, ready):
+            continue
+        if not flying and len(ready) == 1 and len(head.pending) == 1 and ready[0].effect.kind not in FAMILY:
             await _in_place(hall, run, doing, ready[0])
             continue
         for one in ready:
-            flying[one.key] = asyncio.create_task(perform(hall, run, one))
+            flying[one.key] = asyncio.create_task(_flown(hall, run, doing, one))
         if not flying:
             return head
         await _wait_for_first(hall, run, doing)
+
+
+def _needs_preparing(pending: Pending) -> bool:
+    effect = pending.effect
+    return (effect.repeats in MARKED or effect.kind in FAMILY) and not pending.denied
+
+
+async def _prepare_any(hall: Hall, run: RunId, doing: Drive, ready: list[Pending]) -> bool:
+    """Commit what has to be known before an effect begins, for the first that needs it; whether there was one."""
+    for one in ready:
+        event = await _preparation(hall, run, doing, one) if _needs_preparing(one) else None
+        if event is not None:
+            mark = f"-{event.name.rpartition('.')[2]}-{one.attempt}" if isinstance(event, Mark) else ""
+            await advance(hall, run, event, one.key + mark)
+            return True
+    return False
+
+
+async def _preparation(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:
+    """What the journal has to know before this effect begins: a mark, or the event in which it ends at once."""
+    effect = pending.effect
+    if not pending.began:
+        if isinstance(effect, StartChild):
+            return await start_child(hall, run, pending) or Began()
+        if isinstance(effect, CancelChild):
+            return await cancel_child(hall, run, pending) or Began()
+        doing.begun.add(pending.key)
+        return Began()
+    if effect.repeats == "at-most-once" and pending.key not in doing.begun:
+        return Doubted(f"{_who(effect)} had begun when its worker was lost; whether it was done is unknown")
+    return None
+
+
+async def _flown(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:
+    """Perform one effect beside others; of a child's end the run hears by itself."""
+    if pending.effect.kind not in FAMILY:
+        return await perform(hall, run, pending, doing)
+    child = await open_child(hall, run, pending)
+    try:
+        await drive(hall, child)
+    except Refused:  # it is driven elsewhere
+        pass
+    finally:
+        leave(hall, child)
+    return None
 
 
 async def _in_place(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> None:
     """Perform the only effect of a run without a task of its own."""
     doing.key = pending.key
     try:
-        event = await perform(hall, run, pending)
+        event = await perform(hall, run, pending, doing)
     except asyncio.CancelledError:
-        if not doing.interrupted or doing.task is None:
+        if not doing.heed():
             raise
-        doing.interrupted = False
-        if doing.task.uncancel() > 0:
-            raise
-        return
+        stopped = _stopped(hall, run, doing, pending)
+        if stopped is None:
+            return
+        event = stopped
     finally:
         doing.key = ""
-    await _end(hall, run, pending.key, event)
+    await _end(hall, run, pending, event)
+
+
+def _stopped(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:
+    """The event in which an effect ends that took too long; None where it is not wanted any more."""
+    match doing.late.pop(pending.key, ""):
+        case "seconds":
+            return Exhausted("seconds", limit_of(hall.runs[run], "seconds"), pending.owner or "")
+        case "timeout":
+            reason = f"{_who(pending.effect)}: nothing was heard of it for {pending.effect.timeout:g} s"
+            return Doubted(reason) if pending.effect.repeats == "at-most-once" else Faltered(reason)
+        case _:
+            return None
 
 
 async def _pulse(hall: Hall) -> None:
-    """Renew the leases of the runs that are driven here, and notice what others told them."""
+    """Renew the leases of the runs that are driven here, stop what takes too long, and notice what others told them."""
     renewed = hall.clock.now()
     while True:
         await asyncio.sleep(PULSE)
         due = hall.clock.now() - renewed > LEASE / 3
         renewed = hall.clock.now() if due else renewed
         for run, doing in list(hall.crew.drives.items()):
+            _stop_late(hall, run, doing)
             try:
                 await _look_after(hall, run, doing, renew=due)
             except MoothallError:  # the store may be out of reach for a while; the next commit will tell
                 continue
+
+
+def _stop_late(hall: Hall, run: RunId, doing: Drive) -> None:
+    """Stop the effects of a run whose time is up."""
+    now, began = hall.clock.now(), hall.runs[run].record.began
+    is_over = now - began >= hall.runs[run].record.limits.get("seconds", inf)
+    for pending in hall.heads[run].pending:
+        heard, timeout = doing.heard.get(f"{run}.{pending.key}"), pending.effect.timeout
+        if heard is not None and is_over:
+            doing.stop(pending.key, "seconds")
+        elif heard is not None and timeout is not None and now - heard > timeout:
+            doing.stop(pending.key, "timeout")
 
 
 async def _look_after(hall: Hall, run: RunId, doing: Drive, *, renew: bool) -> None:
@@ -183,9 +271,20 @@ async def _wait_for_first(hall: Hall, run: RunId, doing: Drive) -> None:
     await asyncio.wait([*doing.flying.values(), news], return_when=asyncio.FIRST_COMPLETED)
     news.cancel()
     for key in [key for key, task in doing.flying.items() if task.done()]:
-        task = doing.flying.pop(key)
-        if not task.cancelled():
-            await _end(hall, run, key, task.result())
+        await _land(hall, run, doing, key)
+
+
+async def _land(hall: Hall, run: RunId, doing: Drive, key: str) -> None:
+    """Tell the run how an effect beside others ended; also if it is not wanted any more, for what it cost."""
+    task, pending = doing.flying.pop(key), in_flight(hall.heads[run], key)
+    if task.cancelled():
+        event = _stopped(hall, run, doing, pending) if pending is not None else None
+    else:
+        event = task.result()
+    if event is not None:
+        await _end(hall, run, pending or Pending(key, Effect()), event)
+    elif pending is not None and pending.effect.kind in FAMILY:
+        doing.resting.add(key)
 
 
 def _overdue(hall: Hall, head: Head) -> bool:
@@ -193,48 +292,72 @@ def _overdue(hall: Hall, head: Head) -> bool:
     return any(one.due is not None and one.due <= now for one in head.pending)
 
 
-async def _end(hall: Hall, run: RunId, key: str, event: Event) -> None:
+async def _end(hall: Hall, run: RunId, pending: Pending, event: Event) -> None:
+    """Tell a run how an attempt at one of its effects ended."""
+    if isinstance(event, Mark):
+        await advance(hall, run, event, f"{pending.key}-{pending.attempt}")
+        return
     try:
         event = shaped(hall.runs[run].machine, event)
     except Refused as refusal:
         who = getattr(event, "agent", "the reply")
         event = GaveUp(f"{who}: the reply has the wrong shape: {refusal}", usage=getattr(event, "usage", {}))
-    await advance(hall, run, event, key)
+    await advance(hall, run, event, pending.key)
 
 
-def _waits(hall: Hall, head: Head, pending: Pending) -> bool:
+def _waits(hall: Hall, doing: Drive, head: Head, pending: Pending) -> bool:
     """Whether this effect does not end yet: a question before its deadline, a denied one beside others at work."""
     if pending.denied:
-        return any(not one.denied and one.effect.kind not in WAITING for one in head.pending)
-    return isinstance(pending.effect, AskPerson) and (pending.due is None or pending.due > hall.clock.now())
+        return any(not one.denied and not one.sleeps() for one in head.pending)
+    if pending.effect.kind == AskPerson.kind and not pending.doubt:
+        return pending.due is None or pending.due > hall.clock.now()
+    return bool(pending.doubt) or pending.key in doing.resting
 
 
-async def perform(hall: Hall, run: RunId, pending: Pending) -> Event:
-    """Perform one effect and return the event in which it ends."""
+async def perform(hall: Hall, run: RunId, pending: Pending, doing: Drive) -> Event:
+    """Perform one effect, once, and return the event in which that ends."""
     effect = pending.effect
     if pending.denied:
-        return Exhausted(pending.denied, hall.runs[run].record.limits[pending.denied], pending.owner or "")
-    if isinstance(effect, AskPerson):
-        return Expired()
-    if isinstance(effect, Send | Alarm):
-        await hall.clock.wait_until(pending.due or 0.0)
-        return effect.event
-    performer = hall.cast(run).get(effect.kind)
+        return Exhausted(pending.denied, limit_of(hall.runs[run], pending.denied), pending.owner or "")
+    if pending.due is not None:
+        await hall.clock.wait_until(pending.due)
+    performer = hall.cast(run).performers.get(effect.kind)
     if performer is None:
-        return GaveUp(f"nothing here performs {effect.kind}", "definition")
-    attempt = 1
-    while True:
-        try:
-            return await performer.perform(effect, Context(run, f"{run}.{pending.key}", pending.nth, attempt))
-        except (DefinitionError, Broken) as error:
-            return GaveUp(f"{_who(effect)}: {error}", "definition")
-        except (Exception, asyncio.CancelledError) as error:  # performers stand at the edge of the world
-            if _is_stopping():
-                raise asyncio.CancelledError from error
-            if attempt >= ATTEMPTS:
-                return GaveUp(f"{_who(effect)}: {type(error).__name__}: {error}{_where(error)}, {attempt} attempts")
-        await hall.clock.wait_until(hall.clock.now() + PAUSE * 4 ** (attempt - 1))
-        attempt += 1
+        return await _perform_here(hall, effect)
+    try:
+        return await performer.perform(effect, _context(hall.runs[run].record, doing, pending))
+    except (DefinitionError, Broken) as error:
+        return GaveUp(f"{_who(effect)}: {error}", "definition")
+    except (Exception, asyncio.CancelledError) as error:  # performers stand at the edge of the world
+        if _is_stopping():
+            raise asyncio.CancelledError from error
+        reason = f"{_who(effect)}: {type(error).__name__}: {error}{_where(error)}"
+        return Faltered(reason, getattr(error, "retry_after", 0), getattr(error, "usage", {}))
+    finally:
+        doing.heard.pop(f"{run}.{pending.key}", None)
+
+
+async def _perform_here(hall: Hall, effect: Effect) -> Event:
+    """Perform what the runtime itself answers for: questions and events that are due, and a child's last word."""
+    match effect:
+        case AskPerson():
+            return Expired()
+        case Send() | Alarm():
+            return effect.event
+        case TellParent():
+            return await tell_parent(hall, effect)
+        case _:
+            return GaveUp(f"nothing here performs {effect.kind}", "definition")
+
+
+def _context(record: Record, doing: Drive, pending: Pending) -> Context:
+    key, limits, timeout = f"{record.run}.{pending.key}", record.limits, pending.effect.timeout
+    doing.heard[key] = at = doing.now()
+    again = pending.attempt > 1 or (pending.began and pending.key not in doing.begun)
+    deadline = record.began + limits["seconds"] if "seconds" in limits else None
+    if timeout is not None:
+        deadline = min(deadline or inf, at + timeout)
+    return Context(record.run, key, pending.nth, pending.attempt, again, deadline, doing)
 
 
 def _who(effect: Effect) -> str:

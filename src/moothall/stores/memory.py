@@ -11,7 +11,7 @@ from typing import Any
 
 from moothall.errors import Conflict, Refused
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry, encode_head
-from moothall.runtime.ports import Lease, Stored
+from moothall.runtime.ports import SET_ASIDE, Lease, Stored
 from moothall.stores.plain import read, written
 
 _FREE = Lease("", 1, 0.0)
@@ -20,12 +20,13 @@ _FREE = Lease("", 1, 0.0)
 class _Kept:
     """One run in memory."""
 
-    __slots__ = ("aside", "entries", "head", "lease", "record")
+    __slots__ = ("aside", "causes", "entries", "head", "lease", "record")
 
     def __init__(self, record: Record, lease: Lease) -> None:
         self.record = record
         self.head: Any = None
         self.entries: list[Any] = []
+        self.causes: dict[str, int] = {}
         self.lease = lease
         self.aside = ""
 
@@ -64,6 +65,7 @@ class MemoryStore:
         else:
             kept.head = head
             kept.entries.append(entry)
+        kept.causes.setdefault(entry.cause, entry.seq)
 
     async def load(self, run: RunId) -> Stored:
         kept = self._runs.get(run)
@@ -82,10 +84,8 @@ class MemoryStore:
         return [read(one) if self._strict else encode_entry(one) for one in found]
 
     async def find(self, run: RunId, cause: str) -> int | None:
-        for entry in await self.entries(run):
-            if entry["cause"] == cause:
-                return int(entry["seq"])
-        return None
+        kept = self._runs.get(run)
+        return kept.causes.get(cause) if kept is not None else None
 
     async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:
         free = [
@@ -130,10 +130,16 @@ class MemoryStore:
         kept = self._runs[run]
         kept.head = (head.wake(), written(encode_head(head))) if self._strict else head
 
-    async def set_aside(self, run: RunId, status: str) -> None:
+    async def set_aside(self, run: RunId, reason: str) -> None:
         kept = self._runs[run]
-        kept.aside = status
+        kept.aside = SET_ASIDE + reason
         kept.lease = Lease("", kept.lease.token + 1, 0.0, kept.lease.crashes)
+
+    async def take_back(self, run: RunId) -> None:
+        kept = self._runs[run]
+        if kept.aside:
+            kept.aside = ""
+            kept.lease = Lease(kept.lease.owner, kept.lease.token, kept.lease.until)
 
     async def forget(self, run: RunId) -> None:
         self._runs.pop(run, None)

@@ -19,14 +19,25 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
+
+import orjson
 
 from moothall.errors import Broken, Conflict, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode
-from moothall.kernel.frozen import Frozen
 from moothall.kernel.step import Status
-from moothall.runtime.journal import Entry, Head, Record, RunId, encode_both, encode_head
-from moothall.runtime.ports import Lease, Stored
+from moothall.runtime.journal import (
+    Entry,
+    Head,
+    Pending,
+    Record,
+    RunId,
+    encode_head,
+    entry_shape,
+    head_shape,
+    pending_shape,
+)
+from moothall.runtime.ports import SET_ASIDE, Lease, Stored
 from moothall.stores.plain import digest_of, packed, read, unpacked, written
 from moothall.stores.sealing import (
     SIZE,
@@ -40,25 +51,39 @@ from moothall.stores.sealing import (
 )
 
 BATCH = 256
-ASIDE = "set aside"
+PLACES = 10_000
 TABLES = frozenset(("runs", "entries", "texts"))
 
 
-class _Place(Frozen):
-    """What is remembered of a run between its commits: its number in the file and the seal of its last entry."""
+Blob = bytearray
+"""How bytes are given to sqlite3: it takes these as they are, and looks for a converter for each `bytes`."""
+
+
+Part = tuple[Pending, orjson.Fragment, int]
+"""An effect in flight, as it stands in the file, and its size there."""
+
+
+class _Place(NamedTuple):
+    """What is remembered of a run between its commits.
+
+    Its number in the file, the seal of its last entry, when it wants attention, and its effects in flight by key.
+    """
 
     number: int
     tip: bytes
+    wake: float | None
+    parts: Mapping[str, Part]
 
 
-class _Commit(Frozen):
+class _Commit(NamedTuple):
     """One commit, encoded and ready to be written, and the place of its run after it."""
 
     run: RunId
     statement: str
     row: tuple[Any, ...]
     entry: tuple[Any, ...]
-    texts: Mapping[bytes, str]
+    texts: Mapping[str, bytes]
+    wakes: bool
     after: _Place
 
 
@@ -73,16 +98,20 @@ class SqliteStore:
         self._waiting: list[tuple[_Commit, asyncio.Future[None]]] = []
         self._writing = False
         self._thread: ThreadPoolExecutor | None = None
-        self._turn = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connected(path)
+            self._cursors = [self._db.cursor()]
+            self._execute = self._cursors[0].execute
+            self._transaction = _Writing(self._db, self._execute)
         except (sqlite3.Error, OSError) as error:
             raise _unusable(path, error) from error
         try:
             self._prepare(durability)
             self._reading = _connected(path)
             self._reading.text_factory = _text
+            self._cursors.append(self._reading.cursor())
+            self._look = self._cursors[1].execute
         except (sqlite3.Error, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in the error
             self._db.close()
             raise _unusable(path, error) from error
@@ -99,20 +128,23 @@ class SqliteStore:
     # writing
 
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
-        texts: dict[bytes, str] = {}
-        body, tip, kept, seal = self._sealed(record.run, chain_start(self._key, record.run), head, entry, texts)
+        texts: dict[str, bytes] = {}
+        start = _Place(0, chain_start(self._key, record.run), None, {})
+        body, tip, kept, seal, parts = self._sealed(record.run, start, head, entry, texts)
         owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
         began = written(encode(record))
-        sealed = record_seal(self._key, record.run, began) + began
+        sealed = Blob(record_seal(self._key, record.run, began) + began)
         row = (record.run, record.machine, sealed, head.seq, head.snapshot.status)
-        with self._writing_here():
+        state = (Blob(kept), Blob(tip), Blob(seal), wake := head.wake(), owner, until)
+        with self._transaction:
             try:
-                begun = self._db.execute(self._sql["begin"], (*row, kept, tip, seal, head.wake(), owner, until))
+                begun = self._execute(self._sql["begin"], (*row, *state))
             except sqlite3.IntegrityError as error:
                 raise Conflict(f"run {record.run} exists already; choose another id, or resume it") from error
             number = begun.lastrowid or 0
-            self._append((number, entry.seq, entry.cause, body, tip), texts)
-        self._places[record.run] = _Place(number, tip)
+            self._execute(self._sql["append"], (number, entry.seq, entry.cause, Blob(body), Blob(tip)))
+            self._keep_texts(number, texts)
+        self._remember(record.run, _Place(number, tip, wake, parts))
 
     async def commit(
         self, run: RunId, head: Head, entry: Entry, lease: Lease | None = None, after: Lease | None = None
@@ -135,26 +167,39 @@ class SqliteStore:
             raise
 
     def _encoded(self, run: RunId, head: Head, entry: Entry, lease: Lease | None, after: Lease | None) -> _Commit:
-        place = self._place(run)
-        texts: dict[bytes, str] = {}
-        body, tip, kept, seal = self._sealed(run, place.tip, head, entry, texts)
-        row: tuple[Any, ...] = (head.seq, head.snapshot.status, kept, tip, seal, head.wake())
+        place = self._places.get(run) or self._place(run)
+        texts: dict[str, bytes] = {}
+        body, tip, kept, seal, parts = self._sealed(run, place, head, entry, texts)
+        number, before, wake = place.number, Blob(place.tip), head.wake()
+        row: tuple[Any, ...] = (head.seq, head.snapshot.status, Blob(kept), sealed := Blob(tip), Blob(seal))
         if lease is None:
-            statement, row = "tell", (*row, place.number, head.seq - 1, place.tip)
+            statement, row = "tell", (*row, wake, number, head.seq - 1, before)
         else:
             owner, token, until = (after.owner, after.token, after.until) if after else (None, lease.token, 0.0)
-            statement, row = "move", (*row, owner, token, until, place.number, head.seq - 1, place.tip, lease.token)
-        appended = (place.number, entry.seq, entry.cause, body, tip)
-        return _Commit(run, self._sql[statement], row, appended, texts, _Place(place.number, tip))
+            statement, row = "move", (*row, owner, token, until, number, head.seq - 1, before, lease.token)
+        appended = (number, entry.seq, entry.cause, Blob(body), sealed)
+        wakes = lease is not None and wake != place.wake
+        return _Commit(run, self._sql[statement], row, appended, texts, wakes, _Place(number, tip, wake, parts))
 
     def _sealed(
-        self, run: RunId, before: bytes, head: Head, entry: Entry, texts: dict[bytes, str]
-    ) -> tuple[bytes, bytes, bytes, bytes]:
-        """An entry and a head as bytes, each with its seal."""
-        plain_head, plain_entry = encode_both(head, entry)
-        body, kept = packed(plain_entry, texts), packed(plain_head, texts)
-        tip = entry_seal(self._key, before, entry.seq, body)
-        return body, tip, kept, head_seal(self._key, tip, run, kept)
+        self, run: RunId, place: _Place, head: Head, entry: Entry, texts: dict[str, bytes]
+    ) -> tuple[bytes, bytes, bytes, bytes, Mapping[str, Part]]:
+        """An entry and a head as bytes, each with its seal, and the effects in flight; most are encoded already."""
+        parts: dict[str, Part] = {}
+        bodies: list[orjson.Fragment] = []
+        size = 0
+        for one in head.pending:
+            part = place.parts.get(one.key)
+            if part is None or part[0] is not one:
+                plain = packed(pending_shape(one), texts)
+                part = (one, orjson.Fragment(plain), len(plain))
+            parts[one.key] = part
+            bodies.append(part[1])
+            size += part[2]
+        new = bodies[len(bodies) - len(entry.effects) :]
+        body, kept = packed(entry_shape(entry, new), texts, size), packed(head_shape(head, bodies), texts, size)
+        tip = entry_seal(self._key, place.tip, entry.seq, body)
+        return body, tip, kept, head_seal(self._key, tip, run, kept), parts
 
     def _settle(self, commit: _Commit, failure: MoothallError | None) -> None:
         if failure is not None:
@@ -187,29 +232,31 @@ class SqliteStore:
     def _write(self, batch: Sequence[_Commit]) -> list[MoothallError | None]:
         """Write a batch in one transaction; where that fails, each member in its own. Says for each how it went."""
         try:
-            with self._writing_here():
-                return [self._move(commit) for commit in batch]
+            with self._transaction:
+                return list(map(self._move, batch))
         except MoothallError as error:
             if len(batch) == 1:
                 return [error]
         return [self._write((commit,))[0] for commit in batch]
 
     def _move(self, commit: _Commit) -> Conflict | None:
-        if self._db.execute(commit.statement, commit.row).rowcount != 1:
+        if self._execute(commit.statement, commit.row).rowcount != 1:
             return Conflict(f"run {commit.run} was moved by another writer")
-        self._append(commit.entry, commit.texts)
+        self._execute(self._sql["append"], commit.entry)
+        if commit.wakes:
+            self._execute(self._sql["wake"], (commit.after.wake, commit.after.number))
+        if commit.texts:
+            self._keep_texts(commit.after.number, commit.texts)
         return None
 
-    def _append(self, entry: tuple[Any, ...], texts: Mapping[bytes, str]) -> None:
-        self._db.execute(self._sql["append"], entry)
-        self._keep_texts(entry[0], texts)
+    def _keep_texts(self, number: int, texts: Mapping[str, bytes]) -> None:
+        for text, digest in texts.items():
+            self._execute(self._sql["keep"], (number, Blob(digest), text))
 
-    def _keep_texts(self, number: int, texts: Mapping[bytes, str]) -> None:
-        for digest, text in texts.items():
-            self._db.execute(self._sql["keep"], (number, digest, text))
-
-    def _writing_here(self) -> _Writing:
-        return _Writing(self._db, self._turn)
+    def _remember(self, run: RunId, place: _Place) -> None:
+        if len(self._places) >= PLACES:
+            self._places.clear()
+        self._places[run] = place
 
     # reading
 
@@ -222,7 +269,8 @@ class SqliteStore:
         stored = self._stored(rows[0])
         if not stored.record.digest:
             raise Broken(f"run {run}: the record of how it began, or of who holds it, is damaged; bring back a copy")
-        self._places[run] = _Place(rows[0][0], rows[0][7])
+        number, tip, wake = (rows[0][column] for column in (0, 7, 9))
+        self._remember(run, _Place(number, tip, wake, {}))
         return stored
 
     async def runs(self) -> list[Stored]:
@@ -230,7 +278,7 @@ class SqliteStore:
         return [self._stored(row) for row in self._found("runs")]
 
     def _stored(self, row: Sequence[Any]) -> Stored:
-        number, run, machine, sealed, seq, status, head, tip, seal, *held = row
+        number, run, machine, sealed, seq, status, head, tip, seal, _, *held = row
         began, lease = self._record(run, sealed), _lease(*held)
         if began is None or lease is None or type(seq) is not int:
             return Stored(Record(str(run), str(machine), "", 0.0), {}, -1, _status(status, {}), Lease("", 0, 0.0))
@@ -291,7 +339,8 @@ class SqliteStore:
             rows = self._found("place", run)
             if not rows:
                 raise Conflict(f"run {run} is not there any more")
-            self._places[run] = _Place(*rows[0])
+            number, tip, wake = rows[0]
+            self._remember(run, _Place(number, tip, wake, {}))
         return self._places[run]
 
     def _text_of(self, run: RunId, number: int) -> Callable[[bytes], str]:
@@ -306,7 +355,7 @@ class SqliteStore:
 
     def _found(self, name: str, *values: Any) -> list[Any]:
         try:
-            return self._reading.execute(self._sql[name], values).fetchall()
+            return self._look(self._sql[name], values).fetchall()
         except UnicodeEncodeError:  # a name that cannot be written was never kept
             return []
         except sqlite3.OperationalError as error:
@@ -321,8 +370,8 @@ class SqliteStore:
         return rows[0][0] if rows else -1
 
     async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
-        with self._writing_here():
-            rows = self._db.execute(self._sql["claim"], (owner, owner, until, run, seen.token)).fetchall()
+        with self._transaction:
+            rows = self._execute(self._sql["claim"], (owner, owner, until, run, seen.token)).fetchall()
         return Lease(owner, rows[0][0], until, rows[0][1]) if rows else None
 
     async def renew(self, run: RunId, lease: Lease, until: float) -> bool:
@@ -335,33 +384,39 @@ class SqliteStore:
         _, seq, _, _, tip = self._found("entries", head.seq, run)[0]
         if seq != head.seq:
             raise Broken(f"run {run}: its journal has no entry {head.seq}")
-        texts: dict[bytes, str] = {}
+        texts: dict[str, bytes] = {}
         kept = packed(encode_head(head), texts)
         seal, number = head_seal(self._key, tip, run, kept), self._place(run).number
-        with self._writing_here():
+        with self._transaction:
             row = (kept, seal, tip, head.seq, head.snapshot.status, head.wake(), run)
-            self._db.execute(self._sql["repair"], row)
+            self._execute(self._sql["repair"], row)
             self._keep_texts(number, texts)
         self._places.pop(run, None)
 
-    async def set_aside(self, run: RunId, status: str) -> None:
-        self._changed("set_aside", status, run)
+    async def set_aside(self, run: RunId, reason: str) -> None:
+        self._changed("set_aside", SET_ASIDE + reason, run)
+        self._places.pop(run, None)
+
+    async def take_back(self, run: RunId) -> None:
+        self._changed("take_back", SET_ASIDE, SET_ASIDE, run)
         self._places.pop(run, None)
 
     async def forget(self, run: RunId) -> None:
-        with self._writing_here():
+        with self._transaction:
             for statement in self._sql["forget"].split(";\n"):
                 if statement.strip():
-                    self._db.execute(statement, {"run": run})
+                    self._execute(statement, {"run": run})
         self._places.pop(run, None)
 
     def _changed(self, name: str, *values: Any) -> bool:
-        with self._writing_here():
-            return self._db.execute(self._sql[name], values).rowcount == 1
+        with self._transaction:
+            return self._execute(self._sql[name], values).rowcount == 1
 
     def close(self) -> None:
         if self._thread is not None:
             self._thread.shutdown()
+        for cursor in self._cursors:  # a statement that failed would keep the file open
+            cursor.close()
         self._reading.close()
         self._db.close()
 
@@ -381,8 +436,8 @@ def _lease(owner: Any, token: Any, until: Any, crashes: Any) -> Lease | None:
 
 def _status(found: Any, head: Mapping[str, Any]) -> str:
     """A run's status: set aside, as its head says, or, without a head, as the row says where that is a status."""
-    if found == ASIDE:
-        return ASIDE
+    if type(found) is str and found.startswith(SET_ASIDE):
+        return found
     status: str = head["snapshot"]["status"] if head else found
     return status if status in get_args(Status) else "live"
 
@@ -418,35 +473,36 @@ def _migrate(db: sqlite3.Connection) -> None:
 
 
 class _Writing:
-    """One transaction: committed at its end, rolled back where anything was raised. Threads take turns."""
+    """A transaction: committed at its end, rolled back where anything was raised. Threads take turns."""
 
-    __slots__ = ("_db", "_turn")
+    __slots__ = ("_db", "_execute", "_turn")
 
-    def __init__(self, db: sqlite3.Connection, turn: threading.Lock) -> None:
-        self._db, self._turn = db, turn
+    def __init__(self, db: sqlite3.Connection, execute: Callable[..., sqlite3.Cursor]) -> None:
+        self._db, self._execute, self._turn = db, execute, threading.Lock()
 
     def __enter__(self) -> None:
         self._turn.acquire()
         try:
-            self._db.execute("BEGIN IMMEDIATE")
+            self._execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             self._turn.release()
             raise _unwritten(error) from error
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         try:
-            self._end(kind, error)
+            if kind is None:
+                try:
+                    self._execute("COMMIT")
+                    return
+                except sqlite3.Error as failure:
+                    error = failure
+            self._take_back(error)
         finally:
             self._turn.release()
 
-    def _end(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
-        try:
-            if kind is None:
-                self._db.execute("COMMIT")
-        except sqlite3.Error as failure:
-            error = failure
+    def _take_back(self, error: BaseException | None) -> None:
         if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
+            self._execute("ROLLBACK")
         if isinstance(error, sqlite3.IntegrityError):
             raise Broken(f"the journal holds an entry that its head does not know: {error}") from error
         if isinstance(error, sqlite3.Error):

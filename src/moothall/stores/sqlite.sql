@@ -15,8 +15,12 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?);
 
 -- name: move
 -- keep the head after an entry; touches no row where another writer came first or the lease was lost
-UPDATE runs SET seq = ?, status = ?, head = ?, tip = ?, seal = ?, wake = ?, owner = ?, token = ?, until = ?, crashes = 0
+UPDATE runs SET seq = ?, status = ?, head = ?, tip = ?, seal = ?, owner = ?, token = ?, until = ?, crashes = 0
 WHERE number = ? AND seq = ? AND tip = ? AND token = ?;
+
+-- name: wake
+-- when the run wants attention next, where that has changed: an index is costly to write
+UPDATE runs SET wake = ? WHERE number = ?;
 
 -- name: tell
 -- the same from outside, by someone who does not hold the run
@@ -38,7 +42,7 @@ SELECT CAST(body AS BLOB) FROM texts WHERE run = ? AND digest = ?;
 
 -- name: load
 -- one run by its id
-SELECT number, run, machine, record, seq, status, head, tip, seal, owner, token, until, crashes
+SELECT number, run, machine, record, seq, status, head, tip, seal, wake, owner, token, until, crashes
 FROM runs WHERE run = ?;
 
 -- name: astray
@@ -46,12 +50,12 @@ FROM runs WHERE run = ?;
 SELECT number FROM runs NOT INDEXED WHERE run = ?;
 
 -- name: place
--- the number of a run and the seal of its latest entry
-SELECT number, tip FROM runs WHERE run = ?;
+-- the number of a run, the seal of its latest entry, and when it wants attention
+SELECT number, tip, wake FROM runs WHERE run = ?;
 
 -- name: runs
 -- all runs, the newest first
-SELECT number, run, machine, record, seq, status, head, tip, seal, owner, token, until, crashes
+SELECT number, run, machine, record, seq, status, head, tip, seal, wake, owner, token, until, crashes
 FROM runs ORDER BY number DESC;
 
 -- name: entries
@@ -98,6 +102,10 @@ UPDATE runs SET head = ?, seal = ?, tip = ?, seq = ?, status = ?, wake = ? WHERE
 -- name: set_aside
 -- keep workers away from a run
 UPDATE runs SET status = ?, wake = NULL, owner = NULL, token = token + 1 WHERE run = ?;
+
+-- name: take_back
+-- let workers have a run again that was set aside
+UPDATE runs SET status = 'live', wake = 0, crashes = 0 WHERE substr(status, 1, length(?)) = ? AND run = ?;
 
 -- name: forget
 -- delete a run with all that is its own

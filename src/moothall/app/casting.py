@@ -1,0 +1,176 @@
+"""Who performs what in a run: its functions, the model that plays the agents that are none, the machines it may start.
+
+A child plays with what its parent brings: the functions of its parent's table, of its own, and of the caller. A machine
+that is started by name is looked for in the parent's table, among the built-in ones, and beside the parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from moothall.agents.asking import TURN, AskAgent, Asking, Calling, CallTool, Starting, Turning
+from moothall.app.finding import beside, source_of
+from moothall.app.settings import open_model
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.codec import decode, encode
+from moothall.kernel.effects import StartChild
+from moothall.kernel.events import Event
+from moothall.kernel.machine import Machine
+from moothall.kernel.verify import Finding, verify
+from moothall.performers.agents import AgentPerformer
+from moothall.performers.tools import ToolPerformer
+from moothall.runtime.hall import Cast, Part
+from moothall.runtime.ports import Performer
+
+Functions = Mapping[str, Callable[..., Any]]
+ENDLESS = frozenset(("unbounded-cycle", "eventless-cycle"))
+
+
+@dataclass(frozen=True, slots=True)
+class Troupe:
+    """What a run and its children bring with them: functions, checks of tools, shapes of replies, a model."""
+
+    model: str = ""
+    functions: Functions = field(default_factory=dict)
+    checks: Functions = field(default_factory=dict)
+    shapes: Mapping[str, Any] = field(default_factory=dict)
+
+    def joined_by(self, machine: Machine) -> Troupe:
+        """The same with what stands in the table of a machine."""
+        functions = {**bound_functions(machine), **self.functions}
+        return Troupe(self.model, functions, {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes})
+
+
+def cast(machine: Machine, troupe: Troupe) -> Cast:
+    """Who performs the effects of a run of this machine."""
+    troupe = troupe.joined_by(machine)
+    played = open_model(troupe.model) if troupe.model else None
+    performers = {
+        AskAgent.kind: Performer(AskAgent, AgentPerformer(troupe.functions, played, troupe.shapes)),
+        CallTool.kind: Performer(CallTool, ToolPerformer(troupe.functions, troupe.checks)),
+    }
+    return Cast(performers, child=lambda name: part(machine, name, troupe))
+
+
+def part(parent: Machine, name: str, troupe: Troupe) -> Part:
+    """A machine that a run of another may start."""
+    machine = child_machine(parent, name)
+    return Part(
+        machine,
+        source_of(machine),
+        endless(machine) is not None,
+        lambda given: input_data(machine, given),
+        cast(machine, troupe),
+        _said if name.startswith(TURN) else StartChild.settled,
+    )
+
+
+def child_machine(parent: Machine, name: str) -> Machine:
+    """The machine that another starts by this name."""
+    bound = {
+        one.child: one.machine for one in parent.actions() if isinstance(one, Starting) and one.machine is not None
+    }
+    machine = bound.get(name) or _built_in(name) or beside(source_of(parent), name)
+    if machine is None:
+        raise DefinitionError(f"no machine is called {name!r}; put it into the same file as {parent.name!r}")
+    return machine
+
+
+def _built_in(name: str) -> Machine | None:
+    if not name.startswith(TURN) or not name.removeprefix(TURN).isdigit():
+        return None
+    from moothall.machines.turn import turn  # a run without tools never needs it
+
+    return turn(int(name.removeprefix(TURN)))
+
+
+def _said(effect: StartChild, output: Any) -> Event:
+    from moothall.machines.turn import said_in_the_end
+
+    return said_in_the_end(decode(AskAgent, effect.input["ask"], "turn"), output)
+
+
+_verdicts: WeakKeyDictionary[Machine, Finding | None] = WeakKeyDictionary()
+
+
+def endless(machine: Machine) -> Finding | None:
+    """Why a machine alone does not bound its runs; None where it does."""
+    if machine not in _verdicts:
+        _verdicts[machine] = next((one for one in verify(machine) if one.code in ENDLESS), None)
+    return _verdicts[machine]
+
+
+def asked_for(machine: Machine) -> set[str]:
+    """The agents and tools that a machine and its children ask for by name."""
+    names = {name for action in machine.actions() for name in _names(action)}
+    children = {one.child for one in machine.actions() if isinstance(one, Starting)}
+    return names.union(*(asked_for(child_machine(machine, name)) for name in children - {machine.name}))
+
+
+def _names(action: Any) -> Iterator[str]:
+    match action:
+        case Asking(agent=agent):
+            yield agent
+        case Calling(tool=tool):
+            yield tool.name
+        case Turning(asking=asking, tools=tools):
+            yield asking.agent
+            yield from (one.name for one in tools)
+
+
+def known_agents(machine: Machine, given: Any) -> Functions:
+    """The functions that the caller brings, if the machine asks for all of them."""
+    if not isinstance(given, Mapping):
+        raise DefinitionError(f"write agents={{'name': function}}, not {given!r}")
+    if given and (astray := sorted(given.keys() - (asked := asked_for(machine)))):
+        raise DefinitionError(
+            f"machine {machine.name} asks nobody called {astray[0]!r}; it asks {', '.join(sorted(asked))}"
+        )
+    return given
+
+
+def unplayed(machine: Machine, given: Functions) -> list[str]:
+    """The agents of a machine and its children that are no functions."""
+    asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
+    asked |= {one.asking.agent for one in machine.actions() if isinstance(one, Turning)}
+    missing = asked - bound_functions(machine).keys() - given.keys()
+    for name in {one.child for one in machine.actions() if isinstance(one, Starting)} - {machine.name}:
+        missing |= set(unplayed(child_machine(machine, name), {**bound_functions(machine), **given}))
+    return sorted(missing)
+
+
+def bound_functions(machine: Machine) -> dict[str, Callable[..., Any]]:
+    """The functions that stand in the table itself, by name."""
+    found: dict[str, Callable[..., Any]] = {}
+    for action in machine.actions():
+        if isinstance(action, Asking | Calling | Turning):
+            for name, function in action.functions.items():
+                if found.setdefault(name, function) is not function:
+                    raise DefinitionError(f"machine {machine.name}: two functions are called {name!r}; rename one")
+    return found
+
+
+def _checks(machine: Machine) -> dict[str, Callable[..., Any]]:
+    found: dict[str, Callable[..., Any]] = {}
+    for action in machine.actions():
+        if isinstance(action, Calling | Turning):
+            found.update(action.checks)
+    return found
+
+
+def input_data(machine: Machine, given: Any) -> Any:
+    """A run's first data: the machine's own type, from a value, from JSON, or from a text for its first field."""
+    kind = machine.data
+    if kind is None:
+        return encode(given)
+    if isinstance(given, kind):
+        return given
+    if isinstance(given, str) and kind is not str:
+        fields = list(getattr(kind, "__dataclass_fields__", {}))
+        if not fields:
+            raise Refused(f"{machine.name} takes a {kind.__name__}, not a text")
+        given = {fields[0]: given}
+    return decode(kind, {} if given is None else given, "input")

@@ -1,0 +1,176 @@
+"""An agent with tools: asking → calling → asking … until it has replied, or its reply is unusable, or it is exhausted.
+
+Every call of the model and every call of a tool is an effect of its own, so that a crash repeats at most the one that
+was under way. What is said stands in the thread `turn`; the data hold the question, the tools and what is open.
+
+- Calls of tools that the agent does not have are answered with an error, and so are those beyond `CALLS` in a round:
+  the agent may go on without them.
+- A tool that fails does not end the turn. Its failure is shown to the agent.
+- A reply that cannot be used is shown back once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from moothall.agents.asking import TURN, AskAgent, CallTool, Replied, Returned, ToolCall, Unusable
+from moothall.kernel.codec import encode
+from moothall.kernel.effects import Repeats
+from moothall.kernel.events import Event, GaveUp
+from moothall.kernel.frozen import Frozen
+from moothall.kernel.machine import Machine
+from moothall.kernel.nodes import Final, On, State, always, emitting
+from moothall.kernel.step import Append, Move
+
+THREAD = "turn"
+CALLS = 16
+
+
+class Use(Frozen):
+    """A tool that the agent may have called."""
+
+    name: str
+    repeats: Repeats = "idempotent"
+    timeout: float | None = None
+
+
+class Turn(Frozen):
+    """The question, the tools, the calls that have not come back, and in the end the reply."""
+
+    ask: AskAgent
+    tools: tuple[Use, ...] = ()
+    open: tuple[ToolCall, ...] = ()
+    text: str = ""
+    value: Any = None
+
+
+@emitting(AskAgent)
+def ask_agent(turn: Turn, _: Event) -> AskAgent:
+    """Ask, with all that was said so far."""
+    return replace(turn.ask, thread=THREAD, tools=tuple(use.name for use in turn.tools))
+
+
+def wants_tools(turn: Turn, replied: Replied) -> bool:
+    """Whether the agent wants tools to be called first."""
+    return bool(replied.calls)
+
+
+def note_calls(turn: Turn, replied: Replied) -> Move[Turn]:
+    """Keep what the agent said, and answer at once what cannot be called."""
+    known = {use.name for use in turn.tools}
+    able = tuple(one for one in replied.calls[:CALLS] if one.tool in known)
+    refused = [one for one in replied.calls if one not in able]
+    said = {"role": "assistant", "text": replied.text, "calls": encode(replied.calls)}
+    errors = [_error(one.id, one.tool, _why_not(one, known)) for one in refused]
+    return Move(replace(turn, open=able), appends=(Append(THREAD, said), *(Append(THREAD, one) for one in errors)))
+
+
+def _why_not(call: ToolCall, known: set[str]) -> str:
+    if call.tool in known:
+        return f"more than {CALLS} calls at once"
+    return f"there is no tool {call.tool!r}; there are {', '.join(sorted(known))}"
+
+
+@emitting(CallTool, most=CALLS)
+def call_tools(turn: Turn, _: Event) -> Move[Turn]:
+    """Call what the agent wants called."""
+    uses = {use.name: use for use in turn.tools}
+    wanted = ((one, uses[one.tool]) for one in turn.open)
+    effects = tuple(
+        CallTool(one.tool, one.arguments, one.id, repeats=use.repeats, timeout=use.timeout) for one, use in wanted
+    )
+    return Move(turn, effects=effects)
+
+
+def keep_result(turn: Turn, returned: Returned) -> Move[Turn]:
+    """Show the agent what a tool returned."""
+    said = {"role": "tool", "id": returned.id, "tool": returned.tool, "value": encode(returned.value)}
+    return Move(_without(turn, returned.id), appends=(Append(THREAD, said),))
+
+
+def keep_failure(turn: Turn, gave_up: GaveUp) -> Move[Turn]:
+    """Show the agent that a tool failed."""
+    tool = next((one.tool for one in turn.open if one.id == gave_up.id), "")
+    return Move(_without(turn, gave_up.id), appends=(Append(THREAD, _error(gave_up.id, tool, gave_up.reason)),))
+
+
+def _error(id: str, tool: str, reason: str) -> dict[str, Any]:
+    return {"role": "tool", "id": id, "tool": tool, "error": reason}
+
+
+def _without(turn: Turn, id: str) -> Turn:
+    return replace(turn, open=tuple(one for one in turn.open if one.id != id))
+
+
+def all_are_back(turn: Turn, _: Event) -> bool:
+    """Whether every call has come back."""
+    return not turn.open
+
+
+def show_back(turn: Turn, unusable: Unusable) -> Move[Turn]:
+    """Show the agent what was wrong with its reply."""
+    said = {"role": "assistant", "text": unusable.text, "calls": []}
+    asked = {"role": "user", "text": f"This reply cannot be used: {unusable.reason}. Please reply again."}
+    return Move(turn, appends=(Append(THREAD, said), Append(THREAD, asked)))
+
+
+def keep_reply(turn: Turn, replied: Replied) -> Turn:
+    """Keep the reply."""
+    return replace(turn, text=replied.text, value=replied.value)
+
+
+def keep_reason(turn: Turn, event: Unusable | Replied) -> Turn:
+    """Keep what was wrong in the end."""
+    return replace(turn, text=event.reason if isinstance(event, Unusable) else event.text)
+
+
+def the_reply(turn: Turn, _: Event) -> dict[str, Any]:
+    """What the parent hears: the reply."""
+    return {"end": "replied", "text": turn.text, "value": encode(turn.value)}
+
+
+def the_failure(turn: Turn, _: Event) -> dict[str, Any]:
+    """What the parent hears: that the reply cannot be used."""
+    return {"end": "unusable", "text": turn.text}
+
+
+def the_exhaustion(turn: Turn, _: Event) -> dict[str, Any]:
+    """What the parent hears: that the agent never came to an end with its tools."""
+    return {"end": "exhausted", "text": turn.text}
+
+
+@lru_cache(maxsize=64)
+def turn(rounds: int) -> Machine:
+    """The machine of an agent that may have tools called in so many rounds."""
+    return Machine(
+        f"{TURN}{rounds}",
+        data=Turn,
+        states=[
+            State("asking", enter=ask_agent),
+            State("calling", enter=call_tools),
+            Final("replied", result=the_reply),
+            Final("unusable", result=the_failure),
+            Final("exhausted", result=the_exhaustion),
+        ],
+        moves=[
+            On("asking", Replied, to="calling", when=wants_tools, do=note_calls, at_most=rounds),
+            On("asking", Replied, to="exhausted", when=wants_tools, do=keep_reason),
+            On("asking", Replied, to="replied", do=keep_reply),
+            On("asking", Unusable, to="asking", do=show_back, at_most=1),
+            On("asking", Unusable, to="unusable", do=keep_reason),
+            On("calling", Returned, do=keep_result, at_most=CALLS * rounds),
+            On("calling", GaveUp, do=keep_failure, at_most=CALLS * rounds),
+            On("calling", always, to="asking", when=all_are_back),
+        ],
+    )
+
+
+def said_in_the_end(ask: AskAgent, output: Any) -> Event:
+    """The event that the run which asked hears at the end of a turn."""
+    if output["end"] == "replied":
+        return Replied(ask.agent, output["text"], output["value"], ask.shape)
+    if output["end"] == "exhausted":
+        return GaveUp(f"{ask.agent}: it still wanted tools after its last round")
+    return GaveUp(f"{ask.agent}: its reply cannot be used: {output['text']}")

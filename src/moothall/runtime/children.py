@@ -1,0 +1,127 @@
+"""Runs that belong together: a child is begun, asked to stop, and tells its parent how it ended.
+
+All three are effects like others: the wish is committed first, by the parent or by the child's last step, and carried
+out by whoever drives that run, as often as it takes. A child's id follows from its effect's key, so that it is begun
+once; its end is an event with that key as its cause, so that it is heard once. Nobody waits for it in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+
+from moothall.errors import Conflict, MoothallError, Refused
+from moothall.kernel.effects import StartChild
+from moothall.kernel.events import Delivered, Event, GaveUp
+from moothall.runtime.decide import in_flight
+from moothall.runtime.hall import Hall, Part, advance, begin, cancel, leave, let_go, reopen
+from moothall.runtime.journal import CancelChild, Pending, Record, RunId, TellParent, shaped
+
+DEPTH = 16
+
+
+def child_id(run: RunId, key: str) -> RunId:
+    """The id of the child that an effect starts."""
+    return f"{run}-{key.replace('.', '-')}"
+
+
+async def start_child(hall: Hall, run: RunId, pending: Pending) -> Event | None:
+    """Begin the child of an effect, unless it is there already; the event that says why that cannot be."""
+    effect, record = pending.effect, hall.runs[run].record
+    assert isinstance(effect, StartChild)
+    if record.depth >= DEPTH:
+        return GaveUp(f"child {effect.machine}: children are nested more than {DEPTH} deep", "definition")
+    child = child_id(run, pending.key)
+    try:
+        part = hall.cast(run).child(effect.machine)
+        data = part.read(effect.input)
+    except MoothallError as error:
+        return GaveUp(f"child {effect.machine}: {error}", "definition")
+    hall.casts[child] = part.cast
+    try:
+        await begin(hall, _record(hall, record, pending, part), part.machine, data)
+    except Conflict:
+        if (await hall.store.load(child)).record.parent != run:
+            return GaveUp(f"child {effect.machine}: another run is called {child}", "definition")
+    return None
+
+
+def _record(hall: Hall, parent: Record, pending: Pending, part: Part) -> Record:
+    machine, now = part.machine, hall.clock.now()
+    return Record(
+        child_id(parent.run, pending.key),
+        machine.name,
+        machine.digest,
+        now,
+        part.source,
+        parent.model,
+        _limits(parent, pending, part, now),
+        part.endless,
+        parent.run,
+        pending.key,
+        parent.depth + 1,
+    )
+
+
+def _limits(parent: Record, pending: Pending, part: Part, now: float) -> Mapping[str, float]:
+    """What a child may spend: its share, its machine's own budget where that is less, and the time that is left."""
+    own = part.machine.budget.limits() if part.machine.budget is not None else {}
+    shared = dict(pending.share or {})
+    if "seconds" in parent.limits:
+        shared["seconds"] = min(shared.get("seconds", inf), parent.limits["seconds"] - (now - parent.began))
+    return {resource: min(own.get(resource, inf), shared.get(resource, inf)) for resource in own.keys() | shared.keys()}
+
+
+async def open_child(hall: Hall, run: RunId, pending: Pending) -> RunId:
+    """Open the child of an effect here, with what its parent brings."""
+    effect = pending.effect
+    assert isinstance(effect, StartChild | CancelChild)
+    child = child_id(run, pending.key)
+    if child not in hall.runs:
+        part = hall.cast(run).child(effect.machine)
+        hall.casts[child] = part.cast
+        await reopen(hall, child, part.machine)
+    return child
+
+
+async def cancel_child(hall: Hall, run: RunId, pending: Pending) -> Event | None:
+    """Ask a child to stop; the event that settles the matter where it was never begun."""
+    assert isinstance(pending.effect, CancelChild)
+    try:
+        child = await open_child(hall, run, pending)
+    except Refused:
+        return Delivered(dict.fromkeys(pending.share or {}, 0.0))
+    if hall.heads[child].snapshot.status == "live":
+        await cancel(hall, child, pending.effect.reason, "called-off")
+    return None
+
+
+async def tell_parent(hall: Hall, effect: TellParent) -> Event:
+    """Tell the run that started this one how it ended, wherever that run is driven."""
+    parent = effect.parent
+    if parent not in hall.runs:
+        try:
+            await hall.open(parent)
+        except Refused:  # it was deleted: nobody is left to tell
+            return Delivered()
+    await advance(hall, parent, _end_of(hall, effect), effect.key)
+    if parent not in hall.crew.drives:
+        await let_go(hall, parent)
+        leave(hall, parent)
+    return Delivered()
+
+
+def _end_of(hall: Hall, effect: TellParent) -> Event:
+    """The event that the parent hears."""
+    pending = in_flight(hall.heads[effect.parent], effect.key)
+    if pending is None or not isinstance(pending.effect, StartChild):
+        return Delivered(effect.spent)
+    name = pending.effect.id or pending.effect.machine
+    if effect.status != "done":
+        return GaveUp(f"child {name}: {effect.status}: {effect.reason}", usage=effect.spent)
+    event = hall.cast(effect.parent).child(pending.effect.machine).ended(pending.effect, effect.output)
+    try:
+        event = shaped(hall.runs[effect.parent].machine, event)
+    except Refused as refusal:
+        return GaveUp(f"child {name}: what it gives has the wrong shape: {refusal}", usage=effect.spent)
+    return type(event)(**{**event.__dict__, "usage": effect.spent})

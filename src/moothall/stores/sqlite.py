@@ -17,9 +17,10 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeVar, cast, get_args
 
 import orjson
 
@@ -51,10 +52,12 @@ from moothall.stores.sealing import (
 )
 
 BATCH = 256
+AT_ONCE = 16
 PLACES = 10_000
 TABLES = frozenset(("runs", "entries", "texts"))
 
 
+T = TypeVar("T")
 Blob = bytearray
 """How bytes are given to sqlite3: it takes these as they are, and looks for a converter for each `bytes`."""
 
@@ -95,7 +98,7 @@ class SqliteStore:
         self._sql = _statements()
         self._key = key
         self._places: dict[RunId, _Place] = {}
-        self._waiting: list[tuple[_Commit, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[Callable[[], Any], asyncio.Future[Any]]] = []
         self._writing = False
         self._thread: ThreadPoolExecutor | None = None
         try:
@@ -134,36 +137,46 @@ class SqliteStore:
         owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
         began = written(encode(record))
         sealed = Blob(record_seal(self._key, record.run, began) + began)
-        row = (record.run, record.machine, sealed, head.seq, head.snapshot.status)
-        state = (Blob(kept), Blob(tip), Blob(seal), wake := head.wake(), owner, until)
-        with self._transaction:
-            try:
-                begun = self._execute(self._sql["begin"], (*row, *state))
-            except sqlite3.IntegrityError as error:
-                raise Conflict(f"run {record.run} exists already; choose another id, or resume it") from error
-            number = begun.lastrowid or 0
-            self._execute(self._sql["append"], (number, entry.seq, entry.cause, Blob(body), Blob(tip)))
-            self._keep_texts(number, texts)
+        row: tuple[Any, ...] = (record.run, record.machine, sealed, head.seq, head.snapshot.status)
+        row = (*row, Blob(kept), Blob(tip), Blob(seal), wake := head.wake(), owner, until)
+        appended = (entry.seq, entry.cause, Blob(body), Blob(tip))
+        number = await self._have_written(partial(self._begin, row, appended, texts))
         self._remember(record.run, _Place(number, tip, wake, parts))
+
+    def _begin(self, row: tuple[Any, ...], entry: tuple[Any, ...], texts: Mapping[str, bytes]) -> int:
+        try:
+            number = self._execute(self._sql["begin"], row).lastrowid or 0
+        except sqlite3.IntegrityError as error:
+            raise Conflict(f"run {row[0]} exists already; choose another id, or resume it") from error
+        self._execute(self._sql["append"], (number, *entry))
+        self._keep_texts(number, texts)
+        return number
 
     async def commit(
         self, run: RunId, head: Head, entry: Entry, lease: Lease | None = None, after: Lease | None = None
     ) -> None:
         commit = self._encoded(run, head, entry, lease, after)
+        try:
+            await self._have_written(partial(self._move, commit))
+        except (MoothallError, asyncio.CancelledError):
+            self._places.pop(run, None)
+            raise
+        self._places[run] = commit.after
+
+    async def _have_written(self, work: Callable[[], T]) -> T:
+        """Have something written: in place where nobody else is busy here, else together with what others want."""
         if self.crowd <= 1 and not self._writing:
-            self._settle(commit, self._write((commit,))[0])
-            return
+            return _given(cast("T | Exception", self._write((work,))[0]))
         loop = asyncio.get_running_loop()
-        word: asyncio.Future[None] = loop.create_future()
-        self._waiting.append((commit, word))
+        word: asyncio.Future[Any] = loop.create_future()
+        self._waiting.append((work, word))
         if not self._writing:
             self._writing = True
             loop.call_soon(self._flush)
         try:
-            await asyncio.shield(word)
+            return _given(cast("T | Exception", await asyncio.shield(word)))
         except asyncio.CancelledError:  # it is written all the same; who lets go of the run next comes after it
             await asyncio.wait([word])
-            word.exception()
             raise
 
     def _encoded(self, run: RunId, head: Head, entry: Entry, lease: Lease | None, after: Lease | None) -> _Commit:
@@ -201,53 +214,45 @@ class SqliteStore:
         tip = entry_seal(self._key, place.tip, entry.seq, body)
         return body, tip, kept, head_seal(self._key, tip, run, kept), parts
 
-    def _settle(self, commit: _Commit, failure: MoothallError | None) -> None:
-        if failure is not None:
-            self._places.pop(commit.run, None)
-            raise failure
-        self._places[commit.run] = commit.after
-
     def _flush(self) -> None:
         """Give the next batch to the writing thread, and the word to those who wait when it is done."""
         batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="moothall-writer")
-        work = asyncio.get_running_loop().run_in_executor(self._thread, self._write, [commit for commit, _ in batch])
-        work.add_done_callback(lambda done: self._flushed(batch, done))
+        loop = asyncio.get_running_loop()
+        writing = loop.run_in_executor(self._thread, self._write, [work for work, _ in batch])
+        writing.add_done_callback(lambda done: self._tell(loop, [word for _, word in batch], done.result()))
 
-    def _flushed(self, batch: list[tuple[_Commit, asyncio.Future[None]]], done: asyncio.Future[Any]) -> None:
-        for (commit, word), failure in zip(batch, done.result(), strict=True):
-            try:
-                self._settle(commit, failure)
-            except MoothallError as error:
-                if not word.done():
-                    word.set_exception(error)
-            else:
-                if not word.done():
-                    word.set_result(None)
+    def _tell(self, loop: asyncio.AbstractEventLoop, words: list[asyncio.Future[Any]], results: list[Any]) -> None:
+        """Give the word to a few, and to the rest when others have had their turn."""
+        for word, result in zip(words[:AT_ONCE], results[:AT_ONCE], strict=True):
+            if not word.done():
+                word.set_result(result)
+        if len(words) > AT_ONCE:
+            loop.call_soon(self._tell, loop, words[AT_ONCE:], results[AT_ONCE:])
+            return
         self._writing = bool(self._waiting)
         if self._waiting:
             self._flush()
 
-    def _write(self, batch: Sequence[_Commit]) -> list[MoothallError | None]:
-        """Write a batch in one transaction; where that fails, each member in its own. Says for each how it went."""
+    def _write(self, batch: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Write a batch in one transaction; where that fails, each in its own. What each gave, or why it failed."""
         try:
             with self._transaction:
-                return list(map(self._move, batch))
-        except MoothallError as error:
+                return [_tried(work) for work in batch]
+        except Exception as error:  # whatever one of them brings, the others who wait must get their word
             if len(batch) == 1:
                 return [error]
-        return [self._write((commit,))[0] for commit in batch]
+        return [self._write((work,))[0] for work in batch]
 
-    def _move(self, commit: _Commit) -> Conflict | None:
+    def _move(self, commit: _Commit) -> None:
         if self._execute(commit.statement, commit.row).rowcount != 1:
-            return Conflict(f"run {commit.run} was moved by another writer")
+            raise Conflict(f"run {commit.run} was moved by another writer")
         self._execute(self._sql["append"], commit.entry)
         if commit.wakes:
             self._execute(self._sql["wake"], (commit.after.wake, commit.after.number))
         if commit.texts:
             self._keep_texts(commit.after.number, commit.texts)
-        return None
 
     def _keep_texts(self, number: int, texts: Mapping[str, bytes]) -> None:
         for text, digest in texts.items():
@@ -269,8 +274,7 @@ class SqliteStore:
         stored = self._stored(rows[0])
         if not stored.record.digest:
             raise Broken(f"run {run}: the record of how it began, or of who holds it, is damaged; bring back a copy")
-        number, tip, wake = (rows[0][column] for column in (0, 7, 9))
-        self._remember(run, _Place(number, tip, wake, {}))
+        self._remember(run, _Place(rows[0][0], rows[0][7], rows[0][9], {}))
         return stored
 
     async def runs(self) -> list[Stored]:
@@ -370,15 +374,15 @@ class SqliteStore:
         return rows[0][0] if rows else -1
 
     async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
-        with self._transaction:
-            rows = self._execute(self._sql["claim"], (owner, owner, until, run, seen.token)).fetchall()
+        values = (owner, owner, until, run, seen.token)
+        rows = await self._have_written(lambda: self._execute(self._sql["claim"], values).fetchall())
         return Lease(owner, rows[0][0], until, rows[0][1]) if rows else None
 
     async def renew(self, run: RunId, lease: Lease, until: float) -> bool:
-        return self._changed("renew", until, run, lease.token)
+        return await self._changed("renew", until, run, lease.token)
 
     async def release(self, run: RunId, lease: Lease) -> None:
-        self._changed("release", run, lease.token)
+        await self._changed("release", run, lease.token)
 
     async def repair(self, run: RunId, head: Head) -> None:
         _, seq, _, _, tip = self._found("entries", head.seq, run)[0]
@@ -387,30 +391,30 @@ class SqliteStore:
         texts: dict[str, bytes] = {}
         kept = packed(encode_head(head), texts)
         seal, number = head_seal(self._key, tip, run, kept), self._place(run).number
-        with self._transaction:
-            row = (kept, seal, tip, head.seq, head.snapshot.status, head.wake(), run)
+        row = (kept, seal, tip, head.seq, head.snapshot.status, head.wake(), run)
+
+        def put_back() -> None:
             self._execute(self._sql["repair"], row)
             self._keep_texts(number, texts)
+
+        await self._have_written(put_back)
         self._places.pop(run, None)
 
     async def set_aside(self, run: RunId, reason: str) -> None:
-        self._changed("set_aside", SET_ASIDE + reason, run)
+        await self._changed("set_aside", SET_ASIDE + reason, run)
         self._places.pop(run, None)
 
     async def take_back(self, run: RunId) -> None:
-        self._changed("take_back", SET_ASIDE, SET_ASIDE, run)
+        await self._changed("take_back", SET_ASIDE, SET_ASIDE, run)
         self._places.pop(run, None)
 
     async def forget(self, run: RunId) -> None:
-        with self._transaction:
-            for statement in self._sql["forget"].split(";\n"):
-                if statement.strip():
-                    self._execute(statement, {"run": run})
+        statements = [one for one in self._sql["forget"].split(";\n") if one.strip()]
+        await self._have_written(lambda: [self._execute(statement, {"run": run}) for statement in statements])
         self._places.pop(run, None)
 
-    def _changed(self, name: str, *values: Any) -> bool:
-        with self._transaction:
-            return self._execute(self._sql[name], values).rowcount == 1
+    async def _changed(self, name: str, *values: Any) -> bool:
+        return await self._have_written(lambda: self._execute(self._sql[name], values).rowcount == 1)
 
     def close(self) -> None:
         if self._thread is not None:
@@ -419,6 +423,20 @@ class SqliteStore:
             cursor.close()
         self._reading.close()
         self._db.close()
+
+
+def _tried(work: Callable[[], Any]) -> Any:
+    """What some work gave, or the refusal that concerns it alone."""
+    try:
+        return work()
+    except Conflict as conflict:
+        return conflict
+
+
+def _given(result: T | Exception) -> T:
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 def _connected(path: Path) -> sqlite3.Connection:

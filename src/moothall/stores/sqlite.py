@@ -104,8 +104,8 @@ class SqliteStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connected(path)
-            self._writer = self._db.cursor()
-            self._execute = self._writer.execute
+            self._cursors = [self._db.cursor()]
+            self._execute = self._cursors[0].execute
             self._transaction = _Writing(self._db, self._execute)
         except (sqlite3.Error, OSError) as error:
             raise _unusable(path, error) from error
@@ -113,8 +113,8 @@ class SqliteStore:
             self._prepare(durability)
             self._reading = _connected(path)
             self._reading.text_factory = _text
-            self._reader = self._reading.cursor()
-            self._look = self._reader.execute
+            self._cursors.append(self._reading.cursor())
+            self._look = self._cursors[1].execute
         except (sqlite3.Error, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in the error
             self._db.close()
             raise _unusable(path, error) from error
@@ -166,7 +166,7 @@ class SqliteStore:
     async def _have_written(self, work: Callable[[], T]) -> T:
         """Have something written: in place where nobody else is busy here, else together with what others want."""
         if self.crowd <= 1 and not self._writing:
-            return _given(cast("T | MoothallError", self._write((work,))[0]))
+            return _given(cast("T | Exception", self._write((work,))[0]))
         loop = asyncio.get_running_loop()
         word: asyncio.Future[Any] = loop.create_future()
         self._waiting.append((work, word))
@@ -174,7 +174,7 @@ class SqliteStore:
             self._writing = True
             loop.call_soon(self._flush)
         try:
-            return _given(cast("T | MoothallError", await asyncio.shield(word)))
+            return _given(cast("T | Exception", await asyncio.shield(word)))
         except asyncio.CancelledError:  # it is written all the same; who lets go of the run next comes after it
             await asyncio.wait([word])
             raise
@@ -240,7 +240,7 @@ class SqliteStore:
         try:
             with self._transaction:
                 return [_tried(work) for work in batch]
-        except MoothallError as error:
+        except Exception as error:  # whatever one of them brings, the others who wait must get their word
             if len(batch) == 1:
                 return [error]
         return [self._write((work,))[0] for work in batch]
@@ -426,8 +426,10 @@ class SqliteStore:
     def close(self) -> None:
         if self._thread is not None:
             self._thread.shutdown()
-        for opened in (self._reader, self._reading, self._writer, self._db):
-            opened.close()
+        for cursor in self._cursors:  # a statement that failed would keep the file open
+            cursor.close()
+        self._reading.close()
+        self._db.close()
 
 
 def _tried(work: Callable[[], Any]) -> Any:
@@ -438,8 +440,8 @@ def _tried(work: Callable[[], Any]) -> Any:
         return conflict
 
 
-def _given(result: T | MoothallError) -> T:
-    if isinstance(result, MoothallError):
+def _given(result: T | Exception) -> T:
+    if isinstance(result, Exception):
         raise result
     return result
 

@@ -52,7 +52,7 @@ from moothall.stores.sealing import (
 )
 
 BATCH = 256
-AT_ONCE = 16
+AT_ONCE = 4
 PLACES = 10_000
 TABLES = frozenset(("runs", "entries", "texts"))
 

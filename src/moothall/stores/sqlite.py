@@ -214,8 +214,8 @@ class SqliteStore:
         body, kept = packed(entry_shape(entry, new), texts, size), packed(head_shape(head, bodies), texts, size)
         if len(kept) > LARGEST:
             raise DefinitionError(
-                f"run {run}: its snapshot would have {len(kept) // 1024} KB, and at most {LARGEST // 1024} can be kept at "
-                "every step; what grows belongs into a thread, which a move appends to"
+                f"run {run}: its snapshot would have {len(kept) // 1024} KB, and at most {LARGEST // 1024} can be kept "
+                "at every step; what grows belongs into a thread, which a move appends to"
             )
         tip = entry_seal(self._key, place.tip, entry.seq, body)
         return body, tip, kept, head_seal(self._key, tip, run, kept), parts

@@ -38,7 +38,7 @@ from moothall.runtime.journal import (
     head_shape,
     pending_shape,
 )
-from moothall.runtime.ports import SET_ASIDE, Lease, Stored
+from moothall.runtime.ports import LEASE, SET_ASIDE, Lease, Stored
 from moothall.stores.plain import digest_of, packed, read, unpacked, written
 from moothall.stores.sealing import (
     SIZE,
@@ -52,7 +52,7 @@ from moothall.stores.sealing import (
 )
 
 BATCH = 256
-AT_ONCE = 16
+AT_ONCE = 4
 PLACES = 10_000
 TABLES = frozenset(("runs", "entries", "texts"))
 
@@ -104,7 +104,8 @@ class SqliteStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connected(path)
-            self._execute = self._db.cursor().execute
+            self._cursors = [self._db.cursor()]
+            self._execute = self._cursors[0].execute
             self._transaction = _Writing(self._db, self._execute)
         except (sqlite3.Error, OSError) as error:
             raise _unusable(path, error) from error
@@ -112,7 +113,8 @@ class SqliteStore:
             self._prepare(durability)
             self._reading = _connected(path)
             self._reading.text_factory = _text
-            self._look = self._reading.cursor().execute
+            self._cursors.append(self._reading.cursor())
+            self._look = self._cursors[1].execute
         except (sqlite3.Error, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in the error
             self._db.close()
             raise _unusable(path, error) from error
@@ -156,7 +158,7 @@ class SqliteStore:
         commit = self._encoded(run, head, entry, lease, after)
         try:
             await self._have_written(partial(self._move, commit))
-        except MoothallError:
+        except (MoothallError, asyncio.CancelledError):
             self._places.pop(run, None)
             raise
         self._places[run] = commit.after
@@ -164,7 +166,7 @@ class SqliteStore:
     async def _have_written(self, work: Callable[[], T]) -> T:
         """Have something written: in place where nobody else is busy here, else together with what others want."""
         if self.crowd <= 1 and not self._writing:
-            return _given(cast("T | MoothallError", self._write((work,))[0]))
+            return _given(cast("T | Exception", self._write((work,))[0]))
         loop = asyncio.get_running_loop()
         word: asyncio.Future[Any] = loop.create_future()
         self._waiting.append((work, word))
@@ -172,7 +174,7 @@ class SqliteStore:
             self._writing = True
             loop.call_soon(self._flush)
         try:
-            return _given(cast("T | MoothallError", await asyncio.shield(word)))
+            return _given(cast("T | Exception", await asyncio.shield(word)))
         except asyncio.CancelledError:  # it is written all the same; who lets go of the run next comes after it
             await asyncio.wait([word])
             raise
@@ -238,7 +240,7 @@ class SqliteStore:
         try:
             with self._transaction:
                 return [_tried(work) for work in batch]
-        except MoothallError as error:
+        except Exception as error:  # whatever one of them brings, the others who wait must get their word
             if len(batch) == 1:
                 return [error]
         return [self._write((work,))[0] for work in batch]
@@ -330,7 +332,11 @@ class SqliteStore:
         return rows[0][0] if rows else None
 
     async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:
-        return [run for (run,) in self._found("due", now, now, written(list(gone)).decode(), limit)]
+        absent = written(list(gone)).decode()
+        return [run for (run,) in self._found("due", now, now, now + 2 * LEASE, absent, limit)]
+
+    async def suspects(self, now: float) -> Mapping[RunId, int]:
+        return dict(self._found("suspects", now))
 
     async def owners(self) -> list[str]:
         return [owner for (owner,) in self._found("owners")]
@@ -382,6 +388,9 @@ class SqliteStore:
     async def release(self, run: RunId, lease: Lease) -> None:
         await self._changed("release", run, lease.token)
 
+    async def forgive(self, run: RunId, lease: Lease) -> None:
+        await self._changed("forgive", run, lease.token)
+
     async def repair(self, run: RunId, head: Head) -> None:
         _, seq, _, _, tip = self._found("entries", head.seq, run)[0]
         if seq != head.seq:
@@ -417,6 +426,8 @@ class SqliteStore:
     def close(self) -> None:
         if self._thread is not None:
             self._thread.shutdown()
+        for cursor in self._cursors:  # a statement that failed would keep the file open
+            cursor.close()
         self._reading.close()
         self._db.close()
 
@@ -429,8 +440,8 @@ def _tried(work: Callable[[], Any]) -> Any:
         return conflict
 
 
-def _given(result: T | MoothallError) -> T:
-    if isinstance(result, MoothallError):
+def _given(result: T | Exception) -> T:
+    if isinstance(result, Exception):
         raise result
     return result
 

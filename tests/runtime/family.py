@@ -1,0 +1,110 @@
+"""A world for runs that belong together: machines by name, the same hands for all of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from moothall.errors import DefinitionError
+from moothall.kernel.codec import decode
+from moothall.kernel.effects import AskPerson, Effect, StartChild
+from moothall.kernel.events import Answered, ChildDone
+from moothall.kernel.machine import Machine
+from moothall.kernel.nodes import Final, On, State
+from moothall.runtime.hall import Cast, Hall, Part, begin, reopen
+from moothall.runtime.journal import Head, Record, RunId
+from moothall.runtime.ports import Clock, Performer, Store
+from tests.runtime.world import RUN, Basket, Fetch, Fetched, hall_of, keep
+
+CHILD = f"{RUN}-0-0"
+"""The run of the first child that a parent starts in its first step."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """The machines that may start each other, and who performs what they want."""
+
+    machines: Mapping[str, Machine]
+    performers: Mapping[str, Performer]
+    endless: frozenset[str] = field(default=frozenset())
+
+    def cast(self) -> Cast:
+        """Who performs a run of any machine here."""
+        return Cast(self.performers, child=self.part)
+
+    def part(self, name: str) -> Part:
+        """A machine as a child."""
+        if name not in self.machines:
+            raise DefinitionError(f"no machine is called {name!r}")
+        machine = self.machines[name]
+        return Part(machine, "", name in self.endless, lambda given: _read(machine, given), self.cast())
+
+
+def _read(machine: Machine, given: Any) -> Any:
+    return decode(machine.data or object, {} if given is None else given, "input")
+
+
+def family_hall(
+    hands: Callable[..., Any], *machines: Machine, store: Store | None = None, clock: Clock | None = None
+) -> Hall:
+    """A hall in which these machines may start each other."""
+    hall = hall_of(hands, store, clock)
+    family = Family({one.name: one for one in machines}, hall.performers)
+
+    async def open_run(run: RunId) -> None:
+        machine = family.machines[(await hall.store.load(run)).record.machine]
+        hall.casts[run] = family.cast()
+        await reopen(hall, run, machine)
+
+    hall.opener = open_run
+    hall.casts[RUN] = family.cast()
+    return hall
+
+
+async def parent_begun(
+    hall: Hall, machine: Machine, *, limits: Mapping[str, float] | None = None, endless: bool = False
+) -> Head:
+    """A run of this machine that may start children, begun and not yet driven."""
+    record = Record(RUN, machine.name, machine.digest, hall.clock.now(), limits=limits or {}, endless=endless)
+    return await begin(hall, record, machine, Basket())
+
+
+def gather(basket: Basket, event: ChildDone) -> Basket:
+    """The move that puts what a child brought into the basket."""
+    return Basket((*basket.got, *event.data["got"]))
+
+
+def errand(*stops: str, name: str = "errand") -> Machine:
+    """A child that fetches one thing after the other."""
+    states = [State(f"fetching_{stop}", enter=Fetch(stop)) for stop in stops]
+    names = [*(state.name for state in states), "back"]
+    moves = [On(here, Fetched, to=there, do=keep) for here, there in pairwise(names)]
+    return Machine(name, data=Basket, states=[*states, Final("back")], moves=moves)
+
+
+def sending(*starts: StartChild, moves: Sequence[On] = (), more: Sequence[Any] = ()) -> Machine:
+    """A parent that starts these children together, and is done when all of them are back."""
+    wanted: list[Effect] = list(starts)
+    return Machine(
+        "sending",
+        data=Basket,
+        states=[State("waiting", enter=wanted), *more, Final("home")],
+        moves=[
+            *moves,
+            On("waiting", ChildDone, to="home", when=lambda basket, _: len(basket.got) + 1 >= len(starts), do=gather),
+            On("waiting", ChildDone, do=gather),
+        ],
+    )
+
+
+ASKING_CHILD = Machine(
+    "errand",
+    data=Basket,
+    states=[State("asking", enter=AskPerson("Which shop?")), Final("back")],
+    moves=[On("asking", Answered, to="back", do=lambda basket, event: Basket((*basket.got, event.value)))],
+)
+
+
+async def names(store: Store, run: RunId) -> list[str]:
+    """The names of a run's events, in order."""
+    return [entry["event"]["name"] for entry in await store.entries(run)]

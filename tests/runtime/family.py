@@ -1,9 +1,9 @@
 """A world for runs that belong together: machines by name, the same hands for all of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import decode
@@ -95,6 +95,45 @@ def sending(*starts: StartChild, moves: Sequence[On] = (), more: Sequence[Any] =
             On("waiting", ChildDone, do=gather),
         ],
     )
+
+
+class Killed(BaseException):
+    """The process is gone; nothing below the test may catch this."""
+
+
+class KilledStore:
+    """A store whose process is killed before or after its k-th write, and writes nothing from then on."""
+
+    def __init__(self, inner: Store, write: int, *, before: bool) -> None:
+        self.crowd = 0
+        self._inner, self._left, self._before = inner, write, before
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def begin(self, *given: Any) -> None:
+        await self._written(self._inner.begin, given)
+
+    async def commit(self, *given: Any) -> None:
+        await self._written(self._inner.commit, given)
+
+    async def release(self, *given: Any) -> None:
+        if self._left:
+            await self._inner.release(*given)
+
+    async def _written(self, write: Callable[..., Awaitable[None]], given: Sequence[Any]) -> None:
+        if self._left == 0 or (self._before and self._left == 1):
+            self._left = 0
+            raise Killed
+        await write(*given)
+        self._left -= 1
+        if self._left == 0:
+            raise Killed
+
+
+def killed(inner: Store, write: int, *, before: bool) -> Store:
+    """A store whose process is killed at this write."""
+    return cast(Store, KilledStore(inner, write, before=before))
 
 
 ASKING_CHILD = Machine(

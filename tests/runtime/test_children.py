@@ -42,7 +42,9 @@ from tests.runtime.world import ATTEMPTS, RUN, Basket, Fetch, Fetched, Hands, ha
 
 ALIVE = f"{socket.gethostname()}:{os.getpid()}"
 QUICK = 0.01
-SOON = 2.0
+SOON = 10.0
+HANGING = 1.0
+"""How long to wait for what does not end yet; longer once it does."""
 ERRAND = errand("bread", "milk")
 PARENT = sending(StartChild("errand"))
 
@@ -69,9 +71,9 @@ def _quick_pulse(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "PULSE", QUICK)
 
 
-async def driven(hall: Hall, run: RunId = RUN) -> Any:
+async def driven(hall: Hall, run: RunId = RUN, *, within: float = SOON) -> Any:
     """The snapshot of a run that was driven as far as it goes."""
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(within):
         return (await drive(hall, run)).snapshot
 
 
@@ -360,7 +362,7 @@ async def test_a_child_at_work_is_called_off_when_its_state_is_left() -> None:
     driving = await at_work(hall, IMPATIENT, hands)
     await advance(hall, RUN, Named("enough"), "enough-1")
     try:
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(HANGING):
             await driving
     finally:
         await lost(driving)
@@ -388,7 +390,7 @@ async def test_a_child_is_called_off_by_whoever_drives_its_parent_next(child: Ma
     hall = family_hall(Hands(), IMPATIENT, child, store=store)
     await hall.open(RUN)
     await advance(hall, RUN, Named("enough"), "enough-1")
-    await driven(hall)
+    await driven(hall, within=HANGING)
     assert (await store.load(CHILD)).status == "cancelled"
     assert hall.heads[RUN].pending == ()
 
@@ -452,7 +454,7 @@ async def test_a_child_of_a_cancelled_parent_is_cancelled() -> None:
     await parent_begun(hall, PARENT)
     await driven(hall)
     await cancel(hall, RUN, "enough", "stop-1")
-    snapshot = await driven(hall)
+    snapshot = await driven(hall, within=HANGING)
     assert snapshot.status == "cancelled"
     assert (await store.load(CHILD)).status == "cancelled"
     assert hall.heads[RUN].pending == ()
@@ -472,7 +474,7 @@ async def test_the_other_children_are_called_off_when_the_first_has_won() -> Non
     hands.shut("slowly")
     hall = family_hall(hands, machine, errand("fast", name="hare"), errand("slowly", name="snail"))
     await parent_begun(hall, machine)
-    snapshot = await driven(hall)
+    snapshot = await driven(hall, within=HANGING)
     assert (snapshot.status, snapshot.data) == ("done", Basket(("fast",)))
     assert hands.stopped == ["slowly"]
     assert (await hall.store.load(f"{RUN}-0-1")).status == "cancelled"
@@ -498,7 +500,7 @@ async def test_a_child_that_tidies_up_before_it_stops_is_waited_for_and_paid_for
     driving = await at_work(hall, IMPATIENT, hands, {"calls": 9})
     await advance(hall, RUN, Named("enough"), "enough-1")
     try:
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(HANGING):
             await driving
     finally:
         await lost(driving)
@@ -746,7 +748,7 @@ async def test_a_child_is_stopped_when_the_wall_time_of_its_parent_is_over() -> 
     hall = family_hall(hands, PARENT, ERRAND, clock=clock)
     driving = await at_work(hall, PARENT, hands, {"seconds": 60})
     clock.move(61)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SOON):
         snapshot = (await driving).snapshot
     assert hands.stopped == ["bread"]
     assert snapshot.reason == "child errand: limited: limit of 60 seconds reached in fetching_bread"
@@ -793,7 +795,7 @@ BUSY = Machine(
 
 async def until_there(hall: Hall, state: str) -> None:
     """Come back when the run has reached a state; every turn lets the pulse beat."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SOON):
         while True:
             if state in hall.heads[RUN].snapshot.active:
                 return
@@ -824,7 +826,7 @@ async def test_a_parent_at_work_hears_of_a_child_that_is_driven_elsewhere(tmp_pa
     assert (await away).status == "done"
     await until_there(first, "back")
     hands.open("tea")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SOON):
         head = await driving
     assert (head.snapshot.status, head.snapshot.data) == ("done", Basket(("bread", "milk", "tea")))
     here.close()
@@ -939,7 +941,7 @@ async def test_a_child_is_called_off_wherever_the_worker_of_its_parent_died(tmp_
     for write, before in [(write, before) for write in range(1, 10) for before in (True, False)]:
         hands, file = Hands(), tmp_path / f"{write}-{before}.db"
         with closing(SqliteStore(file, durability="normal")) as store:
-            async with asyncio.timeout(SOON):
+            async with asyncio.timeout(HANGING):
                 with pytest.raises(Killed):
                     await hurried(killed(store, write, before=before), hands)
                 await hurried(store, hands)
@@ -958,7 +960,7 @@ async def test_twenty_children_at_once_are_all_heard_and_none_spends_what_is_ano
     hands = Hands()
     hall = family_hall(hands, machine, errand("bread"), store=store)
     await parent_begun(hall, machine, limits=limits)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SOON):
         head = await drive(hall, RUN)
     assert (head.snapshot.status, head.snapshot.data) == ("done", Basket(("bread",) * 20))
     assert head.spent == {"calls": 20}
@@ -980,7 +982,7 @@ async def test_twenty_children_whose_worker_is_lost_in_the_middle_are_all_heard_
     await lost(driving)
     hall = family_hall(Hands(), machine, errand("bread"), store=store)
     await hall.open(RUN)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SOON):
         head = await drive(hall, RUN)
     assert head.snapshot.data == Basket(("bread",) * 20)
     causes = [entry["cause"] for entry in await store.entries(RUN) if entry["event"]["name"] == "done.invoke"]

@@ -281,17 +281,38 @@ async def test_circles_of_two_regions_are_counted_apart_and_the_first_ends_the_r
         "two circles",
         data=Basket,
         states=[
-            Parallel("both", [State("left", enter=Fetch("l")), State("right", enter=Fetch("r"))]),
+            Parallel(
+                "both",
+                [
+                    State("left", [State("lefting", enter=Fetch("l"))]),
+                    State("right", [State("righting", enter=Fetch("r"))]),
+                ],
+            ),
         ],
-        moves=[On("left", Fetched, to="left"), On("right", Fetched, to="right")],
+        moves=[On("lefting", Fetched, to="lefting"), On("righting", Fetched, to="righting")],
     )
     hands = Hands()
     hall = hall_of(hands)
     await watched(hall, machine)
     head = await drive(hall, RUN)
     assert head.snapshot.status == "limited"
-    assert "repetitions" in head.snapshot.reason
-    assert len(hands.calls) <= 7
+    assert "limit of 3 repetitions reached in" in head.snapshot.reason
+    assert sorted(hands.asked) == ["l"] * 3 + ["r"] * 3
+
+
+@pytest.mark.anyio
+@pytest.mark.xfail(reason="decide._ignored forgets what was compared: a late reply hides the circle")
+async def test_a_race_that_is_run_again_and_again_is_a_circle_although_the_losers_come_late() -> None:
+    machine = Machine(
+        "races",
+        data=Basket,
+        states=[State("racing", enter=[Fetch("hare"), Fetch("fox")])],
+        moves=[On("racing", Fetched, to="racing")],
+    )
+    hands = Hands()
+    hall = hall_of(hands)
+    await watched(hall, machine)
+    assert "repetitions" in (await drive(hall, RUN)).snapshot.reason
 
 
 @pytest.mark.anyio
@@ -501,15 +522,15 @@ BESIDE = Machine(
 @pytest.mark.usefixtures("_quick_pulse")
 @pytest.mark.parametrize("machine", [SLOW, BESIDE], ids=["in place", "in tasks"])
 async def test_who_does_not_heed_being_stopped_is_stopped_again(machine: Machine) -> None:
-    clock, hands = MovableClock(), Stubborn(3)
+    clock, hands, faltered = MovableClock(), Stubborn(3), asyncio.Event()
     hall = hall_of(hands, clock=clock)
     await begun(hall, machine)
+    hall.observers.append(lambda run, entry, head: faltered.set())
     driving = asyncio.create_task(drive(hall, RUN))
     await hands.called.wait()
     clock.move(31)
     async with asyncio.timeout(SOON):
-        while hall.heads[RUN].seq < 1:
-            await asyncio.sleep(QUICK)
+        await faltered.wait()
         clock.move(60)
         head = await driving
     assert (hands.put_off, hands.attempts) == (3, 2)

@@ -989,6 +989,50 @@ async def test_twenty_children_whose_worker_is_lost_in_the_middle_are_all_heard_
     assert sorted(causes) == sorted(f"0.{number}" for number in range(20))
 
 
+@pytest.mark.anyio
+async def test_children_that_end_at_the_same_moment_tell_a_parent_that_is_not_driven_here(store: SqliteStore) -> None:
+    machine = sending(*(StartChild("errand") for _ in range(20)))
+    hands, others = Hands(), Hands()
+    hands.shut("bread")
+    others.shut("bread")
+    first = family_hall(hands, machine, errand("bread"), store=store)
+    await parent_begun(first, machine)
+    driving = asyncio.create_task(drive(first, RUN))
+    await hands.wait_for_calls(20)
+    await lost(driving)
+    hall = family_hall(others, machine, errand("bread"), store=store)
+    children = [asyncio.create_task(child_driven(hall, f"{RUN}-0-{number}")) for number in range(20)]
+    await others.wait_for_calls(20)
+    others.open("bread")
+    assert [one.status for one in await asyncio.gather(*children)] == ["done"] * 20
+    await hall.open(RUN)
+    assert hall.heads[RUN].snapshot.data == Basket(("bread",) * 20)
+    assert await store.owners() == []
+
+
+@pytest.mark.anyio
+async def test_children_that_end_at_the_same_moment_do_not_stand_in_each_other_s_way(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, tried = store.commit, list[RunId]()
+
+    async def counted(run: RunId, *given: Any) -> None:
+        tried.append(run)
+        await commit(run, *given)
+
+    monkeypatch.setattr(store, "commit", counted)
+    machine, hands = sending(*(StartChild("errand") for _ in range(20))), Hands()
+    hands.shut("bread")
+    hall = family_hall(hands, machine, errand("bread"), store=store)
+    await parent_begun(hall, machine)
+    driving = asyncio.create_task(drive(hall, RUN))
+    await hands.wait_for_calls(20)
+    hands.open("bread")
+    async with asyncio.timeout(SOON):
+        assert (await driving).snapshot.status == "done"
+    assert tried.count(RUN) == len(await store.entries(RUN)) - 1
+
+
 async def watched(hall: Hall, machine: Machine) -> dict[RunId, list[Head]]:
     """The heads that an observer sees of a run and its children, run by run."""
     heads: dict[RunId, list[Head]] = {}

@@ -7,8 +7,10 @@ once; its end is an event with that key as its cause, so that it is heard once. 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from math import inf
+from weakref import WeakValueDictionary
 
 from moothall.errors import Conflict, DefinitionError, Refused
 from moothall.kernel.effects import StartChild
@@ -98,6 +100,17 @@ async def cancel_child(hall: Hall, run: RunId, pending: Pending) -> Event | None
 
 async def tell_parent(hall: Hall, effect: TellParent) -> Event:
     """Tell the run that started this one how it ended, wherever that run is driven."""
+    place = (id(hall), effect.parent)
+    turn = _turns.get(place) or _turns.setdefault(place, asyncio.Lock())
+    async with turn:
+        return await _told(hall, effect)
+
+
+_turns: WeakValueDictionary[tuple[int, RunId], asyncio.Lock] = WeakValueDictionary()
+"""Children of one run tell it their ends one after the other: all at once, each would be a conflict for the others."""
+
+
+async def _told(hall: Hall, effect: TellParent) -> Event:
     parent = effect.parent
     try:
         if parent not in hall.runs:

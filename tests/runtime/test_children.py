@@ -350,6 +350,20 @@ async def test_a_child_whose_parent_was_deleted_ends_in_peace(opened: bool) -> N
     assert (snapshot.status, hall.heads[CHILD].pending) == ("done", ())
 
 
+@pytest.mark.anyio
+@pytest.mark.xfail(reason="worker._flown lets the refusal of open_child out: the parent can never be driven again")
+async def test_a_child_that_was_deleted_is_given_up() -> None:
+    store = MemoryStore(strict=True)
+    hall = family_hall(Hands(), PARENT, ASKING_CHILD, store=store)
+    await parent_begun(hall, PARENT)
+    await driven(hall)
+    await store.forget(CHILD)
+    later = family_hall(Hands(), PARENT, ASKING_CHILD, store=store)
+    await later.open(RUN)
+    snapshot = await driven(later)
+    assert (snapshot.status, "child errand" in snapshot.reason) == ("failed", True)
+
+
 # leaving
 
 

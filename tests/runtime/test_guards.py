@@ -300,6 +300,38 @@ async def test_circles_of_two_regions_are_counted_apart_and_the_first_ends_the_r
     assert sorted(hands.asked) == ["l"] * 3 + ["r"] * 3
 
 
+def few(basket: Basket, _: Fetched) -> bool:
+    """Whether less than eight things were gathered."""
+    return len(basket.got) < 8
+
+
+@pytest.mark.anyio
+async def test_a_circle_in_one_region_does_not_stop_what_another_is_getting_on_with() -> None:
+    machine = Machine(
+        "one of two",
+        data=Basket,
+        states=[
+            Parallel(
+                "both",
+                [
+                    State("left", [State("lefting", enter=Fetch("l")), Final("tired")]),
+                    State("right", [State("righting", enter=Fetch("r")), Final("home")]),
+                ],
+            ),
+        ],
+        moves=[
+            On("lefting", Exhausted, to="tired"),
+            On("lefting", Fetched, to="lefting", do=lambda basket, _: basket),
+            On("righting", Fetched, to="righting", do=keep, when=few),
+            On("righting", Fetched, to="home"),
+        ],
+    )
+    hall = hall_of(Hands())
+    await watched(hall, machine)
+    head = await drive(hall, RUN)
+    assert head.snapshot.data == Basket(("r",) * 8)
+
+
 @pytest.mark.anyio
 @pytest.mark.xfail(reason="decide._ignored forgets what was compared: a late reply hides the circle")
 async def test_a_race_that_is_run_again_and_again_is_a_circle_although_the_losers_come_late() -> None:

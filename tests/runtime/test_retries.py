@@ -398,6 +398,18 @@ async def test_attributes_of_a_foreign_error_do_not_bring_the_worker_down(odd: O
     assert (await drive(hall, RUN)).snapshot.status == "done"
 
 
+@pytest.mark.anyio
+@pytest.mark.xfail(
+    reason="worker.perform keeps the message of an error as it is, and half a character cannot be stored"
+)
+async def test_half_a_character_in_the_message_of_an_error_does_not_bring_the_worker_down() -> None:
+    hands = Hands()
+    hands.raising = {"bread": [OSError(b"caf\xe9 closed".decode("utf-8", "surrogateescape"))]}
+    hall = hall_of(hands, MemoryStore(strict=True))
+    await begun(hall, line("bread"))
+    assert (await drive(hall, RUN)).snapshot.status == "done"
+
+
 # replay
 
 Story = Sequence[tuple[str, str, float, int]]

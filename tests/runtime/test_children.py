@@ -590,11 +590,22 @@ async def test_what_one_child_was_promised_is_set_aside_before_the_others_share_
 
 
 @pytest.mark.anyio
-async def test_what_is_in_flight_beside_it_is_not_the_child_s() -> None:
-    wanted: list[Effect] = [Fetch("bread"), StartChild("errand")]
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        [Fetch("bread"), StartChild("errand")],
+        pytest.param(
+            [StartChild("errand"), Fetch("bread")],
+            marks=pytest.mark.xfail(reason="decide._share does not know what stands below: the child takes everything"),
+        ),
+    ],
+    ids=["before it", "after it"],
+)
+async def test_what_stands_beside_a_child_is_not_the_child_s(wanted: list[Effect]) -> None:
     machine = Machine("both", data=Basket, states=[State("at work", enter=wanted)], moves=[])
     head = await parent_begun(family_hall(Hands(), machine, ERRAND), machine, limits={"calls": 10})
-    assert [one.share for one in head.pending] == [None, {"calls": 9}]
+    assert [one.denied for one in head.pending] == ["", ""]
+    assert [one.share for one in head.pending if one.effect == StartChild("errand")] == [{"calls": 9}]
 
 
 @pytest.mark.anyio

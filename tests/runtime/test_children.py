@@ -858,6 +858,23 @@ async def test_a_parent_at_work_hears_of_a_child_that_is_driven_elsewhere(tmp_pa
     there.close()
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("run", [RUN, CHILD], ids=["the parent", "the child"])
+async def test_who_drives_a_child_at_work_holds_its_parent_too(store: SqliteStore, run: RunId) -> None:
+    hands = Hands()
+    hands.shut("bread")
+    here = family_hall(hands, PARENT, ERRAND, store=store)
+    here.owner = f"{ALIVE}:here"
+    driving = await at_work(here, PARENT, hands)
+    there = family_hall(Hands(), PARENT, ERRAND, store=store)
+    await there.open(run)
+    with pytest.raises(Refused, match=f"run {run} is being driven by {ALIVE}:here; it goes on there"):
+        await driven(there, run)
+    hands.open("bread")
+    assert (await driving).snapshot.status == "done"
+    assert hands.asked == ["bread", "milk"]
+
+
 FAMILY_TREE = Machine(
     "sending",
     data=Basket,

@@ -192,7 +192,6 @@ def test_a_budget_in_the_table_is_what_a_child_may_spend() -> None:
     assert outcome.result == "child writing: limited: limit of 0 calls reached in writing"
 
 
-@pytest.mark.xfail(reason="app.running.begin asks whether the machine itself may never end, and not its children")
 def test_a_child_that_may_never_end_needs_a_budget_as_its_parent_would() -> None:
     endless = Machine(
         "endless",
@@ -252,14 +251,12 @@ def test_resuming_either_of_them_while_nobody_has_answered_changes_nothing(whom:
     assert [one.run for one in outcome.questions] == ["desk-0-0"]
 
 
-@pytest.mark.xfail(reason="app.running.go_on_with_answer does not pass the machine on to the child that asks")
 def test_a_family_that_was_made_on_the_fly_is_answered_with_its_machine() -> None:
     machine = delegating(child(SIGNING, "to"), name="fly")
     run(machine, "Ada", run_id="fly")
     assert answer("fly", "Eve", machine).result == "signed Eve"
 
 
-@pytest.mark.xfail(reason="app.running.cancel lets go of the run before anybody has called its children off")
 @pytest.mark.anyio
 async def test_who_cancels_a_parent_cancels_its_children() -> None:
     outcome = run(DESK, "Ada", run_id="desk")
@@ -270,9 +267,6 @@ async def test_who_cancels_a_parent_cancels_its_children() -> None:
     assert summaries == {"desk": "cancelled", "desk-0-0": "cancelled"}
 
 
-@pytest.mark.xfail(
-    reason="app.looking shows questions of the machine itself: a parent whose child asks counts as running"
-)
 @pytest.mark.anyio
 async def test_a_list_of_runs_shows_that_a_parent_waits_for_a_person() -> None:
     run(DESK, "Ada", run_id="desk")
@@ -284,7 +278,6 @@ async def test_a_list_of_runs_shows_that_a_parent_waits_for_a_person() -> None:
 # orphans
 
 
-@pytest.mark.xfail(reason="app.running._family finds a child's machine through its parent, which is gone")
 @pytest.mark.anyio
 async def test_a_child_whose_parent_was_deleted_can_still_be_answered(file: str) -> None:
     run(find(f"{file}:DESK"), "Ada", run_id="desk")

@@ -319,7 +319,6 @@ async def test_what_a_child_gives_may_have_any_form_that_can_be_stored(form: Any
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="decide._last_word lets the author's error out of the decision: the child can never end")
 async def test_a_child_whose_result_goes_wrong_is_given_up_and_its_parent_goes_on() -> None:
     misprinted = Machine(
         "errand",
@@ -351,7 +350,6 @@ async def test_a_child_whose_parent_was_deleted_ends_in_peace(opened: bool) -> N
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="worker._flown lets the refusal of open_child out: the parent can never be driven again")
 async def test_a_child_that_was_deleted_is_given_up() -> None:
     store = MemoryStore(strict=True)
     hall = family_hall(Hands(), PARENT, ASKING_CHILD, store=store)
@@ -368,7 +366,6 @@ async def test_a_child_that_was_deleted_is_given_up() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="worker._perform_all passes over a CancelChild whose child is being driven here")
 async def test_a_child_at_work_is_called_off_when_its_state_is_left() -> None:
     hands = Hands()
     hands.shut("bread")
@@ -388,9 +385,6 @@ async def test_a_child_at_work_is_called_off_when_its_state_is_left() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(
-    reason="the mark of a CancelChild has the cause that the mark of its StartChild had: an endless loop"
-)
 @pytest.mark.parametrize("child", [ERRAND, ASKING_CHILD], ids=["at work", "waiting for a person"])
 async def test_a_child_is_called_off_by_whoever_drives_its_parent_next(child: Machine) -> None:
     hands, store = Hands(), MemoryStore(strict=True)
@@ -422,9 +416,6 @@ async def test_a_child_that_was_never_begun_is_not_begun_to_be_called_off() -> N
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(
-    reason="what a state wants that is entered by leaving a child is denied: the child still has its share"
-)
 async def test_what_a_called_off_child_has_not_spent_is_there_for_what_comes_instead() -> None:
     machine, hands = impatient(StartChild("errand")), Hands()
     hall = family_hall(hands, machine, ERRAND)
@@ -459,9 +450,6 @@ async def test_the_end_of_a_child_that_nobody_waits_for_is_ignored_and_its_spend
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(
-    reason="the mark of a CancelChild has the cause that the mark of its StartChild had: an endless loop"
-)
 async def test_a_child_of_a_cancelled_parent_is_cancelled() -> None:
     hands, store = Hands(), MemoryStore(strict=True)
     hall = family_hall(hands, PARENT, ASKING_CHILD, store=store)
@@ -476,7 +464,6 @@ async def test_a_child_of_a_cancelled_parent_is_cancelled() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="worker._perform_all passes over a CancelChild whose child is being driven here")
 async def test_the_other_children_are_called_off_when_the_first_has_won() -> None:
     machine = Machine(
         "race",
@@ -496,7 +483,6 @@ async def test_the_other_children_are_called_off_when_the_first_has_won() -> Non
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="worker._perform_all passes over a CancelChild whose child is being driven here")
 async def test_a_child_that_tidies_up_before_it_stops_is_waited_for_and_paid_for() -> None:
     careful = Machine(
         "errand",
@@ -582,7 +568,6 @@ async def test_a_child_gets_what_its_effect_says_and_of_the_rest_as_much_as_the_
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="decide._share gives the first child what a later one was promised, which is then denied")
 async def test_what_one_child_was_promised_is_set_aside_before_the_others_share_the_rest() -> None:
     machine = sending(StartChild("errand"), StartChild("errand", budget={"calls": 4}))
     head = await parent_begun(family_hall(Hands(), machine, ERRAND), machine, limits={"calls": 10})
@@ -594,10 +579,7 @@ async def test_what_one_child_was_promised_is_set_aside_before_the_others_share_
     "wanted",
     [
         [Fetch("bread"), StartChild("errand")],
-        pytest.param(
-            [StartChild("errand"), Fetch("bread")],
-            marks=pytest.mark.xfail(reason="decide._share does not know what stands below: the child takes everything"),
-        ),
+        [StartChild("errand"), Fetch("bread")],
     ],
     ids=["before it", "after it"],
 )
@@ -609,7 +591,6 @@ async def test_what_stands_beside_a_child_is_not_the_child_s(wanted: list[Effect
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="worker._flown opens a child that was denied and never begun: the whole drive is refused")
 async def test_a_child_that_the_budget_does_not_cover_is_not_begun_and_its_parent_hears_exhausted() -> None:
     machine = sending(
         StartChild("errand", budget={"calls": 11}),
@@ -625,7 +606,6 @@ async def test_a_child_that_the_budget_does_not_cover_is_not_begun_and_its_paren
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="worker._waits takes a child at work for one that sleeps, and _flown opens the denied one")
 async def test_what_the_budget_denies_ends_after_the_children_that_are_at_work() -> None:
     machine = sending(StartChild("errand", budget={"calls": 2}), StartChild("errand", budget={"calls": 2}))
     hands = Hands()
@@ -693,7 +673,6 @@ async def test_what_children_report_they_used_is_their_parent_s_spending() -> No
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="decide._share keeps seconds and transitions in the share, and they are charged as spent")
 async def test_time_that_a_child_was_given_is_nothing_that_its_parent_spends() -> None:
     machine = sending(StartChild("errand", budget={"seconds": 60, "calls": 5}))
     hall = family_hall(Hands(), machine, ERRAND)
@@ -976,9 +955,6 @@ async def hurried(store: Store, hands: Hands) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(
-    reason="the mark of a CancelChild has the cause that the mark of its StartChild had: an endless loop"
-)
 async def test_a_child_is_called_off_wherever_the_worker_of_its_parent_died(tmp_path: Path) -> None:
     for write, before in [(write, before) for write in range(1, 10) for before in (True, False)]:
         hands, file = Hands(), tmp_path / f"{write}-{before}.db"
@@ -1096,9 +1072,6 @@ async def test_every_head_of_a_parent_and_its_child_is_the_one_that_its_journal_
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(
-    reason="worker._perform_all dismisses the task of a child that has told its end and not yet kept that"
-)
 async def test_an_observer_sees_every_entry_of_a_child_to_the_last(store: SqliteStore) -> None:
     heads = await watched(family_hall(Hands(), TWO_AFTER_ANOTHER, ERRAND, store=store), TWO_AFTER_ANOTHER)
     assert {run: len(seen) for run, seen in heads.items()} == {RUN: 5, CHILD: 4, f"{RUN}-2-0": 4}

@@ -112,9 +112,6 @@ async def test_a_run_that_says_something_new_for_ever_is_stopped_all_the_same(mo
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(
-    reason="decide._circling counts entries, and marks and ignored events are entries: they move nothing"
-)
 async def test_attempts_that_went_wrong_are_no_steps() -> None:
     hands = Hands()
     hands.raising = {"a": [OSError("gone"), OSError("gone")]}
@@ -333,7 +330,6 @@ async def test_a_circle_in_one_region_does_not_stop_what_another_is_getting_on_w
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="decide._ignored forgets what was compared: a late reply hides the circle")
 async def test_a_race_that_is_run_again_and_again_is_a_circle_although_the_losers_come_late() -> None:
     machine = Machine(
         "races",
@@ -348,9 +344,6 @@ async def test_a_race_that_is_run_again_and_again_is_a_circle_although_the_loser
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(
-    reason="decide._compared counts what a reply cost as content: the same words at another price are new"
-)
 async def test_the_same_words_at_another_price_are_nothing_new() -> None:
     prices = iter(range(1_000))
 
@@ -362,7 +355,6 @@ async def test_the_same_words_at_another_price_are_nothing_new() -> None:
     assert (await drive(hall, RUN)).snapshot.reason == "limit of 3 repetitions reached in judging"
 
 
-@pytest.mark.xfail(reason="decide._ignored forgets what was compared: a late reply hides the circle")
 def test_a_late_reply_that_is_ignored_does_not_begin_the_count_anew() -> None:
     machine = circle()
     run = Run(Record(RUN, machine.name, machine.digest, 0.0, limits={"calls": 9}, endless=True), machine)
@@ -586,9 +578,6 @@ async def test_what_someone_returns_who_was_to_be_stopped_still_counts(machine: 
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(
-    reason="worker._in_place takes back no cancel that a performer swallowed: the next failure is unheard"
-)
 async def test_who_returned_although_it_was_stopped_leaves_no_trace_on_the_next_effect() -> None:
     clock, attempts = HastyClock(), list[str]()
 

@@ -16,8 +16,8 @@ from moothall.kernel.events import Event, Named
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.runtime import worker
-from moothall.runtime.hall import LEASE, Hall, advance, answer, questions, reopen
-from moothall.runtime.ports import Context, Performer
+from moothall.runtime.hall import Hall, advance, answer, questions, reopen
+from moothall.runtime.ports import LEASE, Context, Performer
 from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
@@ -315,7 +315,6 @@ async def test_a_second_answer_from_someone_who_saw_the_same_question_changes_no
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="hall._answered knows questions of the machine only; an answered doubt counts as never asked")
 async def test_answering_a_doubt_a_second_time_says_that_the_first_answer_stands() -> None:
     hall = await in_doubt(Till(), ONCE)
     await answer(hall, RUN, {"outcome": "done", "value": "receipt 9"}, "0.0")
@@ -324,7 +323,6 @@ async def test_answering_a_doubt_a_second_time_says_that_the_first_answer_stands
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="a stale `done` settles the call that `again` has begun anew: _resolve is not decided again")
 async def test_a_late_done_does_not_settle_the_call_that_was_begun_again() -> None:
     till, store = Till(), MemoryStore(strict=True)
     hall = await in_doubt(till, ONCE, store)
@@ -461,7 +459,6 @@ async def test_a_time_out_of_any_other_call_is_followed_by_another_attempt(repea
 
 @pytest.mark.anyio
 @pytest.mark.usefixtures("_quick_pulse")
-@pytest.mark.xfail(reason="worker._stopped ends it as Exhausted, although nobody knows whether the money went out")
 async def test_wall_time_that_stops_a_call_that_may_be_made_once_leaves_a_doubt() -> None:
     till, clock = Till(), MovableClock()
     till.gate = asyncio.Event()
@@ -477,7 +474,6 @@ async def test_wall_time_that_stops_a_call_that_may_be_made_once_leaves_a_doubt(
 
 @pytest.mark.anyio
 @pytest.mark.usefixtures("_quick_pulse")
-@pytest.mark.xfail(reason="Drive.begun outlives the lease: who lost it and holds it again takes the mark for its own")
 async def test_who_lost_the_lease_in_the_middle_and_got_it_back_does_not_pay_twice() -> None:
     till, store, clock = Till(), MemoryStore(strict=True), MovableClock()
     till.gate = asyncio.Event()
@@ -537,7 +533,6 @@ async def test_an_effect_of_the_users_own_ends_in_its_first_outcome_with_the_val
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="hall._resolve does not check the value against the event; the journal is unreadable then")
 async def test_a_found_value_that_the_event_cannot_carry_is_refused() -> None:
     hall = await pouring_in_doubt(MemoryStore(strict=True))
     with pytest.raises(Refused, match="expected a text"):
@@ -546,7 +541,6 @@ async def test_a_found_value_that_the_event_cannot_carry_is_refused() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="Repeated neither charges the lost attempt nor asks the budget for the next one")
 async def test_a_call_that_is_made_again_is_paid_for_again() -> None:
     till = Till()
     hall = await in_doubt(till, paying("at-most-once", costs={"call.tool": {"usd": 0.2}}))

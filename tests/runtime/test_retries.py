@@ -351,9 +351,6 @@ async def test_an_attempt_beside_others_does_not_take_what_they_have_reserved() 
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(
-    reason="decide._marked asks about the time of the failure, not of the next attempt; worker.perform neither"
-)
 async def test_no_attempt_is_made_after_the_wall_time_is_over() -> None:
     hands, clock = Hands(), HastyClock()
     hands.raising = {"bread": [EffectFailed("busy", retry_after=3_600)]}
@@ -389,7 +386,6 @@ class Odd(Exception):
     ],
     ids=["text", "none", "for ever", "nan", "object", "text of tokens", "list"],
 )
-@pytest.mark.xfail(reason="worker.perform takes retry_after and usage from any exception, whatever they are")
 async def test_attributes_of_a_foreign_error_do_not_bring_the_worker_down(odd: Odd) -> None:
     hands = Hands()
     hands.raising = {"bread": [odd]}
@@ -399,9 +395,6 @@ async def test_attributes_of_a_foreign_error_do_not_bring_the_worker_down(odd: O
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(
-    reason="worker.perform keeps the message of an error as it is, and half a character cannot be stored"
-)
 async def test_half_a_character_in_the_message_of_an_error_does_not_bring_the_worker_down() -> None:
     hands = Hands()
     hands.raising = {"bread": [OSError(b"caf\xe9 closed".decode("utf-8", "surrogateescape"))]}

@@ -103,6 +103,17 @@ def endless(machine: Machine) -> Finding | None:
     return _verdicts[machine]
 
 
+def endless_below(machine: Machine, above: frozenset[str] = frozenset()) -> Finding | None:
+    """Why a child of a machine may never end, where neither its start nor its own machine says what it may spend."""
+    above |= {machine.name}
+    bounded = {one.child for one in machine.actions() if isinstance(one, Starting) and one.budget is not None}
+    for one in _started(machine, above | bounded):
+        found = endless(one) if one.budget is None else None
+        if found := found or endless_below(one, above):
+            return found
+    return None
+
+
 def asked_for(machine: Machine, above: frozenset[str] = frozenset()) -> set[str]:
     """The agents and tools that a machine and its children ask for by name."""
     names = {name for action in machine.actions() for name in _names(action)}

@@ -67,8 +67,9 @@ def _record(hall: Hall, parent: Record, pending: Pending, part: Part) -> Record:
 
 def _limits(parent: Record, pending: Pending, part: Part, now: float) -> Mapping[str, float]:
     """What a child may spend: its share, its machine's own budget where that is less, and the time that is left."""
+    assert isinstance(pending.effect, StartChild)
     own = part.machine.budget.limits() if part.machine.budget is not None else {}
-    shared = dict(pending.share or {})
+    shared = {**pending.effect.budget, **(pending.share or {})}
     if "seconds" in parent.limits:
         shared["seconds"] = min(shared.get("seconds", inf), parent.limits["seconds"] - (now - parent.began))
     return {resource: min(own.get(resource, inf), shared.get(resource, inf)) for resource in own.keys() | shared.keys()}
@@ -84,6 +85,14 @@ async def open_child(hall: Hall, run: RunId, pending: Pending) -> RunId:
         hall.casts[child] = part.cast
         await reopen(hall, child, part.machine)
     return child
+
+
+def lost_child(pending: Pending) -> Event:
+    """The event in which a child ends that is not in the store any more."""
+    if isinstance(pending.effect, StartChild):
+        name = pending.effect.id or pending.effect.machine
+        return GaveUp(f"child {name}: it is not there any more", usage=pending.share or {})
+    return Delivered(pending.share or {})
 
 
 async def cancel_child(hall: Hall, run: RunId, pending: Pending) -> Event | None:

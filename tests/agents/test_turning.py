@@ -27,12 +27,18 @@ class Plan:
     days: int
 
 
-async def talk(thread: str) -> list[Any]:
-    assert thread == "turn"
-    return TALK
+class Talk:
+    """A desk at which the talk of the turn lies."""
+
+    def beat(self, key: str) -> None:
+        """Nobody listens."""
+
+    async def messages(self, thread: str, /) -> list[Any]:
+        assert thread == "turn"
+        return TALK
 
 
-CONTEXT = Context("run-1", "run-1.3.0", 2, 1, messages=talk)
+CONTEXT = Context("run-1", "run-1.3.0", 2, 1, desk=Talk())
 
 
 async def weather(city: str, days: int = 1, *, key: str = "") -> str:

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.settings import absolute_model, configured_model, open_model, open_store, state_directory
+from moothall.app.settings import (
+    absolute_model,
+    configured_hook,
+    configured_model,
+    durability_of,
+    open_model,
+    open_store,
+    state_directory,
+)
 from moothall.errors import DefinitionError
 from moothall.models.rehearsal import RehearsalModel
 from moothall.models.scripted import ScriptedModel
@@ -85,3 +93,24 @@ def test_the_model_may_be_set_once_for_all_runs(monkeypatch: pytest.MonkeyPatch)
     assert configured_model() == ""
     monkeypatch.setenv("MOOTHALL_MODEL", "rehearsal")
     assert configured_model() == "rehearsal"
+
+
+def test_commits_are_kept_fully_unless_something_else_is_named_or_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert durability_of() == "full"
+    monkeypatch.setenv("MOOTHALL_DURABILITY", "normal")
+    assert durability_of() == "normal"
+    assert durability_of("full") == "full"
+
+
+@pytest.mark.parametrize("name", ["off", "Normal", "none"])
+def test_what_is_no_durability_says_how_to_write_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOOTHALL_DURABILITY", name)
+    with pytest.raises(DefinitionError) as error:
+        open_store()
+    assert str(error.value) == f"{name!r} is no durability; write full or normal"
+
+
+def test_the_hook_may_be_set_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert configured_hook() == ""
+    monkeypatch.setenv("MOOTHALL_ON_WAIT", "http://127.0.0.1/")
+    assert configured_hook() == "http://127.0.0.1/"

@@ -136,9 +136,6 @@ def test_a_payment_that_may_be_repeated_is_with_the_same_key(bank: Moot, home: N
     assert (tmp_path / "paid.log").read_text().splitlines() == ["mine.0.0"] * 2
 
 
-@pytest.mark.xfail(
-    reason="app.looking._summed_up lists questions of the machine only, so a run in doubt counts as running"
-)
 def test_moot_show_has_the_question_about_a_call_in_doubt(doubtful: Moot) -> None:
     doubtful("resume", "mine")
     summary = doubtful("show", "mine", "--json").json["summary"]

@@ -49,7 +49,7 @@ def test_a_parent_whose_child_asks_exits_with_5_and_shows_the_question(family: M
     ran = family("run", "family.py:DESK", "Ada", "--run-id", "mine")
     assert (ran.code, ran.out) == (5, "")
     assert "question 0.0: Who signs for Ada?" in ran.err
-    assert "moot answer mine --text TEXT" in ran.err
+    assert "moot answer mine-0-0 --text TEXT" in ran.err
 
 
 @pytest.mark.parametrize("whom", ["mine", "mine-0-0"], ids=["the parent", "the child"])
@@ -83,9 +83,6 @@ def test_two_children_that_ask_are_answered_by_their_own_ids(family: Moot) -> No
     assert (ran.code, ran.json["run"], ran.json["result"]) == (0, "mine", "signed Bob")
 
 
-@pytest.mark.xfail(
-    reason="cli.driving._explain names the parent in every command, and two questions have the same id there"
-)
 def test_the_command_that_is_shown_for_each_of_two_questions_answers_it(family: Moot) -> None:
     ran = family("run", "family.py:TWO", "Ada", "--run-id", "mine")
     commands = [line.partition("moot ")[2] for line in ran.err.splitlines() if line.startswith("answer with:")]

@@ -1,12 +1,13 @@
 """`moot ls`, `show` and `report`."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from tests.cli.ran import Moot
 
-SUMMARY = {"run", "machine", "status", "states", "seq", "began", "reason", "model", "spent", "questions"}
+SUMMARY = {"run", "machine", "status", "states", "seq", "began", "reason", "model", "spent", "questions", "limits"}
 ENTRY = {"seq", "at", "cause", "event", "from", "to", "taken", "effects"}
 
 
@@ -26,7 +27,20 @@ def test_an_empty_store_says_so(moot: Moot) -> None:
 def test_ls_lists_the_newest_run_first_in_one_line_each(two_runs: Moot) -> None:
     lines = two_runs("ls").out.splitlines()
     assert [line.split()[:2] for line in lines] == [["second", "waiting"], ["first", "done"]]
-    assert lines[0].endswith("2 entries  approving")
+    assert lines[0].endswith("2 entries  calls 1  approving")
+
+
+def test_ls_leaves_out_what_runs_spent_where_the_lines_would_be_longer_than_100(moot: Moot) -> None:
+    long = "x" * 30
+    moot("run", "machines.py:LETTER", "Ada", "--run-id", long)
+    [line] = moot("ls").out.splitlines()
+    assert line.endswith("2 entries  calls 1  written")
+    assert len(line) <= 100
+    moot("run", "machines.py:SENT", "Ada", "--run-id", long + "y")
+    assert [line.split()[-3:] for line in moot("ls").out.splitlines()] == [
+        ["2", "entries", "approving"],
+        ["2", "entries", "written"],
+    ]
 
 
 def test_ls_as_json_has_a_summary_of_each_run(two_runs: Moot) -> None:
@@ -39,10 +53,46 @@ def test_ls_as_json_has_a_summary_of_each_run(two_runs: Moot) -> None:
 def test_show_tells_the_journal_line_by_line(two_runs: Moot) -> None:
     lines = two_runs("show", "second").out.splitlines()
     assert lines[0] == "second  waiting  approving"
-    assert [line.split()[0] for line in lines[1:3]] == ["0", "1"]
-    assert "writing → approving  replied clerk DEAR ADA" in lines[2]
-    assert lines[3].startswith("question 1.0")
-    assert lines[4] == "answer with:  moot answer second --yes | --no"
+    assert lines[1] == "spent: calls 1"
+    assert [line.split()[0] for line in lines[2:4]] == ["0", "1"]
+    assert "writing → approving  replied clerk DEAR ADA" in lines[3]
+    assert lines[4].startswith("question 1.0")
+    assert lines[5] == "answer with:  moot answer second --yes | --no"
+
+
+def test_show_says_what_is_left_of_the_budget(moot: Moot) -> None:
+    moot("run", "machines.py:SENT", "Ada", "--run-id", "mine", "--budget", "usd=0.5,calls=20")
+    assert moot("show", "mine").out.splitlines()[1:3] == [
+        "spent: usd 0.00 of 0.50, calls 1 of 20",
+        "left: usd 0.50, calls 19",
+    ]
+    shown = moot("show", "mine", "--json").json
+    assert shown["left"] == {"usd": 0.5, "calls": 19}
+    assert shown["summary"]["limits"] == {"usd": 0.5, "calls": 20}
+
+
+def test_show_of_a_question_in_a_store_of_one_s_own_has_a_command_that_can_be_copied(moot: Moot) -> None:
+    moot("run", "machines.py:SENT", "Ada", "--run-id", "mine", "--store", "sqlite:my runs.db")
+    said = moot("show", "mine", "--store", "sqlite:my runs.db").out
+    assert "answer with:  moot answer mine --store 'sqlite:my runs.db' --yes | --no" in said
+
+
+def test_a_report_has_the_budget(moot: Moot) -> None:
+    moot("run", "machines.py:LETTER", "Ada", "--run-id", "mine", "--budget", "usd=0.5,calls=20,seconds=60")
+    moot("report", "mine")
+    page = Path("mine.html").read_text()
+    assert "<b>1 of 20</b>calls spent" in page
+    assert "<b>0.00 of 0.50</b>usd spent" in page
+    assert "of 60</b>seconds" in page
+    assert "seconds spent" not in page
+
+
+def test_one_damaged_record_leaves_the_list_of_the_other_runs_alone(two_runs: Moot) -> None:
+    db = sqlite3.connect("home/moothall.db")
+    db.execute("UPDATE runs SET record = x'7b' WHERE run = 'first'")
+    db.commit()
+    db.close()
+    assert "second" in two_runs("ls").out
 
 
 def test_show_says_why_a_run_failed(moot: Moot) -> None:
@@ -54,7 +104,7 @@ def test_show_says_why_a_run_failed(moot: Moot) -> None:
 
 def test_show_as_json_has_the_summary_and_entries_without_gaps(two_runs: Moot) -> None:
     shown = two_runs("show", "second", "--json").json
-    assert set(shown) == {"summary", "entries"}
+    assert set(shown) == {"summary", "left", "entries"}
     assert set(shown["summary"]) == SUMMARY
     assert all(set(entry) >= ENTRY for entry in shown["entries"])
     assert [entry["seq"] for entry in shown["entries"]] == [0, 1]

@@ -1,6 +1,7 @@
 """`moot run` and `moot resume`: results on stdout, notices on stderr, and the exit code says how it ended."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ def test_a_run_that_is_done_prints_its_result_alone_on_stdout(moot: Moot) -> Non
     ran = moot("run", "machines.py:LETTER", "Ada")
     assert (ran.code, ran.out) == (0, "DEAR ADA\n")
     assert "writing → written  replied clerk DEAR ADA  done" in ran.err
-    assert "is done (spent: calls 1)" in ran.err
+    assert re.search(r"is done \(in written, step 1, \d\.\d s; spent: calls 1\)\n", ran.err)
 
 
 def test_quiet_says_nothing_when_all_is_well(moot: Moot) -> None:
@@ -60,7 +61,16 @@ def test_a_failed_run_exits_with_1_and_names_the_reason(moot: Moot) -> None:
 def test_a_run_at_its_limit_exits_with_1_and_still_prints_the_best_result_so_far(moot: Moot) -> None:
     ran = moot("run", "machines.py:ENDLESS", "Ada", "--budget", "calls=3")
     assert (ran.code, ran.out) == (1, "DEAR ADA\n")
-    assert "is limited: limit of 3 calls reached in mending (spent: calls 3)" in ran.err
+    assert "is limited: limit of 3 calls reached in mending (in mending, step 4, " in ran.err
+    assert "; spent: calls 3 of 3)" in ran.err
+
+
+def test_the_last_line_tells_what_was_spent_of_each_limit(moot: Moot) -> None:
+    Path("script.json").write_text('{"poet": [{"text": "roses", "usage": {"usd": 0.021, "tokens": 1140}}]}')
+    budget = "usd=0.5,calls=20,seconds=60"
+    ran = moot("run", "machines.py:NAMED", "Ada", "--model", "scripted:script.json", "--budget", budget)
+    told = r"\(in written, step 1; spent: usd 0\.021 of 0\.50, calls 1 of 20, tokens 1140, seconds \d(\.\d)? of 60\)"
+    assert re.search(told, ran.err)
 
 
 def test_a_run_that_waits_exits_with_5_and_says_how_to_answer(moot: Moot) -> None:

@@ -80,3 +80,44 @@ def test_ctrl_c_at_the_question_leaves_the_run_waiting(place: Path) -> None:
     assert "Traceback" not in said
     assert "moot resume mine" in said
     assert standing(place, "mine") == ["approving"]
+
+
+NEVER = """
+import asyncio
+from moothall import Final, Machine, On, Replied, State, ask
+
+async def sleeper(prompt: str) -> str:
+    await asyncio.sleep(3600)
+    return prompt
+
+SLEEPY = Machine("sleepy",
+    states=[State("dreaming", enter=ask(sleeper, "Sleep")), Final("awake")],
+    moves=[On("dreaming", Replied, to="awake")])
+"""
+
+
+def test_a_line_says_what_the_run_waits_for_and_what_it_has_spent_and_goes_away_at_the_end(place: Path) -> None:
+    (place / "sleepy.py").write_text(NEVER)
+    budget = ("--budget", "usd=0.5,calls=20")
+    with terminal("run", "sleepy.py", "--run-id", "mine", *budget, home=place, more={"COLUMNS": "120"}) as screen:
+        screen.read_until("… sleeper (0 s), in dreaming, step 0, 0.")
+        screen.read_until(" s; spent: usd 0.00 of 0.50, calls 0 of 20")
+        screen.read_until("… sleeper (1 s)")
+        screen.process.send_signal(signal.SIGINT)
+        said = screen.read_all()
+    assert said.rpartition("\x1b[2K")[2].strip("\r\n").endswith("moot resume mine\x1b[0m")
+
+
+def test_that_line_is_cut_where_the_terminal_ends(place: Path) -> None:
+    (place / "sleepy.py").write_text(NEVER)
+    budget = ("--budget", "usd=0.5,calls=20")
+    with terminal("run", "sleepy.py", *budget, home=place, more={"COLUMNS": "40", "NO_COLOR": "1"}) as screen:
+        screen.read_until("in dreaming, s…\r")
+        screen.process.send_signal(signal.SIGINT)
+        line = screen.said.rpartition("       … ")[2].partition("\r")[0]
+        screen.read_all()
+    assert len(f"       … {line}") == 39
+
+
+def test_nothing_of_that_line_is_seen_where_there_is_no_terminal(place: Path) -> None:
+    assert "…" not in moot("run", "machines.py:LETTER", "Ada", home=place).stderr

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.app.listening import WRITES_DOWN, command
 from tests.cli.machines import MACHINES
 from tests.cli.process import moot as moot_process
 from tests.cli.process import started
@@ -22,7 +24,7 @@ SOON = 20.0
 LOOK = 0.02
 MORE = """
 import asyncio, os
-from moothall import Cancelled, Expired, GaveUp
+from moothall import Alarm, Cancelled, Expired, GaveUp
 from pathlib import Path
 
 async def slow(prompt: str) -> str:
@@ -44,6 +46,16 @@ CAREFUL = Machine("careful", data=Letter, result=result,
     states=[State("asking", enter=question("Well?")), State("tidying", enter=ask(clerk, "Tidy up")), Final("over")],
     moves=[On("asking", Answered, to="over"), On("asking", Cancelled, to="tidying"),
            On("tidying", Replied, to="over", do=keep)])
+
+NAPPING = Machine("napping", data=Letter, result=result,
+    states=[State("writing", enter=ask(slow, "Dear {to}")), State("napping", enter=Alarm(Expired(), 3600)),
+            Final("awake")],
+    moves=[On("writing", Replied, to="napping", do=keep), On("napping", Expired, to="awake")])
+
+ASKING = Machine("asking", data=Letter, result=result,
+    states=[State("writing", enter=ask(slow, "Dear {to}")), State("asking", enter=question("Send {text}?")),
+            Final("over")],
+    moves=[On("writing", Replied, to="asking", do=keep), On("asking", Answered, to="over")])
 
 DEAF = Machine("deaf", data=Letter, result=result,
     states=[State("writing", enter=ask(clerk, "Dear {to}")), Final("written")],
@@ -130,6 +142,13 @@ def ended(process: subprocess.Popen[str], number: int | None = None) -> Ran:
     return Ran(process.returncode, out, err)
 
 
+def left_by_another(place: Path, start: Start, machine: str, run: str, calls: int) -> None:
+    """A run that a process began and left in the middle of its call, which is the so manyth of all."""
+    begun = start("run", f"machines.py:{machine}", "Ada", "--run-id", run)
+    under_way(place, calls)
+    ended(begun, signal.SIGINT)
+
+
 # worker
 
 
@@ -145,11 +164,90 @@ def test_a_worker_goes_on_with_what_a_killed_process_left_and_ends_what_is_overd
     wait_for(lambda: {row(place, run).get("status") for run in ("mine", "hurried")} == {"done"}, "the end of both runs")
     ran = ended(worker, signal.SIGTERM)
     assert ran.code == 0
-    assert ran.err.startswith("working; Ctrl-C stops cleanly\n")
-    assert ran.err.endswith("stopped; every run can go on elsewhere\n")
+    store = f"sqlite:{place / 'moothall.db'}"
+    assert ran.err.startswith(f"working on {store}, at most 100 runs at once; Ctrl-C stops cleanly\n")
+    assert ran.err.endswith("stopped; no run was under way\n")
     assert "mine 1  writing → written" in ran.err
     assert here("show", "hurried", "--json").json["summary"]["states"] == ["late"]
     assert (place / "calls.log").read_text() == "Dear Ada\n" * 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_a_worker_that_is_stopped_says_how_many_runs_it_let_go_of(
+    place: Path, start: Start, here: Moot, number: signal.Signals
+) -> None:
+    for calls, run in enumerate(("mine", "yours"), 1):
+        left_by_another(place, start, "SLOW", run, calls)
+    worker = start("worker", "--most", "7")
+    under_way(place, 4)
+    ran = ended(worker, number)
+    assert (ran.code, ran.out) == (0, "")
+    assert ", at most 7 runs at once; Ctrl-C stops cleanly\n" in ran.err
+    assert ran.err.endswith("stopped; let go of 2 runs, to go on elsewhere or later\n")
+    assert [row(place, run)["owner"] for run in ("mine", "yours")] == [None, None]
+
+
+def test_a_worker_with_nothing_to_do_ends_where_it_is_to_be_idle(here: Moot, place: Path) -> None:
+    here("run", "machines.py:SENT", "Ada", "--run-id", "mine")
+    ran = here("worker", "--until-idle")
+    assert (ran.code, ran.out) == (0, "")
+    assert "; until nothing is left to do\n" in ran.err
+    assert ran.err.endswith("stopped; no run was under way\n")
+
+
+def test_a_worker_until_idle_does_all_that_is_due_and_ends(place: Path, start: Start, here: Moot) -> None:
+    for calls, run in enumerate(("mine", "yours"), 1):
+        left_by_another(place, start, "SLOW", run, calls)
+    (place / "go").touch()
+    assert here("worker", "--until-idle", "--most", "1").code == 0
+    assert [row(place, run)["status"] for run in ("mine", "yours")] == ["done", "done"]
+
+
+def test_a_worker_until_idle_waits_for_what_it_performs(place: Path, start: Start, here: Moot) -> None:
+    left_by_another(place, start, "SLOW", "mine", 1)
+    worker = start("worker", "--until-idle", "--quiet")
+    under_way(place, 2)
+    with pytest.raises(subprocess.TimeoutExpired):
+        worker.wait(2)
+    (place / "go").touch()
+    assert ended(worker).code == 0
+    assert row(place)["status"] == "done"
+
+
+def test_a_worker_until_idle_is_not_kept_by_a_run_that_waits_for_a_later_time(
+    place: Path, start: Start, here: Moot
+) -> None:
+    left_by_another(place, start, "NAPPING", "mine", 1)
+    (place / "go").touch()
+    ran = here("worker", "--until-idle")
+    assert ran.err.endswith("stopped; let go of 1 run, to go on elsewhere or later\n")
+    assert (row(place)["owner"], row(place)["status"]) == (None, "live")
+    assert here("show", "mine", "--json").json["summary"]["states"] == ["napping"]
+
+
+def test_a_worker_until_idle_is_not_kept_by_a_run_that_it_cannot_open(place: Path, start: Start, here: Moot) -> None:
+    left_by_another(place, start, "SLOW", "mine", 1)
+    text = (place / "machines.py").read_text()
+    (place / "machines.py").write_text(text.replace('Machine("slow"', 'Machine("sluggish"'))
+    ran = ended(start("worker", "--until-idle"))
+    assert ran.code == 0
+    assert "run mine is left alone for now" in ran.err
+
+
+def test_a_worker_until_idle_can_be_stopped_before(place: Path, start: Start, here: Moot) -> None:
+    left_by_another(place, start, "SLOW", "mine", 1)
+    worker = start("worker", "--until-idle")
+    under_way(place, 2)
+    assert ended(worker, signal.SIGTERM).err.endswith("stopped; let go of 1 run, to go on elsewhere or later\n")
+
+
+def test_a_worker_tells_of_the_questions_that_its_runs_ask(place: Path, start: Start, here: Moot) -> None:
+    left_by_another(place, start, "ASKING", "mine", 1)
+    (place / "go").touch()
+    hook = command(place, WRITES_DOWN, str(place / "told"))
+    assert here("worker", "--until-idle", "--quiet", "--on-wait", hook).code == 0
+    told = json.loads((place / "told").read_text())
+    assert (told["run"], told["machine"], told["questions"][0]["prompt"]) == ("mine", "asking", "Send DEAR ADA?")
 
 
 def test_a_worker_that_is_stopped_lets_go_and_the_next_one_goes_on_at_once(
@@ -208,16 +306,44 @@ def test_watch_follows_a_run_to_its_end(place: Path, start: Start) -> None:
     assert ended(driving).code == 0
 
 
-def test_watch_goes_on_after_an_entry_that_was_seen(here: Moot, place: Path) -> None:
+def test_watch_begins_where_it_is_told(here: Moot, place: Path) -> None:
     here("run", "machines.py:SENT", "Ada", "--run-id", "mine")
     here("answer", "mine", "--yes")
     whole = here("watch", "mine", "--json")
     assert whole.code == 0
     lines = whole.out.splitlines()
     assert [json.loads(line)["seq"] for line in lines] == [0, 1, 2]
-    assert here("watch", "mine", "--json", "--after", "0").out.splitlines() == lines[1:]
-    nothing_new = here("watch", "mine", "--after", "2")
+    assert here("watch", "mine", "--json", "--from", "0").out.splitlines() == lines
+    assert here("watch", "mine", "--json", "--from", "1").out.splitlines() == lines[1:]
+    nothing_new = here("watch", "mine", "--from", "3")
     assert (nothing_new.code, nothing_new.out) == (0, "")
+
+
+def test_watch_says_at_the_end_how_the_run_ended(here: Moot, place: Path) -> None:
+    here("run", "machines.py:LETTER", "Ada", "--run-id", "mine", "--budget", "calls=5")
+    ran = here("watch", "mine")
+    assert len(ran.out.splitlines()) == 2
+    assert ran.err.startswith("mine is done (in written, step 1, ")
+    assert ran.err.endswith("; spent: calls 1 of 5)\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize("as_json", [(), ("--json",)], ids=["for people", "as json"])
+def test_watch_that_is_stopped_says_how_to_go_on_and_that_works(
+    place: Path, start: Start, here: Moot, number: signal.Signals, as_json: tuple[str, ...]
+) -> None:
+    here("run", "machines.py:SENT", "Ada", "--run-id", "mine")
+    watching = start("watch", "mine", *as_json)
+    assert watching.stdout is not None
+    for _ in range(2):
+        assert watching.stdout.readline()
+    ran = ended(watching, number)
+    assert (ran.code, ran.out) == (1, "")
+    go_on = " ".join(("moot watch mine --from 2", *as_json))
+    assert ran.err == f"stopped; the run is as it was. Go on with:  {go_on}\n"
+    here("answer", "mine", "--yes")
+    rest = moot_process(*shlex.split(go_on)[1:], home=place)
+    assert (rest.returncode, len(rest.stdout.splitlines())) == (0, 1)
 
 
 def test_watch_of_a_run_that_failed_exits_with_1(here: Moot, place: Path) -> None:

@@ -333,7 +333,6 @@ async def test_a_circle_in_one_region_does_not_stop_what_another_is_getting_on_w
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="decide._ignored forgets what was compared: a late reply hides the circle")
 async def test_a_race_that_is_run_again_and_again_is_a_circle_although_the_losers_come_late() -> None:
     machine = Machine(
         "races",
@@ -362,7 +361,6 @@ async def test_the_same_words_at_another_price_are_nothing_new() -> None:
     assert (await drive(hall, RUN)).snapshot.reason == "limit of 3 repetitions reached in judging"
 
 
-@pytest.mark.xfail(reason="decide._ignored forgets what was compared: a late reply hides the circle")
 def test_a_late_reply_that_is_ignored_does_not_begin_the_count_anew() -> None:
     machine = circle()
     run = Run(Record(RUN, machine.name, machine.digest, 0.0, limits={"calls": 9}, endless=True), machine)

@@ -16,8 +16,8 @@ from moothall.kernel.events import Event, Named
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.runtime import worker
-from moothall.runtime.hall import LEASE, Hall, advance, answer, questions, reopen
-from moothall.runtime.ports import Context, Performer
+from moothall.runtime.hall import Hall, advance, answer, questions, reopen
+from moothall.runtime.ports import LEASE, Context, Performer
 from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore

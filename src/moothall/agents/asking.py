@@ -406,5 +406,5 @@ def _paths(template: str, where: str) -> tuple[str, ...]:
 def _found(data: Any, path: str) -> Any:
     """A field of the data by its dotted path."""
     for part in path.split("."):
-        data = data[part] if isinstance(data, Mapping) else getattr(data, part)
+        data = data[part] if type(data) is dict or isinstance(data, Mapping) else getattr(data, part)
     return data

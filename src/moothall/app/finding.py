@@ -57,10 +57,10 @@ def _listed(machines: dict[str, Machine]) -> str:
 
 
 def _load_file(path: Path) -> ModuleType:
-    if loaded := sys.modules.get(_module_name(path)):
-        return loaded
     if not path.is_file():
         raise DefinitionError(f"there is no file {path}")
+    if loaded := sys.modules.get(_module_name(path)):
+        return loaded
     resolved = path.resolve()
     name = _module_name(resolved)
     if name in sys.modules:
@@ -144,10 +144,16 @@ def _load_module(name: str) -> ModuleType:
 def source_of(machine: Machine) -> str:
     """Where a machine can be found again from any folder; "" where it was made on the fly."""
     if machine not in _sources:
-        modules = sorted(sys.modules.values(), key=lambda module: getattr(module, "__name__", "") == "__main__")
-        found = (_source_in(module, machine) for module in modules)
+        found = (_source_in(module, machine) for module in _modules())
         _sources[machine] = next(filter(None, found), "")
     return _sources[machine]
+
+
+def _modules() -> list[ModuleType]:
+    """The modules that may have a machine: not the many of the standard library, and the program itself last."""
+    library = sys.stdlib_module_names
+    others = [name for name in list(sys.modules) if name.partition(".")[0] not in library and name != "__main__"]
+    return [sys.modules[name] for name in (*others, "__main__") if name in sys.modules]
 
 
 def _source_in(module: ModuleType, machine: Machine) -> str:

@@ -11,8 +11,10 @@ from typing import Any
 
 from moothall.app.finding import find
 from moothall.app.report import page_of
-from moothall.app.running import standing
+from moothall.app.running import asked, standing
+from moothall.app.spending import Account
 from moothall.errors import Broken, MoothallError
+from moothall.kernel.effects import AskPerson
 from moothall.kernel.machine import Machine
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import SET_ASIDE, Store, Stored
@@ -34,36 +36,64 @@ class Summary:
     model: str = ""
     spent: Mapping[str, float] = field(default_factory=dict)
     questions: tuple[Mapping[str, Any], ...] = ()
+    limits: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A run and its journal."""
+    """A run, what is left of its budget, and its journal."""
 
     summary: Summary
+    left: Mapping[str, float]
     entries: tuple[Mapping[str, Any], ...]
 
 
 async def summaries(store: Store) -> tuple[Summary, ...]:
     """Every run of a store, the newest first."""
-    return tuple(_summary(stored) for stored in await store.runs())
+    return tuple(summary_of(stored) for stored in await store.runs())
 
 
 async def show(store: Store, run: RunId) -> Shown:
     """One run with its journal."""
-    return Shown(_summary(await store.load(run)), tuple(await store.entries(run)))
+    account = await account_of(store, run)
+    return Shown(summary_of(await store.load(run)), account.left(), tuple(await store.entries(run)))
 
 
-async def follow(store: Store, run: RunId, after: int, tell: Callable[[Mapping[str, Any]], None]) -> str:
-    """Tell every entry after that one, and each new one as it comes, until the run is over; its status then."""
-    while True:
-        stored = await store.load(run)
-        for entry in await store.entries(run, after + 1):
-            tell(entry)
-            after = int(entry["seq"])
-        if stored.status != "live" and stored.seq <= after:
-            return stored.status
-        await asyncio.sleep(LOOK)
+async def account_of(store: Store, run: RunId) -> Account:
+    """How far a run has come, and what it has spent of its budget."""
+    stored = await store.load(run)
+    until = time.time() if stored.status == "live" else await _ended(store, stored)
+    seconds = until - stored.record.began if until is not None else None
+    active = stored.head["snapshot"]["active"] if stored.head else ()
+    spent = stored.head["spent"] if stored.head else {}
+    return Account(tuple(active), stored.seq, spent, stored.record.limits, seconds)
+
+
+async def _ended(store: Store, stored: Stored) -> float | None:
+    """When the latest entry of a run was made; None where it cannot be read."""
+    try:
+        return float((await store.entries(stored.record.run, stored.seq))[-1]["at"])
+    except (Broken, LookupError):
+        return None
+
+
+@dataclass(slots=True)
+class Following:
+    """Follows a run's journal; `next` is the entry that was not told yet."""
+
+    run: RunId
+    next: int = 0
+
+    async def wait_for_end(self, store: Store, tell: Callable[[Mapping[str, Any]], None]) -> str:
+        """Tell every entry, and each new one as it comes, until the run is over; its status then."""
+        while True:
+            stored = await store.load(self.run)
+            for entry in await store.entries(self.run, self.next):
+                tell(entry)
+                self.next = int(entry["seq"]) + 1
+            if stored.status != "live" and stored.seq < self.next:
+                return stored.status
+            await asyncio.sleep(LOOK)
 
 
 async def export(store: Store, run: RunId) -> Mapping[str, Any]:
@@ -74,9 +104,9 @@ async def export(store: Store, run: RunId) -> Mapping[str, Any]:
 
 async def prune(store: Store, days: float, *, really: bool) -> list[RunId]:
     """The runs that ended more than so many days ago; deleted where that is really meant."""
-    ended = [one for one in await store.runs() if one.status != "live" and not one.status.startswith(SET_ASIDE)]
+    runs = [one for one in await store.runs() if one.status != "live" and not one.status.startswith(SET_ASIDE)]
     limit = time.time() - days * 86400
-    old = [one.record.run for one in ended if (await store.entries(one.record.run, one.seq))[-1]["at"] < limit]
+    old = [one.record.run for one in runs if (ended := await _ended(store, one)) is not None and ended < limit]
     for run in old if really else ():
         await store.forget(run)
     return old
@@ -97,10 +127,13 @@ def _machine(source: str) -> Machine | None:
         return None
 
 
-def _summary(stored: Stored) -> Summary:
+def summary_of(stored: Stored) -> Summary:
+    """A run in one line, from what the store has of it."""
     if not stored.head:
         began = datetime.fromtimestamp(stored.record.began).astimezone().isoformat(sep=" ", timespec="seconds")
         reason = "its head is damaged; `moot resume` makes it anew from the journal"
+        if not stored.record.digest:
+            reason = "the record of how it began is damaged; bring back a copy of the file"
         return Summary(stored.record.run, stored.record.machine, "damaged", (), stored.seq, began, reason)
     try:
         summary = _summed_up(stored.record, stored.head)
@@ -114,10 +147,11 @@ def _summary(stored: Stored) -> Summary:
 
 def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
     snapshot = head["snapshot"]
+    asking = (one for one in head["pending"] if one["kind"] == AskPerson.kind or "doubt" in one)
     questions = tuple(
-        {"id": one["key"], "prompt": one["effect"]["prompt"], "schema": one["effect"]["schema"], "due": one.get("due")}
-        for one in head["pending"]
-        if one["kind"] == "ask.person"
+        {"id": one["key"], "prompt": prompt, "schema": schema, "due": one.get("due")}
+        for one in asking
+        for prompt, schema in [asked(one["effect"], one.get("doubt", ""))]
     )
     status = standing(snapshot["status"], bool(questions), bool(head["pending"]))
     reason = "nothing is under way, and no row took what happened last" if status == "stuck" else snapshot["reason"]
@@ -132,4 +166,5 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
         record.model,
         head["spent"],
         questions,
+        record.limits,
     )

@@ -9,6 +9,7 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from moothall.app.spending import Account
 from moothall.kernel.machine import Machine
 from moothall.kernel.picture import picture
 
@@ -51,9 +52,10 @@ def _facts(summary: Summary, entries: Sequence[Entry]) -> str:
         if entry["event"]["name"] in ("replied", "returned")
     )
     seconds = entries[-1]["at"] - entries[0]["at"] if entries else 0
-    facts = [("entries", str(len(entries))), ("seconds", f"{seconds:.1f}")]
+    spent = Account(summary.states, summary.seq, summary.spent, summary.limits, seconds).amounts()
+    facts = [("entries", str(len(entries))), ("seconds", spent.pop("seconds", f"{seconds:.1f}"))]
     facts += [(f"calls of {name}", str(count)) for name, count in calls.items()]
-    facts += [(f"{resource} spent", f"{amount:g}") for resource, amount in summary.spent.items()]
+    facts += [(f"{resource} spent", amount) for resource, amount in spent.items()]
     return (
         '<ul class="facts">'
         + "".join(f"<li><b>{escape(value)}</b>{escape(name)}</li>" for name, value in facts)

@@ -21,10 +21,11 @@ from weakref import WeakKeyDictionary
 
 from moothall.app.casting import Functions, Troupe, cast, child_machine, endless, input_data, known_agents, unplayed
 from moothall.app.finding import REMEDY, find, is_loading, source_of
-from moothall.app.settings import absolute_model, configured_model, open_store, store_address
+from moothall.app.idling import wait_for_end
+from moothall.app.settings import absolute_model, configured_model, durability_of, open_store, store_address
 from moothall.errors import DefinitionError, MoothallError, Refused
-from moothall.kernel.codec import schema
-from moothall.kernel.effects import AskPerson, StartChild
+from moothall.kernel.codec import encode, schema
+from moothall.kernel.effects import StartChild
 from moothall.kernel.interpreter import possible
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.step import Snapshot
@@ -34,10 +35,14 @@ from moothall.runtime.decide import outcome
 from moothall.runtime.hall import Finding, Hall, Observer
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Reader, Record, RunId
 from moothall.runtime.ports import SET_ASIDE, Store
-from moothall.runtime.worker import drive, serve
+from moothall.runtime.serving import serve
+from moothall.runtime.worker import drive
 
 T = TypeVar("T")
+Watcher = Callable[[Hall], Observer]
+"""An observer that wants to know the hall: how its runs began, and of which machine they are."""
 STAND_IN = "rehearsal"
+LOOK = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +79,12 @@ class SystemClock:
         return time.time()
 
     async def wait_until(self, moment: float) -> None:
-        """Come back at that time."""
-        await asyncio.sleep(max(0.0, moment - time.time()))
+        """Come back at that time; the clock may be set meanwhile, so it is looked at from time to time."""
+        while True:
+            left = moment - time.time()
+            await asyncio.sleep(max(0.0, min(left, LOOK)))
+            if left <= LOOK and time.time() >= moment:
+                return
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,7 @@ class Setting:
     observers: tuple[Observer, ...] = ()
     notice: Callable[[str], None] = lambda text: print(text, file=sys.stderr)
     tell: Callable[[str], None] = lambda text: None
+    watchers: tuple[Watcher, ...] = ()
 
 
 def run(
@@ -175,7 +185,7 @@ async def _asked_by_children(hall: Hall, run: RunId, head: Head) -> tuple[Questi
             part = hall.cast(run).child(one.effect.machine)
             hall.casts[child] = part.cast
             below = Reader(part.machine, hall.effects(child)).head(stored.head)
-            found += _questions(child, below) + await _asked_by_children(hall, child, below)
+            found += questions_of(child, below) + await _asked_by_children(hall, child, below)
     return found
 
 
@@ -291,18 +301,21 @@ async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
         if hall.heads[run].snapshot.status != "live":
             raise Refused(f"run {run} is {hall.heads[run].snapshot.status} already")
         await halls.cancel(hall, run, reason, f"cancel-{secrets.token_hex(4)}")
-        if run not in hall.crew.drives:
-            await halls.let_go(hall, run)
+        await halls.let_go_unless_driven(hall, run)
         return outcome_of(machine, run, hall.heads[run])
     finally:
         halls.leave(hall, run)
 
 
-async def work(setting: Setting, stop: asyncio.Event, most: int) -> None:
-    """Drive every run of the store that wants attention, until told to stop."""
-    hall = _new_hall(setting.store, setting.observers)
+async def work(setting: Setting, stop: asyncio.Event, most: int, *, until_idle: bool = False) -> int:
+    """Drive every run of the store that wants attention, until told to stop or idle; how many it then let go of."""
+    hall = _watched_hall(setting)
+    tried: dict[RunId, int] | None = {} if until_idle else None
+    ending = asyncio.create_task(wait_for_end(hall, stop, tried))
 
     async def open_run(run: RunId) -> None:
+        if tried is not None:
+            tried[run] = await hall.store.seq(run)
         try:
             await reopen(hall, setting, run)
         except MoothallError as error:
@@ -310,6 +323,7 @@ async def work(setting: Setting, stop: asyncio.Event, most: int) -> None:
             raise
 
     await serve(hall, open_run, stop, most)
+    return await ending
 
 
 async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | None = None) -> Machine:
@@ -343,11 +357,17 @@ _halls: WeakKeyDictionary[Store, Hall] = WeakKeyDictionary()
 
 def hall_of(setting: Setting) -> Hall:
     """The hall of a store: one for all runs, so that they share its commits; who watches gets one of their own."""
-    if setting.observers:
-        return _new_hall(setting.store, setting.observers)
+    if setting.observers or setting.watchers:
+        return _watched_hall(setting)
     if setting.store not in _halls:
         _halls[setting.store] = _new_hall(setting.store)
     return _halls[setting.store]
+
+
+def _watched_hall(setting: Setting) -> Hall:
+    hall = _new_hall(setting.store, setting.observers)
+    hall.observers += [watcher(hall) for watcher in setting.watchers]
+    return hall
 
 
 def _new_hall(store: Store, observers: Sequence[Observer] = ()) -> Hall:
@@ -373,7 +393,7 @@ def _stand_in(setting: Setting, machine: Machine) -> str:
 
 def outcome_of(machine: Machine, run: RunId, head: Head, below: tuple[Question, ...] = ()) -> Outcome:
     """How a run stands, for people and scripts; `below` are the questions of its children."""
-    snapshot, asked = head.snapshot, _questions(run, head) + below
+    snapshot, asked = head.snapshot, questions_of(run, head) + below
     status, reason = standing(snapshot.status, bool(asked), bool(head.pending)), snapshot.reason
     if status == "stuck":
         reason = _stuck(machine, snapshot)
@@ -381,13 +401,18 @@ def outcome_of(machine: Machine, run: RunId, head: Head, below: tuple[Question, 
     return Outcome(run, machine.name, status, snapshot.active, result, reason, asked, head.spent, snapshot.data)
 
 
-def _questions(run: RunId, head: Head) -> tuple[Question, ...]:
+def questions_of(run: RunId, head: Head) -> tuple[Question, ...]:
+    """The questions of a run that wait for a person."""
     return tuple(
-        Question(one.key, one.effect.prompt, one.effect.schema, one.due, run)
-        if isinstance(one.effect, AskPerson)
-        else Question(one.key, f"{one.doubt}. What became of it?", schema(Finding), None, run)
-        for one in halls.questions(head)
+        Question(one.key, *asked(encode(one.effect), one.doubt), one.due, run) for one in halls.questions(head)
     )
+
+
+def asked(effect: Mapping[str, Any], doubt: str) -> tuple[str, Any]:
+    """What a person is asked, and the schema of the answer: by the machine, or because an outcome is unknown."""
+    if doubt:
+        return f"{doubt}. What became of it?", schema(Finding)
+    return effect["prompt"], effect["schema"]
 
 
 def standing(status: str, asks: bool, busy: bool) -> str:
@@ -411,21 +436,25 @@ def new_id(machine: Machine) -> RunId:
     return f"{slug}-{secrets.token_hex(3)}"
 
 
-_open: dict[tuple[str, int], tuple[Store, int]] = {}
+_open: dict[tuple[str, int], tuple[Store, int, str]] = {}
 
 
 @contextmanager
-def opened(address: str | None) -> Iterator[Store]:
-    """A store, closed again at the end; whoever opens it meanwhile in the same thread shares it."""
+def opened(address: str | None, durability: str | None = None) -> Iterator[Store]:
+    """A store, closed again at the end; whoever opens it meanwhile in the same thread shares it, durability and all."""
     key = (store_address(address), threading.get_ident())
-    store, users = _open[key] if key in _open else (open_store(key[0]), 0)
-    _open[key] = (store, users + 1)
+    if key not in _open:
+        _open[key] = (open_store(key[0], durability), 0, durability_of(durability))
+    store, users, kept = _open[key]
+    if durability not in (None, kept):
+        raise Refused(f"{key[0]} is open here with durability {kept}; it cannot be {durability} at the same time")
+    _open[key] = (store, users + 1, kept)
     try:
         yield store
     finally:
-        store, users = _open.pop(key)
+        store, users, kept = _open.pop(key)
         if users > 1:
-            _open[key] = (store, users - 1)
+            _open[key] = (store, users - 1, kept)
         else:
             store.close()
 

@@ -1,4 +1,4 @@
-"""Where things live and what is set: state directory, store, model. Only this floor reads the environment."""
+"""Where things live and what is set. Only this floor reads the environment."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from moothall.runtime.ports import Store
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 
+DURABILITIES = ("full", "normal")
+
 
 def state_directory() -> Path:
     """The folder of the store: MOOTHALL_HOME, else the user's state directory."""
@@ -26,15 +28,36 @@ def store_address(address: str | None = None) -> str:
     return address or os.environ.get("MOOTHALL_STORE") or f"sqlite:{state_directory() / 'moothall.db'}"
 
 
-def open_store(address: str | None = None) -> Store:
-    """A store by its address: `sqlite:FILE` or `memory`."""
+def store_file(address: str | None = None) -> Path | None:
+    """The file of a store by its address; None where the store is in memory."""
     address = store_address(address)
     kind, _, rest = address.partition(":")
     if kind == "memory":
-        return MemoryStore()
+        return None
     if kind == "sqlite" and rest:
-        return SqliteStore(Path(rest))
+        return Path(rest)
     raise DefinitionError(f"{address!r} is no store; write sqlite:FILE or memory")
+
+
+def open_store(address: str | None = None, durability: str | None = None) -> Store:
+    """A store by its address: `sqlite:FILE` or `memory`."""
+    file = store_file(address)
+    if file is None:
+        return MemoryStore()
+    return SqliteStore(file, durability=durability_of(durability))
+
+
+def durability_of(named: str | None = None) -> str:
+    """How safely commits are kept: as it is named, as it is set, or `full`."""
+    durability = named or os.environ.get("MOOTHALL_DURABILITY") or DURABILITIES[0]
+    if durability not in DURABILITIES:
+        raise DefinitionError(f"{durability!r} is no durability; write {' or '.join(DURABILITIES)}")
+    return durability
+
+
+def configured_hook() -> str:
+    """What to call when a run waits, where nothing is named; "" where nothing is configured."""
+    return os.environ.get("MOOTHALL_ON_WAIT", "")
 
 
 def open_model(name: str) -> Model:

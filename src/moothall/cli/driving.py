@@ -1,12 +1,9 @@
-"""Commands that move runs: `run`, `resume`, `answer`."""
+"""Commands that move one run: `run`, `resume`, `answer`, `cancel`."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import shlex
-import signal
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Coroutine
@@ -14,10 +11,13 @@ from typing import Any
 
 from moothall.app import running
 from moothall.app.finding import find
+from moothall.app.looking import account_of
 from moothall.app.running import Outcome, Setting, Terms
+from moothall.app.spending import Account
 from moothall.cli.main import DONE, FAILED, WAITING
+from moothall.cli.options import add_driving, add_quiet, add_store, command, hook_of, store_of, tell
 from moothall.cli.questions import LATER, prompted, read_json, shown
-from moothall.cli.screen import Log, Progress, notice, print_json, status
+from moothall.cli.screen import Progress, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
@@ -37,7 +37,7 @@ def run(parser: ArgumentParser) -> Work:
     )
     parser.add_argument("--run-id", help="the id of the run (default: a new one)")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    _shared(parser)
+    add_driving(parser)
 
     def work(chosen: Namespace) -> int:
         machine = find(chosen.machine)
@@ -52,7 +52,7 @@ def resume(parser: ArgumentParser) -> Work:
     """Go on with a run."""
     parser.add_argument("run", help="the run's id")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    _shared(parser)
+    add_driving(parser)
 
     def work(chosen: Namespace) -> int:
         return _drive(chosen, chosen.run, lambda setting: running.go_on(setting, chosen.run))
@@ -67,7 +67,7 @@ def answer(parser: ArgumentParser) -> Work:
     parser.add_argument("--yes", action="store_true", help="answer yes")
     parser.add_argument("--no", action="store_true", help="answer no")
     parser.add_argument("--text", help="answer with a text")
-    _shared(parser)
+    add_driving(parser)
     parser.add_argument(
         "--json",
         nargs="?",
@@ -91,67 +91,37 @@ def cancel(parser: ArgumentParser) -> Work:
     parser.add_argument("run", help="the run's id")
     parser.add_argument("--reason", default="asked for at the command line", help="why, for the journal")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    _shared(parser)
+    add_store(parser)
+    add_quiet(parser)
 
     def work(chosen: Namespace) -> int:
         with running.opened(chosen.store) as store:
             outcome = asyncio.run(running.cancel(Setting(store, notice=notice), chosen.run, chosen.reason))
+            account = asyncio.run(account_of(store, chosen.run))
         if chosen.json:
             print_json(outcome)
-        _explain(chosen, outcome)
+        _explain(chosen, outcome, account)
         return DONE
 
     return work
-
-
-def worker(parser: ArgumentParser) -> Work:
-    """Drive runs until stopped."""
-    parser.add_argument(
-        "--most", type=int, default=100, metavar="N", help="the most runs to drive at once (default: 100)"
-    )
-    _shared(parser)
-
-    def work(chosen: Namespace) -> int:
-        with running.opened(chosen.store) as store:
-            setting = Setting(store, observers=() if chosen.quiet else (Log(),), notice=notice)
-            _tell(chosen, "working; Ctrl-C stops cleanly")
-            with contextlib.suppress(KeyboardInterrupt):
-                asyncio.run(_worked(setting, chosen.most))
-        _tell(chosen, "stopped; every run can go on elsewhere")
-        return DONE
-
-    return work
-
-
-async def _worked(setting: Setting, most: int) -> None:
-    """Work until a signal says stop, then let go of everything."""
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    await running.work(setting, stop, most)
-
-
-def _shared(parser: ArgumentParser) -> None:
-    parser.add_argument("--store", help="where runs are kept: sqlite:FILE (default: in the state directory)")
-    parser.add_argument(
-        "--quiet", "-q", action="store_true", help="no progress on stderr; failures and questions are still told"
-    )
 
 
 def _drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, Any, Outcome]]) -> int:
     progress = Progress()
-    with running.opened(chosen.store) as store:
-        observers = () if chosen.quiet else (progress,)
-        setting = Setting(store, observers=observers, notice=notice, tell=lambda text: _tell(chosen, text))
+    with store_of(chosen) as store, hook_of(chosen, progress.notice) as hook:
+        watchers = hook if chosen.quiet else (progress.watching, *hook)
+        setting = Setting(store, notice=notice, tell=lambda text: tell(chosen, text), watchers=watchers)
         try:
             outcome = asyncio.run(_watched(progress, go(setting)))
             while (value := _prompted(chosen, outcome)) is not LATER:
-                outcome = asyncio.run(_watched(progress, running.go_on_with_answer(setting, run, value)))
+                [asked] = outcome.questions
+                going_on = running.go_on_with_answer(setting, asked.run, value, asked.id)
+                outcome = asyncio.run(_watched(progress, going_on))
         except KeyboardInterrupt:
             progress.clear()
             notice(_stopped(asyncio.run(running.exists(store, run)), command("resume", chosen, run)))
             return FAILED
-    return _render(chosen, outcome)
+        return _render(chosen, outcome, asyncio.run(account_of(store, outcome.run)))
 
 
 def _stopped(begun: bool, go_on: str) -> str:
@@ -167,7 +137,7 @@ async def _watched(progress: Progress, work: Coroutine[Any, Any, Outcome]) -> Ou
         progress.clear()
 
 
-def _render(chosen: Namespace, outcome: Outcome) -> int:
+def _render(chosen: Namespace, outcome: Outcome, account: Account) -> int:
     if chosen.json:
         print_json(outcome)
     elif outcome.status in ("done", "limited"):
@@ -176,7 +146,7 @@ def _render(chosen: Namespace, outcome: Outcome) -> int:
             if isinstance(outcome.result, str)
             else json.dumps(encode(outcome.result), ensure_ascii=False)
         )
-    _explain(chosen, outcome)
+    _explain(chosen, outcome, account)
     return {"done": DONE, "waiting": WAITING}.get(outcome.status, FAILED)
 
 
@@ -185,25 +155,13 @@ def _prompted(chosen: Namespace, outcome: Outcome) -> Any:
     return prompted(encode(outcome.questions[0])) if len(outcome.questions) == 1 and not chosen.json else LATER
 
 
-def _explain(chosen: Namespace, outcome: Outcome) -> None:
+def _explain(chosen: Namespace, outcome: Outcome, account: Account) -> None:
     """Say how the run stands and what a person can do now; only where all is well may that be left out."""
-    spent = ", ".join(f"{resource} {amount:g}" for resource, amount in sorted(outcome.spent.items()))
-    why = f": {outcome.reason}" if outcome.reason else ""
-    said = f"{outcome.run} is {status(outcome.status, sys.stderr)}{why}" + (f" (spent: {spent})" if spent else "")
     if outcome.status != "done" or not chosen.quiet:
-        print(said, file=sys.stderr)
+        why = f": {outcome.reason}" if outcome.reason else ""
+        print(f"{outcome.run} is {status(outcome.status, sys.stderr)}{why} ({account})", file=sys.stderr)
     for question in outcome.questions:
-        print(shown(encode(question), command("answer", chosen, outcome.run)), file=sys.stderr)
-
-
-def command(name: str, chosen: Namespace, run: str) -> str:
-    """A command line that a person can copy."""
-    return f"moot {name} {run}" + (f" --store {shlex.quote(chosen.store)}" if chosen.store else "")
-
-
-def _tell(chosen: Namespace, text: str) -> None:
-    if not chosen.quiet:
-        print(text, file=sys.stderr)
+        print(shown(encode(question), command("answer", chosen, question.run)), file=sys.stderr)
 
 
 def _input(parser: ArgumentParser, chosen: Namespace) -> Any:

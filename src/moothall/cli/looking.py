@@ -6,19 +6,23 @@ import asyncio
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from moothall.app import looking
+from moothall.app.looking import Summary
 from moothall.app.running import opened
+from moothall.app.spending import Account, amount_of
 from moothall.cli.main import DONE, FAILED
+from moothall.cli.options import add_store, command
 from moothall.cli.questions import shown as asked
-from moothall.cli.screen import painted, print_json, status, told
+from moothall.cli.screen import notice, painted, print_json, status, told
 from moothall.errors import Refused
 from moothall.kernel.codec import encode
 
 Work = Callable[[Namespace], int]
+WIDTH = 100
 
 
 def ls(parser: ArgumentParser) -> Work:
@@ -32,13 +36,34 @@ def ls(parser: ArgumentParser) -> Work:
             print_json(summaries)
         elif not summaries:
             print("no runs yet")
-        width = max((len(one.run) for one in summaries), default=0)
-        for one in () if chosen.json else summaries:
-            where = " + ".join(one.states)
-            print(f"{one.run:<{width}}  {status(one.status, width=8)}  {one.began}  {one.seq + 1:>4} entries  {where}")
+        else:
+            print("\n".join(_table(summaries)))
         return DONE
 
     return work
+
+
+def _table(summaries: Sequence[Summary]) -> list[str]:
+    """A line for each run; what it spent is left out where the lines would be too long for it."""
+    width = max(len(one.run) for one in summaries)
+    spent = [_spent(one) for one in summaries]
+    room = max(map(len, spent))
+    lines = [
+        (
+            f"{one.run:<{width}}  {status(one.status, width=8)}  {one.began}  {one.seq + 1:>4} entries",
+            " + ".join(one.states),
+        )
+        for one in summaries
+    ]
+    plain = width + len(f"  {'':8}  {summaries[0].began}  9999 entries  ")
+    if room and plain + room + 2 + max(len(where) for _, where in lines) <= WIDTH:
+        return [f"{line}  {bill:<{room}}  {where}" for (line, where), bill in zip(lines, spent, strict=True)]
+    return [f"{line}  {where}" for line, where in lines]
+
+
+def _spent(summary: Summary) -> str:
+    known = {name: summary.spent[name] for name in ("usd", "calls") if summary.spent.get(name)}
+    return ", ".join(f"{name} {amount_of(name, amount)}" for name, amount in known.items())
 
 
 def show(parser: ArgumentParser) -> Work:
@@ -49,6 +74,7 @@ def show(parser: ArgumentParser) -> Work:
     def work(chosen: Namespace) -> int:
         with opened(chosen.store) as store:
             shown = asyncio.run(looking.show(store, chosen.run))
+            account = asyncio.run(looking.account_of(store, chosen.run))
         if chosen.json:
             print_json(shown)
             return DONE
@@ -56,31 +82,49 @@ def show(parser: ArgumentParser) -> Work:
         print(f"{painted(head.run, 'bold')}  {status(head.status)}  {' + '.join(head.states)}")
         if head.reason:
             print(f"because: {head.reason}")
+        for line in _budget(account):
+            print(line)
         for entry in shown.entries:
             print(told(entry, sys.stdout))
         for question in head.questions:
-            print(asked(question, f"moot answer {head.run}" + (f" --store {chosen.store}" if chosen.store else "")))
+            print(asked(question, command("answer", chosen, head.run)))
         return DONE
 
     return work
+
+
+def _budget(account: Account) -> Iterator[str]:
+    if bill := account.bill():
+        yield f"spent: {bill}"
+    if left := account.left():
+        yield "left: " + ", ".join(f"{name} {amount_of(name, amount)}" for name, amount in left.items())
 
 
 def watch(parser: ArgumentParser) -> Work:
     """Follow a run."""
     parser.add_argument("run", help="the run's id")
     parser.add_argument(
-        "--after", type=int, default=-1, metavar="N", help="begin after this entry (default: at the start)"
+        "--from", type=int, default=0, dest="start", metavar="N", help="begin with this entry (default: 0, the first)"
     )
     _shared(parser)
 
     def work(chosen: Namespace) -> int:
+        following = looking.Following(chosen.run, chosen.start)
         with opened(chosen.store) as store:
-            status_now = asyncio.run(
-                looking.follow(store, chosen.run, chosen.after, lambda entry: _tell(chosen, entry))
-            )
-        return DONE if status_now == "done" else FAILED
+            try:
+                ended = asyncio.run(following.wait_for_end(store, lambda entry: _tell(chosen, entry)))
+            except KeyboardInterrupt:
+                notice(f"stopped; the run is as it was. Go on with:  {_watching(chosen, following)}")
+                return FAILED
+            account = asyncio.run(looking.account_of(store, chosen.run))
+        print(f"{chosen.run} is {status(ended, sys.stderr)} ({account})", file=sys.stderr)
+        return DONE if ended == "done" else FAILED
 
     return work
+
+
+def _watching(chosen: Namespace, following: looking.Following) -> str:
+    return f"{command('watch', chosen, chosen.run)} --from {following.next}" + (" --json" if chosen.json else "")
 
 
 def _tell(chosen: Namespace, entry: Mapping[str, Any]) -> None:
@@ -157,5 +201,5 @@ def _write(path: Path, text: str) -> None:
 
 
 def _shared(parser: ArgumentParser) -> None:
-    parser.add_argument("--store", help="where runs are kept: sqlite:FILE (default: in the state directory)")
+    add_store(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")

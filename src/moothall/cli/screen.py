@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
+from moothall.app.spending import Account
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import AskPerson, Effect
-from moothall.runtime.journal import Entry, Head, RunId, encode_entry
+from moothall.runtime.hall import Hall, Observer
+from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 STATUS_COLOURS = {"done": "green", "waiting": "yellow", "running": "cyan", "limited": "yellow"}
@@ -41,22 +44,30 @@ def notice(text: str) -> None:
 
 
 class Progress:
-    """Tells on stderr, line by line, what a run does; on a terminal also what it is waiting for, and how long."""
+    """Tells on stderr, line by line, what a run does; on a terminal also what it waits for and what it has spent."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()
         self._since = time.monotonic()
         self._waiting = ""
+        self._account: Callable[[], Account] = lambda: Account((), 0)
 
-    def __call__(self, run: RunId, entry: Entry, head: Head) -> None:
-        """One entry was committed."""
-        self.clear()
-        if entry.seq == 0:
-            print(f"run {run}", file=sys.stderr)
-        print(told(encode_entry(entry), sys.stderr), file=sys.stderr)
-        self._waiting = ", ".join(wanted(one.effect) for one in head.pending if not isinstance(one.effect, AskPerson))
-        self._since = time.monotonic()
-        self._draw()
+    def watching(self, hall: Hall) -> Observer:
+        """An observer of the runs of a hall."""
+
+        def saw(run: RunId, entry: Entry, head: Head) -> None:
+            self.clear()
+            if entry.seq == 0:
+                print(f"run {run}", file=sys.stderr)
+            print(told(encode_entry(entry), sys.stderr), file=sys.stderr)
+            self._waiting = ", ".join(
+                wanted(one.effect) for one in head.pending if not isinstance(one.effect, AskPerson)
+            )
+            record = hall.runs[run].record
+            self._since, self._account = time.monotonic(), lambda: _account(record, head)
+            self._draw()
+
+        return saw
 
     async def tick(self) -> None:
         """Keep the line up to date that says what is waited for."""
@@ -68,13 +79,23 @@ class Progress:
         if self._live and self._waiting:
             self.clear()
             seconds = time.monotonic() - self._since
-            line = shortened(f"… {self._waiting}", 90)
-            print(painted(f"       {line} ({seconds:.0f} s)", "dim", sys.stderr), end="\r", file=sys.stderr, flush=True)
+            line = f"… {shortened(self._waiting, 40)} ({seconds:.0f} s), {self._account()}"
+            line = shortened(line, shutil.get_terminal_size().columns - 8)
+            print(painted(f"       {line}", "dim", sys.stderr), end="\r", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         """Take that line back."""
         if self._live:
             print("\x1b[2K", end="\r", file=sys.stderr, flush=True)
+
+    def notice(self, text: str) -> None:
+        """A notice that does not run into that line."""
+        self.clear()
+        notice(text)
+
+
+def _account(record: Record, head: Head) -> Account:
+    return Account(head.snapshot.active, head.seq, head.spent, record.limits, time.time() - record.began)
 
 
 class Log:
@@ -105,8 +126,8 @@ def happened(event: Mapping[str, Any]) -> str:
 
 
 def wanted(effect: Effect) -> str:
-    """An effect in a few words."""
-    return f"{effect.kind} {getattr(effect, 'agent', '') or getattr(effect, 'tool', '')}".strip()
+    """Whom or what an effect waits for."""
+    return getattr(effect, "agent", "") or getattr(effect, "tool", "") or effect.kind
 
 
 def shortened(text: str, width: int = 60) -> str:

@@ -85,6 +85,8 @@ class Step(Frozen):
     @property
     def taken(self) -> tuple[str, ...]:
         """The rows taken, in order."""
+        if len(self.microsteps) == 1:
+            return self.microsteps[0].taken
         return tuple(row for microstep in self.microsteps for row in microstep.taken)
 
     @property

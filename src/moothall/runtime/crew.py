@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from moothall.kernel.events import Event
 from moothall.runtime.journal import Head, RunId
 
 GRACE = 2.0
+AT_ONCE = 4
 
 
 @dataclass
@@ -20,6 +23,8 @@ class Drive:
     """
 
     task: asyncio.Task[object] | None
+    now: Callable[[], float]
+    messages: Callable[[str], Awaitable[list[Any]]]
     key: str = ""
     interrupts: int = 0
     flying: dict[str, asyncio.Task[Event | None]] = field(default_factory=dict)
@@ -29,6 +34,11 @@ class Drive:
     late: dict[str, str] = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)
     resting: set[str] = field(default_factory=set)
+
+    def beat(self, key: str) -> None:
+        """A performer is still at work."""
+        if key in self.heard:
+            self.heard[key] = self.now()
 
     def notice(self, head: Head) -> None:
         """Others moved the run: look again, and stop what is no longer wanted."""
@@ -85,3 +95,17 @@ class Crew:
 
     drives: dict[RunId, Drive] = field(default_factory=dict)
     pulse: asyncio.Task[None] | None = None
+    entering: int = 0
+
+    async def wait_for_turn(self) -> None:
+        """Come in a few at a time, so that whoever else uses the loop is not kept waiting."""
+        while True:
+            await asyncio.sleep(0)
+            if self.entering < AT_ONCE:
+                break
+        if self.entering == 0:
+            asyncio.get_running_loop().call_soon(self._next)
+        self.entering += 1
+
+    def _next(self) -> None:
+        self.entering = 0

@@ -20,11 +20,13 @@ their due times, and the budget. The rules:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from hashlib import blake2b
-from math import inf
 from typing import Any
+from zlib import crc32
+
+import orjson
 
 from moothall.errors import Broken, DefinitionError
 from moothall.kernel.codec import encode
@@ -97,11 +99,10 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
             dropped = [one for one in others if one not in kept]
             spent = _charged(spent, *(_reserved(run, one) for one in dropped if not _is_child(one)))
             kept += tuple(_called_off(run, one) for one in dropped if _is_child(one))
-    spent = _charged(spent, {**bill, **usage} if usage else bill)
-    after = Head(head.seq, step.snapshot, kept, spent, head.issued, head.same)
-    if run.record.endless:
-        after = replace(after, same=_compared(head.same, step, settled))
-    return _committed(run, step, after, happening, within)
+    if bill or usage:
+        spent = _charged(spent, {**bill, **usage})
+    same = _compared(head.same, step, settled) if run.record.endless else head.same
+    return _committed(run, step, Head(head.seq, step.snapshot, kept, spent, head.issued, same), happening, within)
 
 
 def _is_child(pending: Pending) -> bool:
@@ -116,18 +117,29 @@ def _called_off(run: Run, pending: Pending) -> Pending:
 
 
 def _compared(
-    same: Mapping[str, tuple[str, int]], step: Step, settled: Pending | None
-) -> Mapping[str, tuple[str, int]]:
+    same: Mapping[str, tuple[int, int, int]], step: Step, settled: Pending | None
+) -> Mapping[str, tuple[int, int, int]]:
     """What each row last brought and how often in a row, after one more step."""
-    if not step.taken:
+    taken = step.taken
+    if not taken:
         return same
     if step.appends or settled is None or settled.denied or settled.effect.kind in WAITING:
         return {}
-    rows = " ".join(step.taken)
-    text = repr((encode(step.event), encode(step.snapshot.data)))
-    content = blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
-    last, times = same.get(rows, ("", 0))
-    return {**same, rows: (content, times + 1 if content == last else 1)}
+    rows = taken[0] if len(taken) == 1 else " ".join(taken)
+    brought = _content(step.event)
+    last, left, times = same.get(rows, _NEW)
+    if brought != last:
+        return {**same, rows: (brought, 0, 1)}
+    data = _content(step.snapshot.data)
+    return {**same, rows: (brought, data, times + 1 if left in (0, data) else 1)}
+
+
+def _content(value: Any) -> int:
+    """A number that is the same for the same content, and hardly ever for another."""
+    try:
+        return crc32(orjson.dumps(value, default=encode))
+    except orjson.JSONEncodeError:  # numbers and texts that are no JSON
+        return crc32(repr(encode(value)).encode(errors="replace"))
 
 
 def _marked(run: Run, head: Head, happening: Happening) -> Decision:
@@ -182,7 +194,7 @@ def in_flight(head: Head, cause: str) -> Pending | None:
 
 def is_effect_key(cause: str) -> bool:
     """Whether a cause is the key of an effect, and not a command."""
-    return cause[:1].isdigit()
+    return _KEY.match(cause) is not None
 
 
 def _decided(step: Step | Ask) -> Step:
@@ -229,24 +241,33 @@ def _committed(run: Run, step: Step, head: Head, happening: Happening, within: s
     """The decision that a step makes: new effects with keys and due times, and the budget's word on each."""
     wanted: list[Pending] = []
     unperformed = _NEVER if step.snapshot.status == "live" else _NOT_AFTER_THE_END
-    is_limited = run.record.endless or bool(run.record.limits)
-    issued = dict(head.issued)
+    issued, at = head.issued, happening.at
     for one in step.effects:
         effect = one.effect
         if effect.kind not in unperformed:
             subject = getattr(effect, "agent", effect.kind)
-            issued[subject] = nth = issued.get(subject, 0) + 1
-            pending = Pending(f"{head.seq + 1}.{len(wanted)}", effect, one.owner, nth, _due(effect, happening.at))
-            if isinstance(effect, StartChild):
-                pending = replace(pending, share=_share(run, step, head, wanted, effect))
-            denied = _denied(run, pending, head, wanted, happening.at) if is_limited else ""
-            wanted.append(replace(pending, denied=denied) if denied else pending)
+            nth = issued.get(subject, 0) + 1
+            issued = {**issued, subject: nth}
+            due = _due(effect, at) if effect.kind in WAITING else None
+            share = _share(run, step, head, wanted, effect) if isinstance(effect, StartChild) else None
+            pending = Pending(f"{head.seq + 1}.{len(wanted)}", effect, one.owner, nth, due, share=share)
+            wanted.append(_granted(run, pending, head, wanted, at))
     if isinstance(happening.event, Exhausted) and not head.pending and wanted and all(one.denied for one in wanted):
         step, wanted = _given_up(step, wanted[0].denied), []
     if run.record.parent and _is_ending(step):
         wanted.append(_last_word(run, step, head, wanted))
-    after = Head(head.seq + 1, step.snapshot, (*head.pending, *wanted), head.spent, issued, head.same)
-    return Decision(after, _entry(step, after.seq, happening, within, tuple(wanted)))
+    new = tuple(wanted)
+    after = Head(head.seq + 1, step.snapshot, head.pending + new, head.spent, issued, head.same)
+    return Decision(after, _entry(step, after.seq, happening, within, new))
+
+
+def _granted(run: Run, pending: Pending, head: Head, wanted: Sequence[Pending], at: float) -> Pending:
+    """A new effect with the budget's word on it."""
+    record = run.record
+    if record.limits or record.endless:
+        denied = _denied(run, pending, head, wanted, at)
+        return replace(pending, denied=denied) if denied else pending
+    return pending
 
 
 def _share(run: Run, step: Step, head: Head, wanted: Sequence[Pending], effect: StartChild) -> Mapping[str, float]:
@@ -289,7 +310,9 @@ def _given_up(step: Step, resource: str) -> Step:
     return replace(step, snapshot=replace(step.snapshot, status="limited", reason=reason))
 
 
+_KEY = re.compile(r"\d+\.\d+(-|$)")
 _NOTHING: Mapping[str, float] = {}
+_NEW = (0, 0, 0)
 _UNSHARED = frozenset(("seconds", "transitions"))
 _WHOLE = frozenset(("calls", "tokens"))
 _NEVER = frozenset((CancelSend.kind,))
@@ -311,7 +334,7 @@ def _denied(run: Run, pending: Pending, head: Head, wanted: Sequence[Pending], a
     limits = run.record.limits
     if exceeded := _circling(run, head):
         return exceeded
-    if at - run.record.began >= limits.get("seconds", inf):
+    if "seconds" in limits and at - run.record.began >= limits["seconds"]:
         return "seconds"
     cost = _reserved(run, pending)
     if not cost:
@@ -330,7 +353,10 @@ def _circling(run: Run, head: Head) -> str:
     """Why a run that nothing else bounds should stop: too many steps, or the same again and again."""
     if head.seq + 1 >= run.record.limits.get("transitions", TRANSITIONS):
         return "transitions"
-    return "repetitions" if any(times >= SAME for _, times in head.same.values()) else ""
+    for _, _, times in head.same.values():
+        if times >= SAME:
+            return "repetitions"
+    return ""
 
 
 def limit_of(run: Run, resource: str) -> float:
@@ -339,13 +365,13 @@ def limit_of(run: Run, resource: str) -> float:
 
 
 def _cost(machine: Machine, effect: Effect) -> Mapping[str, float]:
-    declared = machine.costs.get(effect.kind)
+    declared = machine.costs.get(effect.kind) if machine.costs else None
     return {**effect.costs, **declared} if declared else effect.costs
 
 
 def _ignored(head: Head, happening: Happening, spent: Mapping[str, float]) -> Decision:
     active = head.snapshot.active
-    after = Head(head.seq + 1, head.snapshot, head.pending, spent, head.issued)
+    after = Head(head.seq + 1, head.snapshot, head.pending, spent, head.issued, head.same)
     reason = "its effect is no longer wanted: the state that wanted it was left"
     entry = Entry(after.seq, happening.at, happening.cause, happening.event, active, active, ignored=reason)
     return Decision(after, entry)

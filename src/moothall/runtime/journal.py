@@ -71,7 +71,7 @@ class Pending(Frozen):
     def sleeps(self) -> bool:
         """Whether nothing is to be done for it now: people, time or a child will end it."""
         kind = self.effect.kind
-        return (kind in WAITING and not self.denied) or bool(self.doubt) or (self.began and kind in FAMILY)
+        return (kind in WAITING and not self.denied) or (self.began and kind in FAMILY) or bool(self.doubt)
 
 
 class Head(Frozen):
@@ -82,8 +82,9 @@ class Head(Frozen):
     pending: tuple[Pending, ...] = ()
     spent: Mapping[str, float] = field(default_factory=dict)
     issued: Mapping[str, int] = field(default_factory=dict)
-    same: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    """For each row what it last brought, and how often in a row; kept for runs that nothing else bounds."""
+    same: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    """For each row what it last brought, the data it left then, and how often in a row: for runs that nothing else
+    bounds."""
 
     def wake(self) -> float | None:
         """When the run wants attention: 0 is now, None is never unless somebody tells it something."""
@@ -98,7 +99,11 @@ class Head(Frozen):
 
     def rests(self) -> bool:
         """Whether nothing is left to perform or to wait for but people and children."""
-        return not self.pending or all(one.sleeps() and one.effect.kind not in TIMERS for one in self.pending)
+        return not any(map(_moves_on, self.pending))
+
+
+def _moves_on(pending: Pending) -> bool:
+    return pending.effect.kind in TIMERS or not pending.sleeps()
 
 
 TIMERS = frozenset((known.Send.kind, known.Alarm.kind))
@@ -192,7 +197,8 @@ class Reader(Frozen):
 
 def shaped(machine: Machine, event: Event) -> Event:
     """An event whose value has the type that its shape names; the same event where it has none."""
-    shape = machine.shapes.get(getattr(event, "shape", ""))
+    shapes = machine.shapes
+    shape = shapes.get(getattr(event, "shape", "")) if shapes else None
     if shape is None:
         return event
     value = getattr(event, "value", None)
@@ -224,7 +230,7 @@ _AROUND_AN_EFFECT: Mapping[str, Any] = {
 }
 _around_an_effect = {name: decoder(kind) for name, kind in _AROUND_AN_EFFECT.items()}
 _amounts, _counts, _object = decoder(dict[str, float]), decoder(dict[str, int]), decoder(dict[str, Any])
-_same = decoder(dict[str, tuple[str, int]])
+_same = decoder(dict[str, tuple[int, int, int]])
 _KNOWN: dict[str, type[Effect]] = {
     one.kind: one for one in vars(known).values() if isinstance(one, type) and issubclass(one, Effect) and one.kind
 } | {TellParent.kind: TellParent, CancelChild.kind: CancelChild}
@@ -235,79 +241,88 @@ def encode_event(event: Event) -> dict[str, Any]:
     return {"name": event.name, **encode(event)}
 
 
-def encode_pending(pending: Pending) -> dict[str, Any]:
-    """An effect in flight as JSON; what is empty is left out."""
-    effect = pending.effect
-    values = encode(effect)
-    if "event" in values and isinstance(event := getattr(effect, "event", None), Event):
-        values["event"] = encode_event(event)
-    plain: dict[str, Any] = {"key": pending.key, "kind": effect.kind, "effect": values, "nth": pending.nth}
+def encode_pending(pending: Pending) -> Any:
+    """An effect in flight as JSON."""
+    return encode(pending_shape(pending))
+
+
+def encode_head(head: Head) -> Any:
+    """A head as JSON."""
+    return encode(head_shape(head, list(map(pending_shape, head.pending))))
+
+
+def encode_entry(entry: Entry) -> Any:
+    """An entry as JSON."""
+    return encode(entry_shape(entry, list(map(pending_shape, entry.effects))))
+
+
+# The shapes that these have as JSON, with the values inside still as they are; what is empty is left out.
+
+
+def pending_shape(pending: Pending) -> dict[str, Any]:
+    """The shape of an effect in flight."""
+    effect: Any = pending.effect
+    if isinstance(event := effect.__dict__.get("event"), Event):
+        values: Any = {**effect.__dict__, "event": {"name": event.name, **event.__dict__}}
+    else:
+        values = effect
+    shape: dict[str, Any] = {"key": pending.key, "kind": effect.kind, "effect": values, "nth": pending.nth}
     if pending.owner is not None:
-        plain["owner"] = pending.owner
+        shape["owner"] = pending.owner
     if pending.due is not None:
-        plain["due"] = pending.due
+        shape["due"] = pending.due
     if pending.denied:
-        plain["denied"] = pending.denied
+        shape["denied"] = pending.denied
     if pending.attempt > 1:
-        plain["attempt"] = pending.attempt
+        shape["attempt"] = pending.attempt
     if pending.began:
-        plain["began"] = True
+        shape["began"] = True
     if pending.doubt:
-        plain["doubt"] = pending.doubt
+        shape["doubt"] = pending.doubt
     if pending.share is not None:
-        plain["share"] = pending.share
-    return plain
+        shape["share"] = pending.share
+    return shape
 
 
-def encode_snapshot(snapshot: Snapshot) -> dict[str, Any]:
-    """A snapshot as JSON; what is empty is left out."""
-    plain: dict[str, Any] = {"active": list(snapshot.active), "data": encode(snapshot.data), "status": snapshot.status}
-    plain["reason"] = snapshot.reason
+def head_shape(head: Head, pending: Sequence[Any]) -> dict[str, Any]:
+    """The shape of a head, around its effects in flight."""
+    snapshot = head.snapshot
+    inner = {"active": snapshot.active, "data": snapshot.data, "status": snapshot.status, "reason": snapshot.reason}
     if snapshot.output is not None:
-        plain["output"] = encode(snapshot.output)
+        inner["output"] = snapshot.output
     if snapshot.counts:
-        plain["counts"] = encode(snapshot.counts)
+        inner["counts"] = snapshot.counts
     if snapshot.history:
-        plain["history"] = encode(snapshot.history)
+        inner["history"] = snapshot.history
     if snapshot.threads:
-        plain["threads"] = encode(snapshot.threads)
-    return plain
-
-
-def encode_head(head: Head, pending: Sequence[Any] | None = None) -> dict[str, Any]:
-    """A head as JSON; its effects in flight may have been encoded already."""
-    plain = {
-        "seq": head.seq,
-        "snapshot": encode_snapshot(head.snapshot),
-        "pending": [encode_pending(one) for one in head.pending] if pending is None else pending,
-        "spent": encode(head.spent),
-        "issued": encode(head.issued),
-    }
+        inner["threads"] = snapshot.threads
+    shape = {"seq": head.seq, "snapshot": inner, "pending": pending, "spent": head.spent, "issued": head.issued}
     if head.same:
-        plain["same"] = encode(head.same)
-    return plain
+        shape["same"] = head.same
+    return shape
 
 
-def encode_entry(entry: Entry, effects: Sequence[Any] | None = None) -> dict[str, Any]:
-    """An entry as JSON; what is empty is left out. Its effects may have been encoded already."""
-    plain: dict[str, Any] = {
+def entry_shape(entry: Entry, effects: Sequence[Any]) -> dict[str, Any]:
+    """The shape of an entry, around the effects that it wants."""
+    event = entry.event
+    shape = {
         "seq": entry.seq,
         "at": entry.at,
         "cause": entry.cause,
-        "event": encode_event(entry.event),
-        "from": list(entry.before),
-        "to": list(entry.after),
-        "taken": list(entry.taken),
-        "effects": [encode_pending(one) for one in entry.effects] if effects is None else effects,
+        "event": {"name": event.name, **event.__dict__},
+        "from": entry.before,
+        "to": entry.after,
+        "taken": entry.taken,
+        "effects": effects,
     }
     if entry.within:
-        plain["within"] = entry.within
+        shape["within"] = entry.within
     if entry.appends:
-        plain["appends"] = [encode(one) for one in entry.appends]
+        shape["appends"] = entry.appends
     if entry.status != "live":
-        plain["status"] = entry.status
+        shape["status"] = entry.status
     if entry.reason:
-        plain["reason"] = entry.reason
+        shape["reason"] = entry.reason
     if entry.ignored:
-        plain["ignored"] = entry.ignored
-    return plain
+        shape["ignored"] = entry.ignored
+    return shape

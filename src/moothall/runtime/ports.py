@@ -10,6 +10,9 @@ from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.journal import Entry, Head, Record, RunId
 
+LEASE = 30.0
+"""How long a run is held without a word, in seconds."""
+
 
 class Lease(Frozen):
     """Who holds a run, until when, and the token that fences others off. Crashes count lost holders in a row."""
@@ -74,6 +77,10 @@ class Store(Protocol):
         """Runs that want attention now and that nobody holds, or only a holder that is gone."""
         ...
 
+    async def suspects(self, now: float) -> Mapping[RunId, int]:
+        """Runs that want attention now and whose holder was lost, or others before it; how many in a row."""
+        ...
+
     async def owners(self) -> list[str]:
         """Who holds runs."""
         ...
@@ -92,6 +99,10 @@ class Store(Protocol):
 
     async def release(self, run: RunId, lease: Lease) -> None:
         """Let go of a run."""
+        ...
+
+    async def forgive(self, run: RunId, lease: Lease) -> None:
+        """Count the crashes of a run anew, where this lease is still its own."""
         ...
 
     async def repair(self, run: RunId, head: Head) -> None:
@@ -127,19 +138,22 @@ class Clock(Protocol):
         ...
 
 
-def _unheard() -> None:
-    """Nobody listens."""
+class Desk(Protocol):
+    """Where a run is driven from: hears that a performer is still at work, and knows the run's threads."""
 
+    def beat(self, key: str) -> None:
+        """The performer with this key is still at work."""
+        ...
 
-async def _no_messages(thread: str) -> list[Any]:
-    return []
+    def messages(self, thread: str, /) -> Awaitable[list[Any]]:
+        """The messages of a thread, the oldest first."""
+        ...
 
 
 class Context(Frozen):
     """What a performer knows besides its effect. The key stays the same when an effect is tried again.
 
-    `again` says that it may have been performed before. `beat` tells that it is still at work, where its effect
-    has a time-out. `messages` gives a thread of the run.
+    `again` says that it may have been performed before, `deadline` when it will be stopped.
     """
 
     run: RunId
@@ -148,8 +162,16 @@ class Context(Frozen):
     attempt: int
     again: bool = False
     deadline: float | None = None
-    beat: Callable[[], None] = _unheard
-    messages: Callable[[str], Awaitable[list[Any]]] = _no_messages
+    desk: Desk | None = None
+
+    def beat(self) -> None:
+        """Tell that the performer is still at work, where its effect has a time-out."""
+        if self.desk is not None:
+            self.desk.beat(self.key)
+
+    async def messages(self, thread: str) -> list[Any]:
+        """The messages of a thread of the run, the oldest first."""
+        return await self.desk.messages(thread) if self.desk is not None else []
 
 
 Perform = Callable[[Any, Context], Awaitable[Event]]

@@ -17,10 +17,9 @@ takes too long, again and again if it does not heed that.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable
 from functools import partial
 from math import inf
+from typing import Any
 
 from moothall.errors import Broken, DefinitionError, MoothallError, Refused
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send, StartChild
@@ -28,14 +27,13 @@ from moothall.kernel.events import Began, Doubted, Event, Exhausted, Expired, Fa
 from moothall.runtime.children import cancel_child, open_child, start_child, tell_parent
 from moothall.runtime.crew import Drive
 from moothall.runtime.decide import in_flight, limit_of
-from moothall.runtime.hall import LEASE, Hall, advance, is_free, is_gone, leave, let_go, messages, reopen
-from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, RunId, TellParent, shaped
-from moothall.runtime.ports import Context
+from moothall.runtime.hall import Hall, advance, is_free, leave, let_go, messages, reopen
+from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, Record, RunId, TellParent, shaped
+from moothall.runtime.ports import LEASE, Context
 
 PULSE = 0.5
 TURNS = 32
 CRASHES = 5
-REST = 60.0
 MARKED = frozenset(("check-first", "at-most-once"))
 
 
@@ -44,66 +42,26 @@ async def drive(hall: Hall, run: RunId) -> Head:
     head = hall.heads[run]
     if head.rests() and not _overdue(hall, head) and not any(one.effect.kind in FAMILY for one in head.pending):
         return head
-    crew, doing = hall.crew, Drive(asyncio.current_task())
+    crew, doing = hall.crew, Drive(asyncio.current_task(), hall.clock.now, partial(messages, hall, run))
     if run in crew.drives:
         raise Refused(f"run {run} is being driven here already; it goes on there")
     await _hold(hall, run)
     crew.drives[run] = doing
-    hall.store.crowd = len(crew.drives)
+    hall.store.crowd += 1
     if crew.pulse is None:
         crew.pulse = asyncio.create_task(_pulse(hall))
     try:
         return await _perform_all(hall, run, doing)
     finally:
-        await doing.wait_for_leaving()
-        await let_go(hall, run)
-        del crew.drives[run]
-        hall.store.crowd = len(crew.drives)
-        if not crew.drives and crew.pulse is not None:
-            crew.pulse.cancel()
-            crew.pulse = None
-
-
-async def serve(
-    hall: Hall, open_run: Callable[[RunId], Awaitable[object]], stop: asyncio.Event, most: int = 100
-) -> None:
-    """Drive every run of the store that wants attention, until told to stop; then let go of all of them."""
-    tasks: dict[RunId, asyncio.Task[Exception | None]] = {}
-    resting: dict[RunId, float] = {}
-    while not stop.is_set():
-        now = hall.clock.now()
-        resting = {run: until for run, until in resting.items() if until > now}
-        for run in [run for run, task in tasks.items() if task.done()]:
-            if tasks.pop(run).result() is not None:
-                resting[run] = now + REST
-        gone = [owner for owner in await hall.store.owners() if is_gone(owner)]
-        for run in await hall.store.due(now, most + len(resting), gone):
-            if len(tasks) < most and run not in tasks and run not in resting:
-                tasks[run] = asyncio.create_task(_serve_one(hall, open_run, run))
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), PULSE)
-    for task in tasks.values():
-        task.cancel()
-    await asyncio.gather(*tasks.values(), return_exceptions=True)
-
-
-async def _serve_one(hall: Hall, open_run: Callable[[RunId], Awaitable[object]], run: RunId) -> Exception | None:
-    """Drive one run; what stands in the way is returned, so that the run is left alone for a while.
-
-    A run whose journal is damaged is set aside: no worker can move it.
-    """
-    try:
-        await open_run(run)
-        await drive(hall, run)
-    except Broken as error:
-        with contextlib.suppress(MoothallError):
-            await hall.store.set_aside(run, str(error))
-        return error
-    except Exception as error:  # whatever is wrong with one run, the others go on
-        return error
-    finally:
-        leave(hall, run)
-    return None
+        try:
+            await doing.wait_for_leaving()
+            await let_go(hall, run)
+        finally:
+            del crew.drives[run]
+            hall.store.crowd -= 1
+            if not crew.drives and crew.pulse is not None:
+                crew.pulse.cancel()
+                crew.pulse = None
 
 
 async def _hold(hall: Hall, run: RunId) -> None:
@@ -133,13 +91,14 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
             await asyncio.sleep(0)
         head = hall.heads[run]
         ready = [one for one in head.pending if one.key not in flying and not _waits(hall, doing, head, one)]
-        if run not in hall.leases or (ready and hall.leases[run].owner != hall.owner):
+        lease = hall.leases.get(run)
+        if lease is None or (ready and lease.owner != hall.owner):
             await _hold(hall, run)
             continue
         if flying:
             for key in flying.keys() - {one.key for one in head.pending}:
                 doing.dismiss(key)
-        if await _prepare_any(hall, run, doing, ready):
+        if any(map(_needs_preparing, ready)) and await _prepare_any(hall, run, doing, ready):
             continue
         if not flying and len(ready) == 1 and len(head.pending) == 1 and ready[0].effect.kind not in FAMILY:
             await _in_place(hall, run, doing, ready[0])
@@ -151,11 +110,15 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         await _wait_for_first(hall, run, doing)
 
 
+def _needs_preparing(pending: Pending) -> bool:
+    effect = pending.effect
+    return (effect.repeats in MARKED or effect.kind in FAMILY) and not pending.denied
+
+
 async def _prepare_any(hall: Hall, run: RunId, doing: Drive, ready: list[Pending]) -> bool:
     """Commit what has to be known before an effect begins, for the first that needs it; whether there was one."""
     for one in ready:
-        needs_it = (one.effect.kind in FAMILY or one.effect.repeats in MARKED) and not one.denied
-        event = await _preparation(hall, run, doing, one) if needs_it else None
+        event = await _preparation(hall, run, doing, one) if _needs_preparing(one) else None
         if event is not None:
             mark = f"-{event.name.rpartition('.')[2]}-{one.attempt}" if isinstance(event, Mark) else ""
             await advance(hall, run, event, one.key + mark)
@@ -223,11 +186,13 @@ def _stopped(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | 
 
 async def _pulse(hall: Hall) -> None:
     """Renew the leases of the runs that are driven here, stop what takes too long, and notice what others told them."""
-    renewed = hall.clock.now()
+    renewed, seen = 0.0, hall.clock.now()
     while True:
         await asyncio.sleep(PULSE)
-        due = hall.clock.now() - renewed > LEASE / 3
-        renewed = hall.clock.now() if due else renewed
+        last, seen = seen, hall.clock.now()
+        renewed += abs(seen - last)
+        due = renewed > LEASE / 3
+        renewed = 0.0 if due else renewed
         for run, doing in list(hall.crew.drives.items()):
             _stop_late(hall, run, doing)
             try:
@@ -241,7 +206,7 @@ def _stop_late(hall: Hall, run: RunId, doing: Drive) -> None:
     now, began = hall.clock.now(), hall.runs[run].record.began
     is_over = now - began >= hall.runs[run].record.limits.get("seconds", inf)
     for pending in hall.heads[run].pending:
-        heard, timeout = doing.heard.get(pending.key), pending.effect.timeout
+        heard, timeout = doing.heard.get(f"{run}.{pending.key}"), pending.effect.timeout
         if heard is not None and is_over:
             doing.stop(pending.key, "seconds")
         elif heard is not None and timeout is not None and now - heard > timeout:
@@ -262,11 +227,19 @@ async def _look_after(hall: Hall, run: RunId, doing: Drive, *, renew: bool) -> N
 async def _wait_for_first(hall: Hall, run: RunId, doing: Drive) -> None:
     """Wait until an effect has ended or there is news, and tell the run."""
     doing.news.clear()
-    news = asyncio.create_task(doing.news.wait())
-    await asyncio.wait([*doing.flying.values(), news], return_when=asyncio.FIRST_COMPLETED)
-    news.cancel()
+    signs: list[asyncio.Task[Any]] = [asyncio.create_task(doing.news.wait())]
+    deadlines = [one.due for one in hall.heads[run].pending if one.due and one.effect.kind == AskPerson.kind]
+    if deadlines:
+        signs.append(asyncio.create_task(_wait_until(hall, min(deadlines))))
+    await asyncio.wait([*doing.flying.values(), *signs], return_when=asyncio.FIRST_COMPLETED)
+    for sign in signs:
+        sign.cancel()
     for key in [key for key, task in doing.flying.items() if task.done()]:
         await _land(hall, run, doing, key)
+
+
+async def _wait_until(hall: Hall, moment: float) -> None:
+    await hall.clock.wait_until(moment)
 
 
 async def _land(hall: Hall, run: RunId, doing: Drive, key: str) -> None:
@@ -304,7 +277,7 @@ def _waits(hall: Hall, doing: Drive, head: Head, pending: Pending) -> bool:
     """Whether this effect does not end yet: a question before its deadline, a denied one beside others at work."""
     if pending.denied:
         return any(not one.denied and not one.sleeps() for one in head.pending)
-    if isinstance(pending.effect, AskPerson):
+    if pending.effect.kind == AskPerson.kind and not pending.doubt:
         return pending.due is None or pending.due > hall.clock.now()
     return bool(pending.doubt) or pending.key in doing.resting
 
@@ -314,19 +287,13 @@ async def perform(hall: Hall, run: RunId, pending: Pending, doing: Drive) -> Eve
     effect = pending.effect
     if pending.denied:
         return Exhausted(pending.denied, limit_of(hall.runs[run], pending.denied), pending.owner or "")
-    if isinstance(effect, AskPerson):
-        return Expired()
     if pending.due is not None:
         await hall.clock.wait_until(pending.due)
-    if isinstance(effect, Send | Alarm):
-        return effect.event
-    if isinstance(effect, TellParent):
-        return await tell_parent(hall, effect)
     performer = hall.cast(run).performers.get(effect.kind)
     if performer is None:
-        return GaveUp(f"nothing here performs {effect.kind}", "definition")
+        return await _perform_here(hall, effect)
     try:
-        return await performer.perform(effect, _context(hall, run, doing, pending))
+        return await performer.perform(effect, _context(hall.runs[run].record, doing, pending))
     except (DefinitionError, Broken) as error:
         return GaveUp(f"{_who(effect)}: {error}", "definition")
     except (Exception, asyncio.CancelledError) as error:  # performers stand at the edge of the world
@@ -335,25 +302,30 @@ async def perform(hall: Hall, run: RunId, pending: Pending, doing: Drive) -> Eve
         reason = f"{_who(effect)}: {type(error).__name__}: {error}{_where(error)}"
         return Faltered(reason, getattr(error, "retry_after", 0), getattr(error, "usage", {}))
     finally:
-        doing.heard.pop(pending.key, None)
+        doing.heard.pop(f"{run}.{pending.key}", None)
 
 
-def _context(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Context:
-    key, heard, now = pending.key, doing.heard, hall.clock.now
-    heard[key] = at = now()
-    again = pending.attempt > 1 or (pending.began and key not in doing.begun)
-    limits, timeout = hall.runs[run].record.limits, pending.effect.timeout
-    deadline = hall.runs[run].record.began + limits["seconds"] if "seconds" in limits else None
+async def _perform_here(hall: Hall, effect: Effect) -> Event:
+    """Perform what the runtime itself answers for: questions and events that are due, and a child's last word."""
+    match effect:
+        case AskPerson():
+            return Expired()
+        case Send() | Alarm():
+            return effect.event
+        case TellParent():
+            return await tell_parent(hall, effect)
+        case _:
+            return GaveUp(f"nothing here performs {effect.kind}", "definition")
+
+
+def _context(record: Record, doing: Drive, pending: Pending) -> Context:
+    key, limits, timeout = f"{record.run}.{pending.key}", record.limits, pending.effect.timeout
+    doing.heard[key] = at = doing.now()
+    again = pending.attempt > 1 or (pending.began and pending.key not in doing.begun)
+    deadline = record.began + limits["seconds"] if "seconds" in limits else None
     if timeout is not None:
         deadline = min(deadline or inf, at + timeout)
-
-    def beat() -> None:
-        if key in heard:
-            heard[key] = now()
-
-    return Context(
-        run, f"{run}.{key}", pending.nth, pending.attempt, again, deadline, beat, partial(messages, hall, run)
-    )
+    return Context(record.run, key, pending.nth, pending.attempt, again, deadline, doing)
 
 
 def _who(effect: Effect) -> str:

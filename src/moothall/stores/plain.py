@@ -7,12 +7,16 @@ A text of the run that begins with a NUL itself gets another in front, so that n
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
+from dataclasses import Field, fields, is_dataclass
+from functools import lru_cache
 from typing import Any
 
 import orjson
 
 from moothall.errors import Broken, DefinitionError
+from moothall.kernel.codec import encode
 
 LONG = 512
 _MARK = "\x00"
@@ -26,15 +30,64 @@ def written(value: Any) -> bytes:
         raise DefinitionError(f"a value of the run cannot be stored as JSON: {error}") from error
 
 
-def packed(value: Any, texts: dict[str, bytes], apart: int = 0) -> bytes:
-    """Plain JSON as bytes; long texts go to `texts` and are referred to by their digest.
+def packed(shape: dict[str, Any], texts: dict[str, bytes], apart: int = 0) -> bytes:
+    """The JSON of a shape as bytes; long texts go to `texts` and are referred to by their digest.
 
-    So many of the bytes are `apart`: fragments in which long texts have been looked for already.
+    So many of the bytes are `apart`: fragments that were packed before. Mostly the writer itself can take the values
+    apart. Where it may have been too generous, or a text is long, the values are encoded first.
     """
-    body = written(value)
-    if len(body) - apart <= LONG and b"\\u0000" not in body:
-        return body
-    return written(_shortened(value, texts))
+    try:
+        body = orjson.dumps(shape, default=_opened, option=_AS_IT_IS)
+    except orjson.JSONEncodeError:
+        return _packed_carefully(shape, texts)
+    if len(body) - apart > LONG or (b"\\" in body and b"\\u0000" in body) or _is_generous(body):
+        return _packed_carefully(shape, texts)
+    return body
+
+
+def _is_generous(body: bytes) -> bool:
+    """Whether the writer may have taken something that is no JSON: it writes null for NaN, and a text for a UUID."""
+    if b"null" in body and _UNMEANT.search(body) is not None:
+        return True
+    return b"-" in body and _UUID.search(body) is not None
+
+
+_AS_IT_IS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATETIME
+_NONE = orjson.Fragment(b"null ")
+"""None in a field, with a blank behind it, so that it cannot be mistaken for a NaN."""
+_UNMEANT = re.compile(rb"null[^ ]")
+_UUID = re.compile(rb"-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+def _opened(value: Any) -> Any:
+    """What the writer does not know: one level of a dataclass, or whatever else can be encoded."""
+    kind: Any = type(value)
+    return _opener(kind)(value)
+
+
+@lru_cache(maxsize=1024)
+def _opener(kind: Any) -> Callable[[Any], Any]:
+    if not is_dataclass(kind):
+        return encode
+    parts = ", ".join(f"{one.name!r}: {_part(one)}" for one in fields(kind) if one.init)
+    known: dict[str, Any] = {"_NONE": _NONE}
+    exec(f"def opener(value): return {{{parts}}}", known)
+    made: Callable[[Any], Any] = known["opener"]
+    return made
+
+
+def _part(field: Field[Any]) -> str:
+    part = f"value.{field.name}"
+    return f"_NONE if {part} is None else {part}" if field.default is None else part
+
+
+def _packed_carefully(shape: dict[str, Any], texts: dict[str, bytes]) -> bytes:
+    plain = {name: part if _is_packed(part) else encode(part) for name, part in shape.items()}
+    return written(_shortened(plain, texts))
+
+
+def _is_packed(part: Any) -> bool:
+    return type(part) is list and bool(part) and type(part[0]) is orjson.Fragment
 
 
 def digest_of(text: bytes) -> bytes:

@@ -1,0 +1,231 @@
+"""Looks at an installation and a store, and says what is well, what is worth knowing, and what is wrong.
+
+It makes no store, brings none up to date and moves no run. The journals of runs that are over are not read: they
+may be many, and a damaged one harms nobody until it is looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import shlex
+import shutil
+import socket
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from moothall.app.hooks import Patience, ear_of
+from moothall.app.looking import summary_of
+from moothall.app.running import STAND_IN, opened
+from moothall.app.settings import (
+    configured_hook,
+    configured_model,
+    durability_of,
+    open_model,
+    store_address,
+    store_file,
+)
+from moothall.app.storefile import Level, filesystem_of, free_space, is_elsewhere, look_at, nearest, others_at
+from moothall.errors import MoothallError
+from moothall.runtime.hall import is_gone
+from moothall.runtime.journal import RunId
+from moothall.runtime.ports import SET_ASIDE, Lease, Store
+from moothall.scripting.javascript import is_installed
+
+GIGABYTE = 1e9
+LITTLE, TOO_LITTLE = 0.5, 0.05
+NAMED = 5
+ASIDE = SET_ASIDE.rstrip(": ")
+MENDED = {(3, 44): 6, (3, 50): 7}
+"""Where the WAL-reset bug of SQLite was mended too (sqlite.org/wal.html#walresetbug); it is in 3.7.0 to 3.51.2."""
+
+TOOLS = {
+    "bwrap": "nothing needs it yet",
+    "chromium": "only the tests use it",
+    "dot": "it draws what `moot graph --format dot` writes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    level: Level
+    says: str
+
+
+@dataclass(slots=True)
+class Census:
+    """What the runs of a store come to."""
+
+    counted: Counter[str] = field(default_factory=Counter)
+    held: dict[str, list[Lease]] = field(default_factory=dict)
+    ailing: dict[str, list[str]] = field(default_factory=dict)
+
+
+def examine(address: str | None = None) -> tuple[Check, ...]:
+    """Look at everything. What is no address of a store is refused."""
+    file = store_file(address)
+    checks = [python(), sqlite(sqlite3.sqlite_version_info)]
+    if file is None:
+        checks.append(Check("store", "ok", "memory: it is gone when the process is"))
+    else:
+        checks += [*_store(store_address(address), file), *_place(file)]
+    return (*checks, *_settings(), *_tools())
+
+
+def python() -> Check:
+    """The interpreter."""
+    return Check("python", "ok", platform.python_version())
+
+
+def sqlite(number: tuple[int, ...]) -> Check:
+    """The database library, and whether it has a bug that we know of."""
+    said = ".".join(map(str, number))
+    if not has_reset_bug(number):
+        return Check("sqlite", "ok", said)
+    why = "several processes that write to one store at the same moment may, very rarely, damage it"
+    return Check("sqlite", "warning", f"{said} has the WAL-reset bug: {why}; mended in 3.51.3, 3.50.7 and 3.44.6")
+
+
+def has_reset_bug(number: tuple[int, ...]) -> bool:
+    """Whether a version of SQLite has the bug, by its number; a distributor may have mended it all the same."""
+    mended = MENDED.get((number[0], number[1]))
+    return (3, 7, 0) <= number < (3, 51, 3) and (mended is None or number[2] < mended)
+
+
+def _store(address: str, file: Path) -> Iterator[Check]:
+    seen = look_at(file)
+    yield Check("store", seen.level, f"{address}: {seen.says}")
+    census = Census()
+    if seen.runs is not None and seen.has_log:
+        yield Check("log", "ok", "the write-ahead log is on")
+        with opened(address, "full") as store:
+            asyncio.run(_count(census, store, seen.runs))
+        yield from _told(census)
+    elif seen.runs is not None:
+        yield Check("log", "warning", "the write-ahead log is off; the next command turns it on, if the disk allows it")
+    yield from sharing(others_at(file) | _alive(census.held))
+
+
+async def _count(census: Census, store: Store, runs: Sequence[RunId]) -> None:
+    for run in runs:
+        try:
+            stored = await store.load(run)
+            summary = summary_of(stored)
+            if stored.status == "live" or not stored.head:
+                await store.entries(run)
+        except MoothallError as error:
+            census.counted["unreadable"] += 1
+            census.ailing.setdefault("unreadable", []).append(f"{run} ({error})")
+            continue
+        census.counted[summary.status] += 1
+        if summary.status in ("damaged", ASIDE):
+            census.ailing.setdefault(summary.status, []).append(run)
+        if stored.lease.owner:
+            census.held.setdefault(stored.lease.owner.rpartition(":")[0], []).append(stored.lease)
+
+
+AILMENTS: Mapping[str, tuple[Level, str]] = {
+    "unreadable": ("problem", "bring back a copy of the file"),
+    "damaged": ("warning", "`moot resume` makes the head of each anew from its journal"),
+    ASIDE: ("warning", "`moot show` says why; `moot resume` tries one once more, `moot cancel` ends it"),
+}
+
+
+def _told(census: Census) -> Iterator[Check]:
+    counted = ", ".join(f"{count} {status}" for status, count in sorted(census.counted.items()))
+    yield Check("runs", "ok", counted or "none yet")
+    for holder, leases in sorted(census.held.items()):
+        yield holding(holder, leases, time.time())
+    for ailment, (level, remedy) in AILMENTS.items():
+        if runs := census.ailing.get(ailment):
+            more = f" and {len(runs) - NAMED} more" if len(runs) > NAMED else ""
+            yield Check(ailment, level, f"{', '.join(runs[:NAMED])}{more}; {remedy}")
+
+
+def holding(holder: str, leases: Sequence[Lease], now: float) -> Check:
+    """Who holds runs, and whether it can still be heard of."""
+    held = f"{holder} holds {len(leases)} run{'s' if len(leases) > 1 else ''}"
+    if is_gone(leases[0].owner):
+        return Check("holder", "warning", f"{held}, but is gone; `moot worker` or `moot resume` goes on with them")
+    if max(lease.until for lease in leases) < now:
+        return Check("holder", "warning", f"{held}, but was not heard of in time; others may go on with them")
+    if holder.partition(":")[0] != socket.gethostname():
+        return Check("holder", "warning", f"{held} from another host, which a write-ahead log does not allow")
+    return Check("holder", "ok", f"{held}, and is alive")
+
+
+def _alive(held: Mapping[str, Sequence[Lease]]) -> set[int]:
+    """The processes of this host that hold runs and are there."""
+    here = socket.gethostname()
+    parts = [holder.partition(":") for holder, leases in held.items() if not is_gone(leases[0].owner)]
+    return {int(process) for host, _, process in parts if host == here and process.isdigit()} - {os.getpid()}
+
+
+def sharing(processes: set[int]) -> Iterator[Check]:
+    """Who has the store open besides us."""
+    named = ", ".join(map(str, sorted(processes)))
+    if len(processes) == 1:
+        yield Check("sharing", "ok", f"process {named} has the store open")
+    elif processes:
+        bug = "; this SQLite has the WAL-reset bug" if has_reset_bug(sqlite3.sqlite_version_info) else ""
+        said = f"{len(processes)} processes have the store open ({named}), and write in turns{bug}"
+        yield Check("sharing", "warning", said)
+
+
+def _place(file: Path) -> Iterator[Check]:
+    if kind := filesystem_of(nearest(file).resolve()):
+        yield filesystem(kind)
+    free = free_space(file) / GIGABYTE
+    yield Check("disk", "problem" if free < TOO_LITTLE else "warning" if free < LITTLE else "ok", f"{free:.1f} GB free")
+
+
+def filesystem(kind: str) -> Check:
+    """What the store lies on: a write-ahead log needs memory that all who open the file share."""
+    if not is_elsewhere(kind):
+        return Check("filesystem", "ok", kind)
+    why = "SQLite's write-ahead log works only where all who open the file run on one host"
+    return Check("filesystem", "warning", f"{kind} is or may be a network filesystem, and {why}")
+
+
+def _settings() -> Iterator[Check]:
+    try:
+        name = configured_model()
+        if name:
+            open_model(name)
+        yield Check("model", "ok", name or f"none is set; {STAND_IN} stands in, and says so")
+    except MoothallError as error:
+        yield Check("model", "problem", f"MOOTHALL_MODEL: {error}")
+    try:
+        kept = durability_of()
+        yield Check("durability", "ok" if kept == "full" else "warning", kept)
+    except MoothallError as error:
+        yield Check("durability", "problem", f"MOOTHALL_DURABILITY: {error}")
+    if target := configured_hook():
+        yield hook(target)
+
+
+def hook(target: str) -> Check:
+    """Who is told when a run waits, and whether it can be."""
+    try:
+        name = ear_of(target, Patience()).name
+    except MoothallError as error:
+        return Check("on wait", "problem", f"MOOTHALL_ON_WAIT: {error}")
+    if not name.startswith("http") and shutil.which(shlex.split(target)[0]) is None:
+        return Check("on wait", "problem", f"MOOTHALL_ON_WAIT: there is no command {name}")
+    return Check("on wait", "ok", f"{name} is told")
+
+
+def _tools() -> Iterator[Check]:
+    missing = "not found; expressions in JavaScript cannot be evaluated without it"
+    yield Check("quickjs", "ok", "found") if is_installed() else Check("quickjs", "warning", missing)
+    for tool, use in TOOLS.items():
+        there = shutil.which(tool)
+        yield Check(tool, "ok", there if there is not None else f"not found; {use}")

@@ -1,0 +1,84 @@
+"""Options that several commands share, and what they stand for."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from moothall.app.running import Watcher, opened
+from moothall.app.settings import DURABILITIES, configured_hook, durability_of, store_file
+from moothall.cli.screen import notice
+from moothall.runtime.ports import Store
+
+RISK = (
+    "durability normal: after a power cut or a crash of the operating system the last commits may be gone, and "
+    "finished effects may be repeated; a crash of this process alone loses nothing"
+)
+
+
+def add_store(parser: ArgumentParser) -> None:
+    """Where runs are kept."""
+    parser.add_argument("--store", help="where runs are kept: sqlite:FILE (default: in the state directory)")
+
+
+def add_quiet(parser: ArgumentParser) -> None:
+    """How much is said."""
+    parser.add_argument(
+        "--quiet", "-q", action="store_true", help="no progress on stderr; failures and questions are still told"
+    )
+
+
+def add_driving(parser: ArgumentParser) -> None:
+    """What every command has that drives runs."""
+    add_store(parser)
+    add_quiet(parser)
+    parser.add_argument(
+        "--durability",
+        choices=DURABILITIES,
+        help="full: a commit is on the disk before it counts (default); normal: faster, but a power cut may undo the "
+        "last commits",
+    )
+    parser.add_argument(
+        "--on-wait",
+        metavar="COMMAND_OR_URL",
+        help="told of every question as it is asked: an http(s) address gets JSON by POST, a command gets it on stdin",
+    )
+
+
+@contextmanager
+def store_of(chosen: Namespace) -> Iterator[Store]:
+    """The store of a command that drives runs. What a lesser durability risks is said once."""
+    if durability_of(chosen.durability) == "normal" and store_file(chosen.store) is not None:
+        notice(RISK)
+    with opened(chosen.store, chosen.durability) as store:
+        yield store
+
+
+def command(name: str, chosen: Namespace, run: str) -> str:
+    """A command line that a person can copy."""
+    return f"moot {name} {run}" + (f" --store {shlex.quote(chosen.store)}" if chosen.store else "")
+
+
+def tell(chosen: Namespace, text: str) -> None:
+    """Say something on stderr, unless silence was asked for."""
+    if not chosen.quiet:
+        print(text, file=sys.stderr)
+
+
+@contextmanager
+def hook_of(chosen: Namespace, notice: Callable[[str], None]) -> Iterator[tuple[Watcher, ...]]:
+    """Who watches for waiting runs, where something is set; it has a moment at the end of the command."""
+    target = configured_hook() if chosen.on_wait is None else chosen.on_wait
+    if not target:
+        yield ()
+        return
+    from moothall.app.hooks import OnWait  # an HTTP client takes longer to load than all the rest
+
+    hook = OnWait(target, notice)
+    try:
+        yield (hook.watching,)
+    finally:
+        hook.finish()

@@ -1,0 +1,384 @@
+"""The doctor says what is well, what is worth knowing and what is wrong, and changes nothing."""
+
+import os
+import socket
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moothall import Answered, DefinitionError, Final, Machine, On, State, question, run
+from moothall.app import doctor, storefile
+from moothall.app.doctor import Check, examine, filesystem, has_reset_bug, holding, sharing, sqlite
+from moothall.app.storefile import filesystem_of, look_at, others_at
+from moothall.runtime.ports import Lease
+
+HOST = socket.gethostname()
+ASKING = Machine(
+    "asking",
+    states=[State("asking", enter=question("Well?")), Final("over")],
+    moves=[On("asking", Answered, to="over")],
+)
+OVER = Machine("over", states=[Final("over")], moves=[])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "runs.db"
+
+
+@pytest.fixture
+def store(file: Path) -> Path:
+    """A store with a run that waits and two that are done."""
+    run(ASKING, run_id="waiting", store=f"sqlite:{file}")
+    for name in ("one", "two"):
+        run(OVER, run_id=name, store=f"sqlite:{file}")
+    return file
+
+
+def change(file: Path, *statements: str) -> None:
+    db = sqlite3.connect(file)
+    for statement in statements:
+        db.execute(statement)
+    db.commit()
+    db.close()
+
+
+def found(file: Path) -> dict[str, Check]:
+    """What the doctor says of a store, by name."""
+    return {check.name: check for check in examine(f"sqlite:{file}")}
+
+
+def said(check: Check) -> tuple[str, str]:
+    return check.level, check.says
+
+
+# SQLite
+
+
+@pytest.mark.parametrize(
+    ("number", "bad"),
+    [
+        ((3, 6, 23), False),
+        ((3, 7, 0), True),
+        ((3, 40, 1), True),
+        ((3, 44, 5), True),
+        ((3, 44, 6), False),
+        ((3, 45, 0), True),
+        ((3, 50, 6), True),
+        ((3, 50, 7), False),
+        ((3, 51, 2), True),
+        ((3, 51, 3), False),
+        ((3, 52, 0), False),
+        ((4, 0, 0), False),
+    ],
+)
+def test_versions_with_the_reset_bug_are_known(number: tuple[int, int, int], bad: bool) -> None:
+    assert has_reset_bug(number) is bad
+    assert sqlite(number).level == ("warning" if bad else "ok")
+
+
+# where the store lies
+
+
+def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    place = tmp_path / "folder" / "runs.db"
+    checks = found(place)
+    assert said(checks["store"]) == ("ok", f"sqlite:{place}: it is not there yet; the first run makes it")
+    assert list(tmp_path.iterdir()) == []
+    assert "runs" not in checks
+
+
+def test_looking_leaves_every_byte_and_every_file_as_it_was(store: Path) -> None:
+    before = {one.name: one.read_bytes() for one in store.parent.iterdir()}
+    assert found(store)["runs"].level == "ok"
+    assert {one.name: one.read_bytes() for one in store.parent.iterdir()} == before
+
+
+def test_a_good_store_has_its_size_its_log_and_its_runs_by_status(store: Path) -> None:
+    checks = found(store)
+    assert checks["store"].level == "ok"
+    assert checks["store"].says.startswith(f"sqlite:{store}: ")
+    assert checks["store"].says.endswith(" kB, can be written")
+    assert said(checks["log"]) == ("ok", "the write-ahead log is on")
+    assert said(checks["runs"]) == ("ok", "2 done, 1 waiting")
+    assert checks["disk"].says.endswith(" GB free")
+
+
+@pytest.mark.parametrize(
+    ("statements", "level", "says"),
+    [
+        ((), "ok", "an empty file; the first run makes a store of it"),
+        (("CREATE TABLE diary (day)",), "problem", "it is the database of another program, or of an older Moothall"),
+    ],
+    ids=["empty", "of another program"],
+)
+def test_a_file_that_is_no_store_is_told_and_left_alone(
+    file: Path, statements: tuple[str, ...], level: str, says: str
+) -> None:
+    file.touch()
+    change(file, *statements)
+    before = file.read_bytes()
+    assert said(found(file)["store"]) == (level, f"sqlite:{file}: {says}")
+    assert file.read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_a_problem(file: Path) -> None:
+    file.write_text("dear diary " * 99)
+    level, says = said(found(file)["store"])
+    assert (level, says.endswith("it cannot be opened: file is not a database")) == ("problem", True)
+
+
+def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    assert look_at(tmp_path).level == "problem"
+
+
+def test_a_store_cannot_be_made_below_a_file(file: Path) -> None:
+    file.touch()
+    assert said(found(file / "runs.db")["store"])[0] == "problem"
+
+
+@pytest.mark.parametrize(("version", "level", "says"), [(99, "problem", "newer"), (0, "warning", "older")])
+def test_a_store_of_another_moothall_is_told_and_not_changed(store: Path, version: int, level: str, says: str) -> None:
+    change(store, f"PRAGMA user_version = {version}")
+    check = found(store)["store"]
+    assert (check.level, says in check.says) == (level, True)
+    db = sqlite3.connect(store)
+    assert db.execute("PRAGMA user_version").fetchone() == (version,)
+    db.close()
+
+
+def test_a_store_without_its_log_is_worth_knowing_and_stays_so(store: Path) -> None:
+    change(store, "PRAGMA journal_mode = DELETE")
+    checks = found(store)
+    assert checks["log"].level == "warning"
+    assert "runs" not in checks
+    db = sqlite3.connect(store)
+    assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    db.close()
+
+
+def test_a_store_that_somebody_writes_to_right_now_can_be_written(store: Path) -> None:
+    db = sqlite3.connect(store, isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        assert look_at(store).level == "ok"
+    finally:
+        db.close()
+
+
+def test_a_store_that_may_not_be_written_is_a_problem(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everywhere
+    assert "no permission" in found(store)["store"].says
+
+
+def test_what_is_no_address_is_refused() -> None:
+    with pytest.raises(DefinitionError, match="'postgres:x' is no store"):
+        examine("postgres:x")
+
+
+def test_a_store_in_memory_has_no_file_to_look_at() -> None:
+    checks = {check.name: check for check in examine("memory")}
+    assert checks["store"].level == "ok"
+    assert "disk" not in checks
+
+
+MOUNTS = """\
+/dev/sda1 / ext4 rw 0 0
+tmpfs /tmp tmpfs rw 0 0
+server:/export /mnt/far nfs4 rw 0 0
+//server/share /mnt/my\\040share cifs rw 0 0
+host /mnt/far/near 9p rw 0 0
+me@host: /mnt/ssh fuse.sshfs rw 0 0
+/dev/sdb1 /mnt/far/near/nearest xfs rw 0 0
+over /mnt/over ext4 rw 0 0
+over /mnt/over nfs rw 0 0
+strange
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "level"),
+    [
+        ("/srv/runs.db", "ext4", "ok"),
+        ("/tmp/runs.db", "tmpfs", "ok"),
+        ("/tmpfile/runs.db", "ext4", "ok"),
+        ("/mnt/far/runs.db", "nfs4", "warning"),
+        ("/mnt/farther/runs.db", "ext4", "ok"),
+        ("/mnt/my share/runs.db", "cifs", "warning"),
+        ("/mnt/far/near/runs.db", "9p", "warning"),
+        ("/mnt/far/near/nearest/runs.db", "xfs", "ok"),
+        ("/mnt/ssh/runs.db", "fuse.sshfs", "warning"),
+        ("/mnt/over/runs.db", "nfs", "warning"),
+    ],
+)
+def test_a_network_filesystem_is_worth_knowing(path: str, kind: str, level: str) -> None:
+    assert filesystem_of(Path(path), MOUNTS) == kind
+    assert filesystem(kind).level == level
+
+
+def test_the_table_of_mounts_is_asked_for_the_store(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mounts").write_text(f"server:/x {tmp_path.resolve()} nfs rw 0 0\n")
+    monkeypatch.setattr(storefile, "MOUNTS", tmp_path / "mounts")
+    assert found(store)["filesystem"].level == "warning"
+    monkeypatch.setattr(storefile, "MOUNTS", tmp_path / "none")
+    assert "filesystem" not in found(store)
+
+
+@pytest.mark.parametrize(("free", "level"), [(10_000_000, "problem"), (100_000_000, "warning"), (10**12, "ok")])
+def test_a_full_disk_is_a_problem(file: Path, free: int, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "free_space", lambda file: free)
+    assert found(file)["disk"].level == level
+
+
+# who holds runs, and who else is there
+
+
+def lease(holder: str, until: float = 100.0) -> Lease:
+    return Lease(f"{holder}:word", 1, until)
+
+
+@pytest.fixture
+def dead() -> int:
+    """The number of a process that is gone."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+@pytest.mark.parametrize(
+    ("holder", "until", "level", "says"),
+    [
+        (f"{HOST}:{os.getpid()}", 100.0, "ok", "holds 2 runs, and is alive"),
+        (f"{HOST}:{os.getpid()}", 50.0, "warning", "was not heard of in time"),
+        ("far-away:1", 100.0, "warning", "from another host"),
+        ("far-away:1", 50.0, "warning", "was not heard of in time"),
+    ],
+)
+def test_a_holder_is_alive_overdue_or_elsewhere(holder: str, until: float, level: str, says: str) -> None:
+    check = holding(holder, [lease(holder, until), lease(holder, until)], 60.0)
+    assert (check.level, check.says.startswith(holder), says in check.says) == (level, True, True)
+
+
+def test_a_holder_that_is_gone_is_told(dead: int) -> None:
+    check = holding(f"{HOST}:{dead}", [lease(f"{HOST}:{dead}")], 60.0)
+    assert (check.level, "holds 1 run, but is gone" in check.says) == ("warning", True)
+
+
+def test_the_holders_of_a_store_are_named(store: Path, dead: int) -> None:
+    change(
+        store,
+        f"UPDATE runs SET owner = '{HOST}:{dead}:word', until = {time.time() + 30} WHERE run = 'waiting'",
+    )
+    assert f"{HOST}:{dead} holds 1 run, but is gone" in found(store)["holder"].says
+
+
+@pytest.fixture
+def reader(store: Path) -> Iterator[int]:
+    """Another process that has the store open."""
+    with store.open("rb") as opened, subprocess.Popen(["sleep", "3600"], stdin=opened) as process:
+        yield process.pid
+        process.kill()
+
+
+def test_other_processes_that_have_the_store_open_are_found(store: Path, reader: int) -> None:
+    assert others_at(store) == {reader}
+    assert said(found(store)["sharing"]) == ("ok", f"process {reader} has the store open")
+
+
+def test_a_live_holder_counts_as_one_of_them(store: Path, reader: int) -> None:
+    change(store, f"UPDATE runs SET owner = '{HOST}:1:word', until = {time.time() + 30} WHERE run = 'waiting'")
+    check = found(store)["sharing"]
+    assert check.level == "warning"
+    assert check.says.startswith(f"2 processes have the store open (1, {reader})")
+
+
+def test_a_store_that_nobody_else_has_open_is_not_worth_a_word() -> None:
+    assert list(sharing(set())) == []
+
+
+# runs that need a person
+
+
+def test_a_run_that_was_set_aside_is_told(store: Path) -> None:
+    change(store, "UPDATE runs SET status = 'set aside: it limps', wake = NULL WHERE run = 'waiting'")
+    checks = found(store)
+    assert checks["set aside"].level == "warning"
+    assert checks["set aside"].says.startswith("waiting; ")
+    assert checks["runs"].says == "2 done, 1 set aside"
+
+
+def test_a_damaged_head_is_worth_knowing(store: Path) -> None:
+    change(store, "UPDATE runs SET head = x'7b' WHERE run = 'one'")
+    assert found(store)["damaged"].says.startswith("one; `moot resume`")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE runs SET record = x'7b' WHERE run = 'waiting'",
+        "UPDATE entries SET body = x'7b' WHERE run = (SELECT number FROM runs WHERE run = 'waiting')",
+    ],
+    ids=["record", "journal"],
+)
+def test_a_run_that_cannot_be_read_is_a_problem_and_the_others_are_counted(store: Path, statement: str) -> None:
+    change(store, statement)
+    checks = found(store)
+    assert checks["unreadable"].level == "problem"
+    assert checks["unreadable"].says.startswith("waiting (")
+    assert checks["runs"].says == "2 done, 1 unreadable"
+
+
+def test_of_many_runs_only_some_are_named(file: Path) -> None:
+    for number in range(7):
+        run(OVER, run_id=f"run-{number}", store=f"sqlite:{file}")
+    change(file, "UPDATE runs SET head = x'7b'")
+    assert found(file)["damaged"].says.startswith("run-0, run-1, run-2, run-3, run-4 and 2 more; ")
+
+
+# settings and tools
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "check", "level", "says"),
+    [
+        ("MOOTHALL_MODEL", "", "model", "ok", "none is set; rehearsal stands in, and says so"),
+        ("MOOTHALL_MODEL", "rehearsal", "model", "ok", "rehearsal"),
+        ("MOOTHALL_MODEL", "gpt", "model", "problem", "MOOTHALL_MODEL: 'gpt' is no model"),
+        ("MOOTHALL_MODEL", "scripted:none.json", "model", "problem", "none.json"),
+        ("MOOTHALL_DURABILITY", "", "durability", "ok", "full"),
+        ("MOOTHALL_DURABILITY", "normal", "durability", "warning", "normal"),
+        ("MOOTHALL_DURABILITY", "none", "durability", "problem", "MOOTHALL_DURABILITY: 'none' is no durability"),
+        ("MOOTHALL_ON_WAIT", "http://host/hook?token=secret", "on wait", "ok", "http://host is told"),
+        ("MOOTHALL_ON_WAIT", "true --token secret", "on wait", "ok", "true is told"),
+        ("MOOTHALL_ON_WAIT", "no-such-pigeon x", "on wait", "problem", "there is no command no-such-pigeon"),
+        ("MOOTHALL_ON_WAIT", "say 'x", "on wait", "problem", "No closing quotation"),
+    ],
+)
+def test_what_is_set_is_looked_at(
+    name: str, value: str, check: str, level: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    checks = {one.name: one for one in examine("memory")}
+    assert (checks[check].level, says in checks[check].says) == (level, True)
+    assert "secret" not in checks[check].says
+
+
+def test_a_durability_that_means_nothing_does_not_keep_the_doctor_from_the_store(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOOTHALL_DURABILITY", "none")
+    assert found(store)["runs"].level == "ok"
+
+
+def test_a_tool_that_is_missing_is_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    checks = {one.name: one for one in examine("memory")}
+    assert said(checks["bwrap"]) == ("ok", "not found; nothing needs it yet")
+    monkeypatch.setattr(doctor, "is_installed", lambda: False)
+    assert {one.name: one for one in examine("memory")}["quickjs"].level == "warning"

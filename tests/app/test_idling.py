@@ -1,0 +1,66 @@
+"""When a worker may go home. How it behaves at work is tried with real processes, in the tests of the command."""
+
+import asyncio
+from functools import partial
+
+import pytest
+
+from moothall.app.idling import wait_for_end
+from moothall.app.running import SystemClock
+from moothall.errors import EffectFailed
+from moothall.kernel.effects import Alarm
+from moothall.kernel.events import Expired
+from moothall.kernel.step import Snapshot
+from moothall.runtime import worker
+from moothall.runtime.crew import Drive
+from moothall.runtime.hall import Hall, messages
+from moothall.runtime.journal import Head, Pending
+from moothall.stores.memory import MemoryStore
+
+
+class Faltering(MemoryStore):
+    """A store that is out of reach at first."""
+
+    looks = 0
+
+    async def owners(self) -> list[str]:
+        self.looks += 1
+        if self.looks <= 3:
+            raise EffectFailed("the store could not be read")
+        return await super().owners()
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "PULSE", 0.01)
+
+
+@pytest.mark.anyio
+async def test_a_store_out_of_reach_is_not_mistaken_for_one_with_nothing_to_do() -> None:
+    store, stop = Faltering(), asyncio.Event()
+    left = await asyncio.wait_for(wait_for_end(Hall(store, SystemClock(), {}), stop, {}), 10)
+    assert (left, stop.is_set(), store.looks) == (0, True, 5)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("seconds", "stays"), [(0, True), (10, True), (3600, False)])
+async def test_a_worker_stays_for_what_comes_soon_and_not_for_what_is_far_off(seconds: float, stays: bool) -> None:
+    hall, stop = Hall(MemoryStore(), SystemClock(), {}), asyncio.Event()
+    rings = Pending("0.0", Alarm(Expired(), seconds), due=hall.clock.now() + seconds)
+    hall.heads["mine"] = Head(0, Snapshot(("napping",), None), (rings,))
+    hall.crew.drives["mine"] = Drive(None, hall.clock.now, partial(messages, hall, "mine"))
+    ending = asyncio.create_task(wait_for_end(hall, stop, {}))
+    await asyncio.wait([ending], timeout=0.3)
+    assert ending.done() is not stays
+    stop.set()
+    assert await ending == 1
+
+
+@pytest.mark.anyio
+async def test_without_being_asked_a_worker_never_goes_home_by_itself() -> None:
+    store, stop = Faltering(), asyncio.Event()
+    ending = asyncio.create_task(wait_for_end(Hall(store, SystemClock(), {}), stop, None))
+    await asyncio.sleep(0.05)
+    assert (ending.done(), store.looks) == (False, 0)
+    stop.set()
+    assert await ending == 0

@@ -1,0 +1,131 @@
+"""A shape becomes the same JSON whichever way it is written, and what is no JSON is never let through."""
+
+import datetime
+import uuid
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moothall.errors import DefinitionError
+from moothall.kernel.codec import encode
+from moothall.stores.plain import LONG, packed, unpacked
+
+
+class Mood(Enum):
+    """An enumeration inside data."""
+
+    GLAD = "glad"
+    NONE = None
+
+
+class Pair(NamedTuple):
+    """A tuple that is more than a tuple."""
+
+    one: int
+    other: int
+
+
+@dataclass(frozen=True)
+class Note:
+    """Data with all that a dataclass may hold."""
+
+    text: str
+    more: Any = None
+    _hidden: int = 1
+    length: int = field(init=False, default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """Data inside data."""
+
+    notes: tuple[Note, ...] = ()
+    mood: Mood = Mood.GLAD
+    tags: frozenset[str] = frozenset()
+    best: Note | None = None
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.sampled_from(
+    ["null", '{"a": null}', "\x00", "a\x00b", "\\u0000", "-", str(uuid.UUID(int=7)), "x" * (LONG + 1)]
+)
+numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+plain = st.recursive(
+    st.none() | st.booleans() | numbers | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+notes = st.builds(Note, texts, plain)
+books = st.builds(
+    Book,
+    st.lists(notes, max_size=2).map(tuple),
+    st.sampled_from(Mood),
+    st.frozensets(texts, max_size=2),
+    st.none() | notes,
+)
+values: st.SearchStrategy[Any] = (
+    plain | notes | books | st.lists(books, max_size=2).map(tuple) | st.builds(OrderedDict, st.just({"a": 1}))
+)
+
+
+def read_back(body: bytes, kept: dict[str, bytes]) -> Any:
+    by_digest = {digest: text for text, digest in kept.items()}
+    return unpacked(body, by_digest.__getitem__)
+
+
+@given(values)
+def test_any_value_reads_back_as_its_plain_json(value: Any) -> None:
+    kept: dict[str, bytes] = {}
+    assert read_back(packed({"value": value}, kept), kept) == {"value": encode(value)}
+
+
+@given(values, values)
+def test_what_was_packed_before_is_taken_over_as_it_is(value: Any, other: Any) -> None:
+    kept: dict[str, bytes] = {}
+    part = packed({"value": value}, kept)
+    whole = packed({"parts": [orjson.Fragment(part)], "other": other}, kept, len(part))
+    assert read_back(whole, kept) == {"parts": [{"value": encode(value)}], "other": encode(other)}
+
+
+NO_JSON = [
+    float("nan"),
+    float("-inf"),
+    uuid.UUID(int=7),
+    datetime.datetime(2026, 1, 1),
+    datetime.date(2026, 1, 1),
+    b"bytes",
+    object(),
+    Pair(1, 2),
+    {1: "a"},
+    {Mood.GLAD: 1},
+    2**64,
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("wrong", NO_JSON, ids=repr)
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda wrong: wrong,
+        lambda wrong: [None, wrong],
+        lambda wrong: {"deep": (1, {"down": wrong})},
+        lambda wrong: Note("null ", wrong),
+        lambda wrong: Book(best=Note("x", [wrong, None])),
+    ],
+    ids=["bare", "list", "dict", "field", "deep"],
+)
+def test_what_is_no_json_is_the_author_s_mistake_wherever_it_is(around: Any, wrong: Any) -> None:
+    with pytest.raises(DefinitionError):
+        packed({"value": around(wrong)}, {})
+
+
+def test_only_what_is_long_is_kept_apart() -> None:
+    kept: dict[str, bytes] = {}
+    packed({"value": ["x" * LONG, Note("y" * (LONG + 1))]}, kept)
+    assert list(kept) == ["y" * (LONG + 1)]

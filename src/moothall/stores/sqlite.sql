@@ -67,8 +67,8 @@ SELECT run FROM runs
 WHERE wake <= ? AND (owner IS NULL OR until < ? OR owner IN (SELECT value FROM json_each(?))) ORDER BY wake LIMIT ?;
 
 -- name: owners
--- who holds runs
-SELECT DISTINCT owner FROM runs WHERE owner IS NOT NULL;
+-- who holds runs that want attention; those that wait for people are many, and nobody looks at them
+SELECT DISTINCT owner FROM runs INDEXED BY runs_by_wake WHERE wake IS NOT NULL AND owner IS NOT NULL;
 
 -- name: seq
 -- the latest entry of a run

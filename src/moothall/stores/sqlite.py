@@ -17,6 +17,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,7 +67,7 @@ class _Place(NamedTuple):
 
 
 class _Commit(NamedTuple):
-    """One commit, encoded and ready to be written, and the place of its run after it."""
+    """One commit, encoded and ready to be written, and the place of its run after it; a new run has no number yet."""
 
     run: RunId
     statement: str
@@ -77,6 +78,15 @@ class _Commit(NamedTuple):
     after: _Place
 
 
+class _Waiting:
+    """Who waits for the word that a commit is written."""
+
+    __slots__ = ("commit", "is_over", "word")
+
+    def __init__(self, commit: _Commit, word: asyncio.Future[None]) -> None:
+        self.commit, self.word, self.is_over = commit, word, False
+
+
 class SqliteStore:
     """A store in one file."""
 
@@ -85,7 +95,7 @@ class SqliteStore:
         self._sql = _statements()
         self._key = key
         self._places: dict[RunId, _Place] = {}
-        self._waiting: list[tuple[_Commit, asyncio.Future[None]]] = []
+        self._waiting: list[_Waiting] = []
         self._writing = False
         self._thread: ThreadPoolExecutor | None = None
         try:
@@ -120,34 +130,33 @@ class SqliteStore:
         owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
         row = (record.run, record.machine, Blob(written(encode(record))), head.seq, head.snapshot.status)
         state = (Blob(kept), Blob(tip), Blob(seal), wake := head.wake(), owner, until)
-        with self._transaction:
-            try:
-                begun = self._execute(self._sql["begin"], (*row, *state))
-            except sqlite3.IntegrityError as error:
-                raise Conflict(f"run {record.run} exists already; choose another id, or resume it") from error
-            number = begun.lastrowid or 0
-            self._execute(self._sql["append"], (number, entry.seq, entry.cause, Blob(body), Blob(tip)))
-            self._keep_texts(number, texts)
-        self._remember(record.run, _Place(number, tip, wake, parts))
+        appended = (entry.seq, entry.cause, Blob(body), Blob(tip))
+        place = _Place(0, tip, wake, parts)
+        await self._keep(_Commit(record.run, self._sql["begin"], (*row, *state), appended, texts, False, place))
 
     async def commit(
         self, run: RunId, head: Head, entry: Entry, lease: Lease | None = None, after: Lease | None = None
     ) -> None:
-        commit = self._encoded(run, head, entry, lease, after)
+        await self._keep(self._encoded(run, head, entry, lease, after))
+
+    async def _keep(self, commit: _Commit) -> None:
+        """Write a commit: at once where there is no crowd, else with the next batch."""
         if self.crowd <= 1 and not self._writing:
             self._settle(commit, self._write((commit,))[0])
             return
         loop = asyncio.get_running_loop()
-        word: asyncio.Future[None] = loop.create_future()
-        self._waiting.append((commit, word))
+        waiting = _Waiting(commit, loop.create_future())
+        self._waiting.append(waiting)
         if not self._writing:
             self._writing = True
             loop.call_soon(self._flush)
         try:
-            await asyncio.shield(word)
+            await waiting.word
         except asyncio.CancelledError:  # it is written all the same; who lets go of the run next comes after it
-            await asyncio.wait([word])
-            word.exception()
+            if not waiting.is_over:
+                waiting.word = loop.create_future()
+                with suppress(MoothallError):
+                    await waiting.word
             raise
 
     def _encoded(self, run: RunId, head: Head, entry: Entry, lease: Lease | None, after: Lease | None) -> _Commit:
@@ -161,7 +170,7 @@ class SqliteStore:
         else:
             owner, token, until = (after.owner, after.token, after.until) if after else (None, lease.token, 0.0)
             statement, row = "move", (*row, owner, token, until, number, head.seq - 1, before, lease.token)
-        appended = (number, entry.seq, entry.cause, Blob(body), sealed)
+        appended = (entry.seq, entry.cause, Blob(body), sealed)
         wakes = lease is not None and wake != place.wake
         return _Commit(run, self._sql[statement], row, appended, texts, wakes, _Place(number, tip, wake, parts))
 
@@ -185,36 +194,40 @@ class SqliteStore:
         tip = entry_seal(self._key, place.tip, entry.seq, body)
         return body, tip, kept, head_seal(self._key, tip, run, kept), parts
 
-    def _settle(self, commit: _Commit, failure: MoothallError | None) -> None:
-        if failure is not None:
+    def _settle(self, commit: _Commit, outcome: int | MoothallError) -> None:
+        if isinstance(outcome, MoothallError):
             self._places.pop(commit.run, None)
-            raise failure
-        self._places[commit.run] = commit.after
+            raise outcome
+        if commit.after.number:
+            self._places[commit.run] = commit.after
+        else:
+            self._remember(commit.run, commit.after._replace(number=outcome))
 
     def _flush(self) -> None:
         """Give the next batch to the writing thread, and the word to those who wait when it is done."""
         batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="moothall-writer")
-        work = asyncio.get_running_loop().run_in_executor(self._thread, self._write, [commit for commit, _ in batch])
+        work = asyncio.get_running_loop().run_in_executor(self._thread, self._write, [one.commit for one in batch])
         work.add_done_callback(lambda done: self._flushed(batch, done))
 
-    def _flushed(self, batch: list[tuple[_Commit, asyncio.Future[None]]], done: asyncio.Future[Any]) -> None:
-        for (commit, word), failure in zip(batch, done.result(), strict=True):
+    def _flushed(self, batch: list[_Waiting], done: asyncio.Future[Any]) -> None:
+        for waiting, outcome in zip(batch, done.result(), strict=True):
+            waiting.is_over = True
             try:
-                self._settle(commit, failure)
+                self._settle(waiting.commit, outcome)
             except MoothallError as error:
-                if not word.done():
-                    word.set_exception(error)
+                if not waiting.word.done():
+                    waiting.word.set_exception(error)
             else:
-                if not word.done():
-                    word.set_result(None)
+                if not waiting.word.done():
+                    waiting.word.set_result(None)
         self._writing = bool(self._waiting)
         if self._waiting:
             self._flush()
 
-    def _write(self, batch: Sequence[_Commit]) -> list[MoothallError | None]:
-        """Write a batch in one transaction; where that fails, each member in its own. Says for each how it went."""
+    def _write(self, batch: Sequence[_Commit]) -> list[int | MoothallError]:
+        """Write a batch in one transaction; where that fails, each member in its own. The runs' numbers, or why not."""
         try:
             with self._transaction:
                 return list(map(self._move, batch))
@@ -223,15 +236,21 @@ class SqliteStore:
                 return [error]
         return [self._write((commit,))[0] for commit in batch]
 
-    def _move(self, commit: _Commit) -> Conflict | None:
-        if self._execute(commit.statement, commit.row).rowcount != 1:
+    def _move(self, commit: _Commit) -> int | Conflict:
+        number = commit.after.number
+        if not number:
+            try:
+                number = self._execute(commit.statement, commit.row).lastrowid or 0
+            except sqlite3.IntegrityError:
+                return Conflict(f"run {commit.run} exists already; choose another id, or resume it")
+        elif self._execute(commit.statement, commit.row).rowcount != 1:
             return Conflict(f"run {commit.run} was moved by another writer")
-        self._execute(self._sql["append"], commit.entry)
+        self._execute(self._sql["append"], (number, *commit.entry))
         if commit.wakes:
-            self._execute(self._sql["wake"], (commit.after.wake, commit.after.number))
+            self._execute(self._sql["wake"], (commit.after.wake, number))
         if commit.texts:
-            self._keep_texts(commit.after.number, commit.texts)
-        return None
+            self._keep_texts(number, commit.texts)
+        return number
 
     def _keep_texts(self, number: int, texts: Mapping[str, bytes]) -> None:
         for text, digest in texts.items():

@@ -11,9 +11,10 @@ from typing import Any
 
 from moothall.app.finding import find
 from moothall.app.report import page_of
-from moothall.app.running import standing
+from moothall.app.running import asked, standing
 from moothall.app.spending import Account
 from moothall.errors import Broken, MoothallError
+from moothall.kernel.effects import AskPerson
 from moothall.kernel.machine import Machine
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import SET_ASIDE, Store, Stored
@@ -103,9 +104,9 @@ async def export(store: Store, run: RunId) -> Mapping[str, Any]:
 
 async def prune(store: Store, days: float, *, really: bool) -> list[RunId]:
     """The runs that ended more than so many days ago; deleted where that is really meant."""
-    ended = [one for one in await store.runs() if one.status != "live" and not one.status.startswith(SET_ASIDE)]
+    runs = [one for one in await store.runs() if one.status != "live" and not one.status.startswith(SET_ASIDE)]
     limit = time.time() - days * 86400
-    old = [one.record.run for one in ended if (await store.entries(one.record.run, one.seq))[-1]["at"] < limit]
+    old = [one.record.run for one in runs if (ended := await _ended(store, one)) is not None and ended < limit]
     for run in old if really else ():
         await store.forget(run)
     return old
@@ -131,6 +132,8 @@ def summary_of(stored: Stored) -> Summary:
     if not stored.head:
         began = datetime.fromtimestamp(stored.record.began).astimezone().isoformat(sep=" ", timespec="seconds")
         reason = "its head is damaged; `moot resume` makes it anew from the journal"
+        if not stored.record.digest:
+            reason = "the record of how it began is damaged; bring back a copy of the file"
         return Summary(stored.record.run, stored.record.machine, "damaged", (), stored.seq, began, reason)
     try:
         summary = _summed_up(stored.record, stored.head)
@@ -144,10 +147,11 @@ def summary_of(stored: Stored) -> Summary:
 
 def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
     snapshot = head["snapshot"]
+    asking = (one for one in head["pending"] if one["kind"] == AskPerson.kind or "doubt" in one)
     questions = tuple(
-        {"id": one["key"], "prompt": one["effect"]["prompt"], "schema": one["effect"]["schema"], "due": one.get("due")}
-        for one in head["pending"]
-        if one["kind"] == "ask.person"
+        {"id": one["key"], "prompt": prompt, "schema": schema, "due": one.get("due")}
+        for one in asking
+        for prompt, schema in [asked(one["effect"], one.get("doubt", ""))]
     )
     status = standing(snapshot["status"], bool(questions), bool(head["pending"]))
     reason = "nothing is under way, and no row took what happened last" if status == "stuck" else snapshot["reason"]

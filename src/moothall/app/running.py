@@ -24,8 +24,8 @@ from moothall.app.finding import REMEDY, find, is_loading, source_of
 from moothall.app.idling import wait_for_end
 from moothall.app.settings import absolute_model, configured_model, durability_of, open_store, store_address
 from moothall.errors import DefinitionError, MoothallError, Refused
-from moothall.kernel.codec import schema
-from moothall.kernel.effects import AskPerson, StartChild
+from moothall.kernel.codec import encode, schema
+from moothall.kernel.effects import StartChild
 from moothall.kernel.interpreter import possible
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.step import Snapshot
@@ -399,11 +399,15 @@ def outcome_of(machine: Machine, run: RunId, head: Head, below: tuple[Question, 
 def questions_of(run: RunId, head: Head) -> tuple[Question, ...]:
     """The questions of a run that wait for a person."""
     return tuple(
-        Question(one.key, one.effect.prompt, one.effect.schema, one.due, run)
-        if isinstance(one.effect, AskPerson)
-        else Question(one.key, f"{one.doubt}. What became of it?", schema(Finding), None, run)
-        for one in halls.questions(head)
+        Question(one.key, *asked(encode(one.effect), one.doubt), one.due, run) for one in halls.questions(head)
     )
+
+
+def asked(effect: Mapping[str, Any], doubt: str) -> tuple[str, Any]:
+    """What a person is asked, and the schema of the answer: by the machine, or because an outcome is unknown."""
+    if doubt:
+        return f"{doubt}. What became of it?", schema(Finding)
+    return effect["prompt"], effect["schema"]
 
 
 def standing(status: str, asks: bool, busy: bool) -> str:

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from typing import Any
+from zlib import crc32
 
 import orjson
 
@@ -116,8 +116,8 @@ def _called_off(run: Run, pending: Pending) -> Pending:
 
 
 def _compared(
-    same: Mapping[str, tuple[str, int]], step: Step, settled: Pending | None
-) -> Mapping[str, tuple[str, int]]:
+    same: Mapping[str, tuple[int, int, int]], step: Step, settled: Pending | None
+) -> Mapping[str, tuple[int, int, int]]:
     """What each row last brought and how often in a row, after one more step."""
     taken = step.taken
     if not taken:
@@ -125,17 +125,20 @@ def _compared(
     if step.appends or settled is None or settled.denied or settled.effect.kind in WAITING:
         return {}
     rows = taken[0] if len(taken) == 1 else " ".join(taken)
-    content = blake2b(_as_bytes((step.event, step.snapshot.data)), digest_size=8).hexdigest()
-    last, times = same.get(rows, _NEW)
-    return {**same, rows: (content, times + 1 if content == last else 1)}
+    brought = _content(step.event)
+    last, left, times = same.get(rows, _NEW)
+    if brought != last:
+        return {**same, rows: (brought, 0, 1)}
+    data = _content(step.snapshot.data)
+    return {**same, rows: (brought, data, times + 1 if left in (0, data) else 1)}
 
 
-def _as_bytes(content: Any) -> bytes:
-    """Something that is the same for the same content, and different for another."""
+def _content(value: Any) -> int:
+    """A number that is the same for the same content, and hardly ever for another."""
     try:
-        return orjson.dumps(content, default=encode)
+        return crc32(orjson.dumps(value, default=encode))
     except orjson.JSONEncodeError:  # numbers and texts that are no JSON
-        return repr(encode(content)).encode(errors="replace")
+        return crc32(repr(encode(value)).encode(errors="replace"))
 
 
 def _marked(run: Run, head: Head, happening: Happening) -> Decision:
@@ -307,7 +310,7 @@ def _given_up(step: Step, resource: str) -> Step:
 
 
 _NOTHING: Mapping[str, float] = {}
-_NEW = ("", 0)
+_NEW = (0, 0, 0)
 _UNSHARED = frozenset(("seconds", "transitions"))
 _WHOLE = frozenset(("calls", "tokens"))
 _NEVER = frozenset((CancelSend.kind,))
@@ -348,7 +351,7 @@ def _circling(run: Run, head: Head) -> str:
     """Why a run that nothing else bounds should stop: too many steps, or the same again and again."""
     if head.seq + 1 >= run.record.limits.get("transitions", TRANSITIONS):
         return "transitions"
-    for _, times in head.same.values():
+    for _, _, times in head.same.values():
         if times >= SAME:
             return "repetitions"
     return ""

@@ -82,8 +82,9 @@ class Head(Frozen):
     pending: tuple[Pending, ...] = ()
     spent: Mapping[str, float] = field(default_factory=dict)
     issued: Mapping[str, int] = field(default_factory=dict)
-    same: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    """For each row what it last brought, and how often in a row; kept for runs that nothing else bounds."""
+    same: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    """For each row what it last brought, the data it left then, and how often in a row: for runs that nothing else
+    bounds."""
 
     def wake(self) -> float | None:
         """When the run wants attention: 0 is now, None is never unless somebody tells it something."""
@@ -229,7 +230,7 @@ _AROUND_AN_EFFECT: Mapping[str, Any] = {
 }
 _around_an_effect = {name: decoder(kind) for name, kind in _AROUND_AN_EFFECT.items()}
 _amounts, _counts, _object = decoder(dict[str, float]), decoder(dict[str, int]), decoder(dict[str, Any])
-_same = decoder(dict[str, tuple[str, int]])
+_same = decoder(dict[str, tuple[int, int, int]])
 _KNOWN: dict[str, type[Effect]] = {
     one.kind: one for one in vars(known).values() if isinstance(one, type) and issubclass(one, Effect) and one.kind
 } | {TellParent.kind: TellParent, CancelChild.kind: CancelChild}

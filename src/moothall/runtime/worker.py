@@ -128,9 +128,9 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
     flying = doing.flying
     turn = 0
     while True:
-        turn += 1
-        if turn % TURNS == 0:
+        if turn % TURNS == 0:  # also before the first: runs that begin together see each other, and share commits
             await asyncio.sleep(0)
+        turn += 1
         head = hall.heads[run]
         ready = [one for one in head.pending if one.key not in flying and not _waits(hall, doing, head, one)]
         lease = hall.leases.get(run)

@@ -5,8 +5,8 @@
   batch in flight: many share one fsync, and nobody waits for the disk but those who commit. A batch that fails is
   tried again member by member. Both ways are one piece of code.
 - Reading has a connection of its own and never waits for a writer.
-- What is read back is checked against its seal. A head that does not fit counts as missing; a journal that does not
-  fit is reported as broken, for that run only.
+- What is read back is checked against its seal. A head that does not fit counts as missing; a journal or a record
+  that does not fit is reported as broken, for that run only. Who holds a run and when it wants attention has no seal.
 - A file that holds something else is refused and left as it was.
 """
 
@@ -17,15 +17,16 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import orjson
 
 from moothall.errors import Broken, Conflict, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode
+from moothall.kernel.step import Status
 from moothall.runtime.journal import (
     Entry,
     Head,
@@ -39,13 +40,24 @@ from moothall.runtime.journal import (
 )
 from moothall.runtime.ports import SET_ASIDE, Lease, Stored
 from moothall.stores.plain import digest_of, packed, read, unpacked, written
-from moothall.stores.sealing import START, entry_holds, entry_seal, head_holds, head_seal
+from moothall.stores.sealing import (
+    SIZE,
+    chain_start,
+    entry_holds,
+    entry_seal,
+    head_holds,
+    head_seal,
+    record_holds,
+    record_seal,
+)
 
 BATCH = 256
+AT_ONCE = 16
 PLACES = 10_000
 TABLES = frozenset(("runs", "entries", "texts"))
 
 
+T = TypeVar("T")
 Blob = bytearray
 """How bytes are given to sqlite3: it takes these as they are, and looks for a converter for each `bytes`."""
 
@@ -67,7 +79,7 @@ class _Place(NamedTuple):
 
 
 class _Commit(NamedTuple):
-    """One commit, encoded and ready to be written, and the place of its run after it; a new run has no number yet."""
+    """One commit, encoded and ready to be written, and the place of its run after it."""
 
     run: RunId
     statement: str
@@ -78,13 +90,13 @@ class _Commit(NamedTuple):
     after: _Place
 
 
-class _Waiting:
-    """Who waits for the word that a commit is written."""
+class _Wish:
+    """Something to be written, and the word that whoever wants it waits for."""
 
-    __slots__ = ("commit", "is_over", "word")
+    __slots__ = ("is_over", "word", "work")
 
-    def __init__(self, commit: _Commit, word: asyncio.Future[None]) -> None:
-        self.commit, self.word, self.is_over = commit, word, False
+    def __init__(self, work: Callable[[], Any], word: asyncio.Future[Any]) -> None:
+        self.work, self.word, self.is_over = work, word, False
 
 
 class SqliteStore:
@@ -95,7 +107,7 @@ class SqliteStore:
         self._sql = _statements()
         self._key = key
         self._places: dict[RunId, _Place] = {}
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_Wish] = []
         self._writing = False
         self._thread: ThreadPoolExecutor | None = None
         try:
@@ -108,8 +120,9 @@ class SqliteStore:
         try:
             self._prepare(durability)
             self._reading = _connected(path)
+            self._reading.text_factory = _text
             self._look = self._reading.cursor().execute
-        except (sqlite3.Error, Refused) as error:
+        except (sqlite3.Error, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in the error
             self._db.close()
             raise _unusable(path, error) from error
 
@@ -126,37 +139,61 @@ class SqliteStore:
 
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
         texts: dict[str, bytes] = {}
-        body, tip, kept, seal, parts = self._sealed(record.run, _Place(0, START, None, {}), head, entry, texts)
+        start = _Place(0, chain_start(self._key, record.run), None, {})
+        body, tip, kept, seal, parts = self._sealed(record.run, start, head, entry, texts)
         owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
-        row = (record.run, record.machine, Blob(written(encode(record))), head.seq, head.snapshot.status)
-        state = (Blob(kept), Blob(tip), Blob(seal), wake := head.wake(), owner, until)
+        began = written(encode(record))
+        sealed = Blob(record_seal(self._key, record.run, began) + began)
+        row: tuple[Any, ...] = (record.run, record.machine, sealed, head.seq, head.snapshot.status)
+        row = (*row, Blob(kept), Blob(tip), Blob(seal), wake := head.wake(), owner, until)
         appended = (entry.seq, entry.cause, Blob(body), Blob(tip))
-        place = _Place(0, tip, wake, parts)
-        await self._keep(_Commit(record.run, self._sql["begin"], (*row, *state), appended, texts, False, place))
+        number = await self._have_written(partial(self._begin, row, appended, texts))
+        self._remember(record.run, _Place(number, tip, wake, parts))
+
+    def _begin(self, row: tuple[Any, ...], entry: tuple[Any, ...], texts: Mapping[str, bytes]) -> int:
+        try:
+            number = self._execute(self._sql["begin"], row).lastrowid or 0
+        except sqlite3.IntegrityError as error:
+            raise Conflict(f"run {row[0]} exists already; choose another id, or resume it") from error
+        self._execute(self._sql["append"], (number, *entry))
+        self._keep_texts(number, texts)
+        return number
 
     async def commit(
         self, run: RunId, head: Head, entry: Entry, lease: Lease | None = None, after: Lease | None = None
     ) -> None:
-        await self._keep(self._encoded(run, head, entry, lease, after))
+        commit = self._encoded(run, head, entry, lease, after)
+        try:
+            await self._have_written(partial(self._move, commit))
+        except (MoothallError, asyncio.CancelledError):
+            self._places.pop(run, None)
+            raise
+        self._places[run] = commit.after
 
-    async def _keep(self, commit: _Commit) -> None:
-        """Write a commit: at once where there is no crowd, else with the next batch."""
+    async def _have_written(self, work: Callable[[], T]) -> T:
+        """Have something written: in place where nobody else is busy here, else together with what others want."""
         if self.crowd <= 1 and not self._writing:
-            self._settle(commit, self._write((commit,))[0])
-            return
+            result = self._write((work,))[0]
+        else:
+            result = await self._wait_for_word(work)
+        if isinstance(result, MoothallError):
+            raise result
+        given: T = result
+        return given
+
+    async def _wait_for_word(self, work: Callable[[], Any]) -> Any:
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(commit, loop.create_future())
-        self._waiting.append(waiting)
+        wish = _Wish(work, loop.create_future())
+        self._waiting.append(wish)
         if not self._writing:
             self._writing = True
             loop.call_soon(self._flush)
         try:
-            await waiting.word
+            return await wish.word
         except asyncio.CancelledError:  # it is written all the same; who lets go of the run next comes after it
-            if not waiting.is_over:
-                waiting.word = loop.create_future()
-                with suppress(MoothallError):
-                    await waiting.word
+            if not wish.is_over:
+                wish.word = loop.create_future()
+                await wish.word
             raise
 
     def _encoded(self, run: RunId, head: Head, entry: Entry, lease: Lease | None, after: Lease | None) -> _Commit:
@@ -170,7 +207,7 @@ class SqliteStore:
         else:
             owner, token, until = (after.owner, after.token, after.until) if after else (None, lease.token, 0.0)
             statement, row = "move", (*row, owner, token, until, number, head.seq - 1, before, lease.token)
-        appended = (entry.seq, entry.cause, Blob(body), sealed)
+        appended = (number, entry.seq, entry.cause, Blob(body), sealed)
         wakes = lease is not None and wake != place.wake
         return _Commit(run, self._sql[statement], row, appended, texts, wakes, _Place(number, tip, wake, parts))
 
@@ -194,63 +231,55 @@ class SqliteStore:
         tip = entry_seal(self._key, place.tip, entry.seq, body)
         return body, tip, kept, head_seal(self._key, tip, run, kept), parts
 
-    def _settle(self, commit: _Commit, outcome: int | MoothallError) -> None:
-        if isinstance(outcome, MoothallError):
-            self._places.pop(commit.run, None)
-            raise outcome
-        if commit.after.number:
-            self._places[commit.run] = commit.after
-        else:
-            self._remember(commit.run, commit.after._replace(number=outcome))
-
     def _flush(self) -> None:
         """Give the next batch to the writing thread, and the word to those who wait when it is done."""
         batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="moothall-writer")
-        work = asyncio.get_running_loop().run_in_executor(self._thread, self._write, [one.commit for one in batch])
-        work.add_done_callback(lambda done: self._flushed(batch, done))
+        loop = asyncio.get_running_loop()
+        writing = loop.run_in_executor(self._thread, self._write, [wish.work for wish in batch])
+        writing.add_done_callback(lambda done: self._tell(loop, batch, done.result()))
 
-    def _flushed(self, batch: list[_Waiting], done: asyncio.Future[Any]) -> None:
-        for waiting, outcome in zip(batch, done.result(), strict=True):
-            waiting.is_over = True
-            try:
-                self._settle(waiting.commit, outcome)
-            except MoothallError as error:
-                if not waiting.word.done():
-                    waiting.word.set_exception(error)
-            else:
-                if not waiting.word.done():
-                    waiting.word.set_result(None)
+    def _tell(self, loop: asyncio.AbstractEventLoop, batch: list[_Wish], results: list[Any]) -> None:
+        """Give the word to a few, and to the rest when others have had their turn."""
+        for wish, result in zip(batch[:AT_ONCE], results[:AT_ONCE], strict=True):
+            wish.is_over = True
+            if not wish.word.done():
+                wish.word.set_result(result)
+        if len(batch) > AT_ONCE:
+            loop.call_soon(self._tell, loop, batch[AT_ONCE:], results[AT_ONCE:])
+            return
         self._writing = bool(self._waiting)
         if self._waiting:
             self._flush()
 
-    def _write(self, batch: Sequence[_Commit]) -> list[int | MoothallError]:
-        """Write a batch in one transaction; where that fails, each member in its own. The runs' numbers, or why not."""
+    def _write(self, batch: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Write a batch in one transaction; where that fails, each in its own. What each gave, or why it failed."""
         try:
             with self._transaction:
-                return list(map(self._move, batch))
+                return self._write_each(batch)
         except MoothallError as error:
             if len(batch) == 1:
                 return [error]
-        return [self._write((commit,))[0] for commit in batch]
+        return [self._write((work,))[0] for work in batch]
 
-    def _move(self, commit: _Commit) -> int | Conflict:
-        number = commit.after.number
-        if not number:
+    def _write_each(self, batch: Sequence[Callable[[], Any]]) -> list[Any]:
+        results: list[Any] = []
+        for work in batch:
             try:
-                number = self._execute(commit.statement, commit.row).lastrowid or 0
-            except sqlite3.IntegrityError:
-                return Conflict(f"run {commit.run} exists already; choose another id, or resume it")
-        elif self._execute(commit.statement, commit.row).rowcount != 1:
-            return Conflict(f"run {commit.run} was moved by another writer")
-        self._execute(self._sql["append"], (number, *commit.entry))
+                results.append(work())
+            except Conflict as conflict:  # it concerns this one alone
+                results.append(conflict)
+        return results
+
+    def _move(self, commit: _Commit) -> None:
+        if self._execute(commit.statement, commit.row).rowcount != 1:
+            raise Conflict(f"run {commit.run} was moved by another writer")
+        self._execute(self._sql["append"], commit.entry)
         if commit.wakes:
-            self._execute(self._sql["wake"], (commit.after.wake, number))
+            self._execute(self._sql["wake"], (commit.after.wake, commit.after.number))
         if commit.texts:
-            self._keep_texts(number, commit.texts)
-        return number
+            self._keep_texts(commit.after.number, commit.texts)
 
     def _keep_texts(self, number: int, texts: Mapping[str, bytes]) -> None:
         for text, digest in texts.items():
@@ -265,46 +294,64 @@ class SqliteStore:
 
     async def load(self, run: RunId) -> Stored:
         rows = self._found("load", run)
-        if not rows:
+        if not rows and not self._found("astray", run):
             raise Refused(f"there is no run {run!r} in this store; `moot ls` shows what there is")
-        number, record, seq, status, head, tip, seal, wake, owner, token, until, crashes = rows[0]
-        self._remember(run, _Place(number, tip, wake, {}))
-        lease = Lease(owner or "", token, until if owner else 0.0, crashes)
-        intact = head_holds(self._key, tip, run, head, seal)
-        try:
-            began = decode(Record, read(record), "record")
-        except Refused as refusal:
-            raise Broken(f"the store holds a damaged run: {refusal}") from refusal
-        return Stored(began, self._head(number, seq, head) if intact else {}, seq, status, lease)
+        if not rows or rows[0][1] != run:
+            raise Broken(f"run {run}: the store is damaged, its index does not fit; bring back a copy of the file")
+        stored = self._stored(rows[0])
+        if not stored.record.digest:
+            raise Broken(f"run {run}: the record of how it began, or of who holds it, is damaged; bring back a copy")
+        self._remember(run, _Place(rows[0][0], rows[0][7], rows[0][9], {}))
+        return stored
 
-    def _head(self, number: int, seq: int, head: bytes) -> Mapping[str, Any]:
+    async def runs(self) -> list[Stored]:
+        """All runs, the newest first. One whose record is damaged has a record without a digest, and no head."""
+        return [self._stored(row) for row in self._found("runs")]
+
+    def _stored(self, row: Sequence[Any]) -> Stored:
+        number, run, machine, sealed, seq, status, head, tip, seal, _, *held = row
+        began, lease = self._record(run, sealed), _lease(*held)
+        if began is None or lease is None or type(seq) is not int:
+            return Stored(Record(str(run), str(machine), "", 0.0), {}, -1, _status(status, {}), Lease("", 0, 0.0))
+        plain = self._head(run, number, seq, head) if head_holds(self._key, tip, run, head, seal) else {}
+        return Stored(began, plain, seq, _status(status, plain), lease)
+
+    def _record(self, run: Any, sealed: Any) -> Record | None:
+        """How a run began; None where that cannot be told any more."""
+        if type(run) is not str or not record_holds(self._key, run, sealed):
+            return None
+        try:
+            return decode(Record, read(sealed[SIZE:]), "record")
+        except Refused:
+            return None
+
+    def _head(self, run: RunId, number: int, seq: int, head: bytes) -> Mapping[str, Any]:
         """A head with its long texts; nothing where one of them is lost or it is not the head of this entry."""
         try:
-            plain = decode(dict[str, Any], unpacked(head, self._text_of(number)), "head")
+            plain = decode(dict[str, Any], unpacked(head, self._text_of(run, number)), "head")
         except (Broken, Refused):
             return {}
         return plain if plain.get("seq") == seq else {}
 
-    async def runs(self) -> list[Stored]:
-        return [await self.load(run) for (run,) in self._found("runs")]
-
     async def entries(self, run: RunId, start: int = 0) -> list[Mapping[str, Any]]:
         first = max(start - 1, 0)
         rows = self._found("entries", first, run)
-        if not rows or rows[0][0] < first:
+        latest, after = rows[0][0] if rows else -1, first + len(rows)
+        if type(latest) is int and latest < first:
             return []
-        latest = rows[0][0]
-        if [row[1] for row in rows] != list(range(first, latest + 1)):
+        if latest != after - 1 or [row[1] for row in rows] != list(range(first, after)):
             raise Broken(f"run {run}: entries of its journal are missing or do not belong there")
-        text = self._text_of(self._place(run).number)
-        before = START if first == 0 else rows[0][3]
+        text = self._text_of(run, self._place(run).number)
+        before = chain_start(self._key, run) if first == 0 else rows[0][4]
         found = []
-        for _, seq, body, seal in rows if first == 0 else rows[1:]:
+        for _, seq, cause, body, seal in rows if first == 0 else rows[1:]:
             if not entry_holds(self._key, before, seq, body, seal):
                 raise Broken(f"run {run}: entry {seq} of its journal was changed or does not belong there")
             before = seal
             if seq >= start:
                 found.append(unpacked(body, text))
+                if found[-1]["cause"] != cause:
+                    raise Broken(f"run {run}: the cause of entry {seq} of its journal was changed")
         return found
 
     async def find(self, run: RunId, cause: str) -> int | None:
@@ -327,23 +374,25 @@ class SqliteStore:
             self._remember(run, _Place(number, tip, wake, {}))
         return self._places[run]
 
-    def _text_of(self, number: int) -> Callable[[bytes], str]:
+    def _text_of(self, run: RunId, number: int) -> Callable[[bytes], str]:
         def text(digest: bytes) -> str:
             rows = self._found("text", number, digest)
-            if not rows or digest_of(rows[0][0]) != digest:
-                raise Broken("a long text of the run was lost or changed")
-            found: str = rows[0][0].decode()
-            return found
+            body = rows[0][0] if rows else None
+            if type(body) is not bytes or digest_of(body) != digest:
+                raise Broken(f"run {run}: a long text was lost or changed")
+            return body.decode()
 
         return text
 
     def _found(self, name: str, *values: Any) -> list[Any]:
         try:
             return self._look(self._sql[name], values).fetchall()
+        except UnicodeEncodeError:  # a name that cannot be written was never kept
+            return []
         except sqlite3.OperationalError as error:
             raise EffectFailed(f"the store could not be read: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise Broken(f"the store is damaged: {error}; bring back a copy of the file") from error
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            raise _damaged(error) from error
 
     # holding
 
@@ -352,47 +401,47 @@ class SqliteStore:
         return rows[0][0] if rows else -1
 
     async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
-        with self._transaction:
-            rows = self._execute(self._sql["claim"], (owner, owner, until, run, seen.token)).fetchall()
+        values = (owner, owner, until, run, seen.token)
+        rows = await self._have_written(lambda: self._execute(self._sql["claim"], values).fetchall())
         return Lease(owner, rows[0][0], until, rows[0][1]) if rows else None
 
     async def renew(self, run: RunId, lease: Lease, until: float) -> bool:
-        return self._changed("renew", until, run, lease.token)
+        return await self._changed("renew", until, run, lease.token)
 
     async def release(self, run: RunId, lease: Lease) -> None:
-        self._changed("release", run, lease.token)
+        await self._changed("release", run, lease.token)
 
     async def repair(self, run: RunId, head: Head) -> None:
-        _, seq, _, tip = self._found("entries", head.seq, run)[0]
+        _, seq, _, _, tip = self._found("entries", head.seq, run)[0]
         if seq != head.seq:
             raise Broken(f"run {run}: its journal has no entry {head.seq}")
         texts: dict[str, bytes] = {}
         kept = packed(encode_head(head), texts)
         seal, number = head_seal(self._key, tip, run, kept), self._place(run).number
-        with self._transaction:
-            row = (kept, seal, tip, head.seq, head.snapshot.status, head.wake(), run)
+        row = (kept, seal, tip, head.seq, head.snapshot.status, head.wake(), run)
+
+        def put_back() -> None:
             self._execute(self._sql["repair"], row)
             self._keep_texts(number, texts)
+
+        await self._have_written(put_back)
         self._places.pop(run, None)
 
     async def set_aside(self, run: RunId, reason: str) -> None:
-        self._changed("set_aside", SET_ASIDE + reason, run)
+        await self._changed("set_aside", SET_ASIDE + reason, run)
         self._places.pop(run, None)
 
     async def take_back(self, run: RunId) -> None:
-        self._changed("take_back", SET_ASIDE, SET_ASIDE, run)
+        await self._changed("take_back", SET_ASIDE, SET_ASIDE, run)
         self._places.pop(run, None)
 
     async def forget(self, run: RunId) -> None:
-        with self._transaction:
-            for statement in self._sql["forget"].split(";\n"):
-                if statement.strip():
-                    self._execute(statement, {"run": run})
+        statements = [one for one in self._sql["forget"].split(";\n") if one.strip()]
+        await self._have_written(lambda: [self._execute(statement, {"run": run}) for statement in statements])
         self._places.pop(run, None)
 
-    def _changed(self, name: str, *values: Any) -> bool:
-        with self._transaction:
-            return self._execute(self._sql[name], values).rowcount == 1
+    async def _changed(self, name: str, *values: Any) -> bool:
+        return await self._have_written(lambda: self._execute(self._sql[name], values).rowcount == 1)
 
     def close(self) -> None:
         if self._thread is not None:
@@ -403,6 +452,28 @@ class SqliteStore:
 
 def _connected(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+
+
+def _lease(owner: Any, token: Any, until: Any, crashes: Any) -> Lease | None:
+    """Who holds a run; None where that cannot be told any more."""
+    if type(token) is not int or type(crashes) is not int or type(until) is not float:
+        return None
+    if owner is None:
+        return Lease("", token, 0.0, crashes)
+    return Lease(owner, token, until, crashes) if type(owner) is str else None
+
+
+def _status(found: Any, head: Mapping[str, Any]) -> str:
+    """A run's status: set aside, as its head says, or, without a head, as the row says where that is a status."""
+    if type(found) is str and found.startswith(SET_ASIDE):
+        return found
+    status: str = head["snapshot"]["status"] if head else found
+    return status if status in get_args(Status) else "live"
+
+
+def _text(found: bytes) -> str:
+    """A text as it stands in the file; what is none any more must not keep the other rows from being read."""
+    return found.decode("utf-8", "replace")
 
 
 def _statements() -> dict[str, str]:
@@ -471,5 +542,11 @@ def _unusable(path: Path, error: Exception) -> Refused:
     return Refused(f"{path} cannot be opened as a store: {error}; name another with --store sqlite:FILE")
 
 
-def _unwritten(error: sqlite3.Error) -> EffectFailed:
-    return EffectFailed(f"the store could not write: {error}; the run stands where it stood")
+def _unwritten(error: sqlite3.Error) -> MoothallError:
+    if isinstance(error, sqlite3.OperationalError):
+        return EffectFailed(f"the store could not write: {error}; the run stands where it stood")
+    return _damaged(error)
+
+
+def _damaged(error: Exception) -> Broken:
+    return Broken(f"the store is damaged: {error}; bring back a copy of the file")

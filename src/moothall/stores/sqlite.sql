@@ -32,8 +32,9 @@ WHERE number = ? AND seq = ? AND tip = ?;
 INSERT INTO entries (run, seq, cause, body, seal) VALUES (?, ?, ?, ?, ?);
 
 -- name: keep
--- keep a long text once
-INSERT OR IGNORE INTO texts (run, digest, body) VALUES (?, ?, ?);
+-- keep a long text once; one that was damaged is put right
+INSERT INTO texts (run, digest, body) VALUES (?, ?, ?)
+ON CONFLICT (run, digest) DO UPDATE SET body = excluded.body WHERE body IS NOT excluded.body;
 
 -- name: text
 -- a long text
@@ -41,7 +42,12 @@ SELECT CAST(body AS BLOB) FROM texts WHERE run = ? AND digest = ?;
 
 -- name: load
 -- one run by its id
-SELECT number, record, seq, status, head, tip, seal, wake, owner, token, until, crashes FROM runs WHERE run = ?;
+SELECT number, run, machine, record, seq, status, head, tip, seal, wake, owner, token, until, crashes
+FROM runs WHERE run = ?;
+
+-- name: astray
+-- whether a run is there although its index does not know it
+SELECT number FROM runs NOT INDEXED WHERE run = ?;
 
 -- name: place
 -- the number of a run, the seal of its latest entry, and when it wants attention
@@ -49,11 +55,12 @@ SELECT number, tip, wake FROM runs WHERE run = ?;
 
 -- name: runs
 -- all runs, the newest first
-SELECT run FROM runs ORDER BY number DESC;
+SELECT number, run, machine, record, seq, status, head, tip, seal, wake, owner, token, until, crashes
+FROM runs ORDER BY number DESC;
 
 -- name: entries
 -- the latest entry that a run should have, and its journal from an entry on
-SELECT runs.seq, entries.seq, entries.body, entries.seal
+SELECT runs.seq, entries.seq, entries.cause, entries.body, entries.seal
 FROM runs LEFT JOIN entries ON entries.run = runs.number AND entries.seq >= ?
 WHERE runs.run = ? ORDER BY entries.seq;
 

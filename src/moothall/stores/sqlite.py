@@ -113,7 +113,8 @@ class SqliteStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connected(path)
-            self._execute = self._db.cursor().execute
+            self._cursor = self._db.cursor()
+            self._execute = self._cursor.execute
             self._transaction = _Writing(self._db, self._execute)
         except (sqlite3.Error, OSError) as error:
             raise _unusable(path, error) from error
@@ -121,7 +122,7 @@ class SqliteStore:
             self._prepare(durability)
             self._reading = _connected(path)
             self._reading.text_factory = _text
-            self._look = self._reading.cursor().execute
+            self._glance = self._reading.cursor()
         except (sqlite3.Error, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in the error
             self._db.close()
             raise _unusable(path, error) from error
@@ -386,7 +387,7 @@ class SqliteStore:
 
     def _found(self, name: str, *values: Any) -> list[Any]:
         try:
-            return self._look(self._sql[name], values).fetchall()
+            return self._glance.execute(self._sql[name], values).fetchall()
         except UnicodeEncodeError:  # a name that cannot be written was never kept
             return []
         except sqlite3.OperationalError as error:
@@ -446,8 +447,8 @@ class SqliteStore:
     def close(self) -> None:
         if self._thread is not None:
             self._thread.shutdown()
-        self._reading.close()
-        self._db.close()
+        for one in (self._glance, self._reading, self._cursor, self._db):  # a cursor left open keeps the file open
+            one.close()
 
 
 def _connected(path: Path) -> sqlite3.Connection:

@@ -187,10 +187,6 @@ def test_wrong_and_late_answers_at_the_command_line_end_with_a_sentence(place: P
     assert here("answer", "nobody", "--yes").err.startswith("moot answer: there is no run 'nobody' in this store")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="hall.answer: a late answer ends the question and takes the lease with it; refused, it never gives it back",
-)
 def test_who_answers_too_late_does_not_hold_the_run_that_it_will_not_drive(place: Place, here: Moot) -> None:
     assert here("run", "machines.py:HURRIED", "ada", "--run-id", RUN).code == 5
     wait_for(lambda: time.time() > place.entries()[0]["effects"][0]["due"], "the deadline")
@@ -215,13 +211,7 @@ def test_a_name_that_cannot_be_written_is_refused_like_any_unknown_one(here: Moo
     "cause",
     [
         "c0ffee",
-        pytest.param(
-            "7f3c",
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="decide.is_effect_key: an id that begins with a digit is taken for an effect's, and ignored",
-            ),
-        ),
+        "7f3c",
     ],
 )
 async def test_an_event_from_outside_is_taken_whatever_its_id(tmp_path: Path, cause: str) -> None:

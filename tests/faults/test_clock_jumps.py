@@ -17,8 +17,10 @@ from moothall.kernel.events import Named
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, Parallel, State
 from moothall.runtime import worker
-from moothall.runtime.hall import LEASE, Hall, answer, reopen
-from moothall.runtime.worker import drive, serve
+from moothall.runtime.hall import Hall, answer, reopen
+from moothall.runtime.ports import LEASE
+from moothall.runtime.serving import serve
+from moothall.runtime.worker import drive
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import MovableClock
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, asking, begun, fan, hall_of, happened, keep, line
@@ -32,9 +34,6 @@ JUMPS = {
     "back an hour and forward again": (-HOUR, HOUR),
 }
 JUMPING = pytest.mark.parametrize("jumps", JUMPS.values(), ids=JUMPS)
-UNRENEWED = pytest.mark.xfail(
-    strict=True, reason="worker._pulse: after a jump back it renews nothing until the clock has caught up"
-)
 QUICK, SOON = 0.005, 10.0
 ALIVE = f"{socket.gethostname()}:{os.getpid()}"
 ALARMED = Machine(
@@ -148,9 +147,9 @@ async def test_a_rival_that_sees_the_jump_loses_and_doubles_nothing(
 @pytest.mark.parametrize(
     "jumps",
     [
-        pytest.param((-HOUR,), marks=UNRENEWED),
+        (-HOUR,),
         (YEAR,),
-        pytest.param((YEAR, -YEAR), marks=UNRENEWED),
+        (YEAR, -YEAR),
         (-HOUR, HOUR),
     ],
     ids=JUMPS,
@@ -185,13 +184,7 @@ async def test_a_long_effect_keeps_its_lease_after_a_jump(store: SqliteStore, ju
     [
         (-HOUR,),
         (YEAR,),
-        pytest.param(
-            (YEAR, -YEAR),
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="hall.is_free and the store's due: a lease beyond now + LEASE is believed for a year",
-            ),
-        ),
+        (YEAR, -YEAR),
     ],
     ids=["back an hour", "forward a year", "forward a year and back again"],
 )
@@ -295,10 +288,6 @@ async def test_a_question_is_answered_or_expires_by_the_clock_of_that_moment(
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(
-    strict=True,
-    reason="worker._wait_for_first: a deadline that passes beside a long effect is seen when that has ended",
-)
 async def test_a_question_beside_a_long_effect_expires_in_its_time(store: SqliteStore) -> None:
     clock, hands = MovableClock(NOW), Hands()
     hands.shut("bread")
@@ -320,9 +309,6 @@ async def test_a_question_beside_a_long_effect_expires_in_its_time(store: Sqlite
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(
-    strict=True, reason="SystemClock.wait_until sleeps once: after a jump back it comes back before the moment"
-)
 async def test_the_machines_own_clock_does_not_come_back_before_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     real, jump = time.time, [0.0]
     monkeypatch.setattr(time, "time", lambda: real() + jump[0])
@@ -336,9 +322,6 @@ async def test_the_machines_own_clock_does_not_come_back_before_the_moment(monke
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(
-    strict=True, reason="SystemClock.wait_until sleeps once: after a jump forward it still sleeps for all of the time"
-)
 async def test_the_machines_own_clock_notices_that_the_moment_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     real, jump = time.time, [0.0]
     monkeypatch.setattr(time, "time", lambda: real() + jump[0])

@@ -159,10 +159,6 @@ async def test_a_full_disk_stops_every_run_of_a_crowd_and_all_go_on(store: Sqlit
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(
-    strict=True,
-    reason="worker.drive: where giving back the lease fails too, the run stays in crew.drives and is refused for ever",
-)
 async def test_a_store_out_of_reach_for_a_while_does_not_keep_a_run_from_going_on_here(
     store: SqliteStore, file: Path
 ) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from moothall.errors import Refused
-from moothall.runtime.hall import LEASE, reopen
+from moothall.runtime.hall import reopen
+from moothall.runtime.ports import LEASE
 from moothall.runtime.worker import drive
 from moothall.stores.sqlite import SqliteStore
 from tests.faults.machines import STEPS

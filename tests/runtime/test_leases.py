@@ -18,8 +18,8 @@ from moothall.kernel.nodes import Final, On, Parallel, State
 from moothall.runtime import hall as halls
 from moothall.runtime import worker
 from moothall.runtime.decide import Happening, decide
-from moothall.runtime.hall import LEASE, Hall, advance, answer, cancel, reopen
-from moothall.runtime.ports import Lease, Store
+from moothall.runtime.hall import Hall, advance, answer, cancel, reopen
+from moothall.runtime.ports import LEASE, Lease, Store
 from moothall.runtime.worker import CRASHES, drive
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore

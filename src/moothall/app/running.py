@@ -35,12 +35,14 @@ from moothall.runtime.decide import outcome
 from moothall.runtime.hall import Finding, Hall, Observer
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Reader, Record, RunId
 from moothall.runtime.ports import SET_ASIDE, Store
-from moothall.runtime.worker import drive, serve
+from moothall.runtime.serving import serve
+from moothall.runtime.worker import drive
 
 T = TypeVar("T")
 Watcher = Callable[[Hall], Observer]
 """An observer that wants to know the hall: how its runs began, and of which machine they are."""
 STAND_IN = "rehearsal"
+LOOK = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,12 @@ class SystemClock:
         return time.time()
 
     async def wait_until(self, moment: float) -> None:
-        """Come back at that time."""
-        await asyncio.sleep(max(0.0, moment - time.time()))
+        """Come back at that time; the clock may be set meanwhile, so it is looked at from time to time."""
+        while True:
+            left = moment - time.time()
+            await asyncio.sleep(max(0.0, min(left, LOOK)))
+            if left <= LOOK and time.time() >= moment:
+                return
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,8 +301,7 @@ async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
         if hall.heads[run].snapshot.status != "live":
             raise Refused(f"run {run} is {hall.heads[run].snapshot.status} already")
         await halls.cancel(hall, run, reason, f"cancel-{secrets.token_hex(4)}")
-        if run not in hall.crew.drives:
-            await halls.let_go(hall, run)
+        await halls.let_go_unless_driven(hall, run)
         return outcome_of(machine, run, hall.heads[run])
     finally:
         halls.leave(hall, run)

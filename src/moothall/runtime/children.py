@@ -14,7 +14,7 @@ from moothall.errors import Conflict, MoothallError, Refused
 from moothall.kernel.effects import StartChild
 from moothall.kernel.events import Delivered, Event, GaveUp
 from moothall.runtime.decide import in_flight
-from moothall.runtime.hall import Hall, Part, advance, begin, cancel, leave, let_go, reopen
+from moothall.runtime.hall import Hall, Part, advance, begin, cancel, leave, let_go_unless_driven, reopen
 from moothall.runtime.journal import CancelChild, Pending, Record, RunId, TellParent, shaped
 
 DEPTH = 16
@@ -105,9 +105,8 @@ async def tell_parent(hall: Hall, effect: TellParent) -> Event:
         except Refused:  # it was deleted: nobody is left to tell
             return Delivered()
     await advance(hall, parent, _end_of(hall, effect), effect.key)
-    if parent not in hall.crew.drives:
-        await let_go(hall, parent)
-        leave(hall, parent)
+    await let_go_unless_driven(hall, parent)
+    leave(hall, parent)
     return Delivered()
 
 

@@ -20,6 +20,7 @@ their due times, and the budget. The rules:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -193,7 +194,7 @@ def in_flight(head: Head, cause: str) -> Pending | None:
 
 def is_effect_key(cause: str) -> bool:
     """Whether a cause is the key of an effect, and not a command."""
-    return cause[:1].isdigit()
+    return _KEY.match(cause) is not None
 
 
 def _decided(step: Step | Ask) -> Step:
@@ -309,6 +310,7 @@ def _given_up(step: Step, resource: str) -> Step:
     return replace(step, snapshot=replace(step.snapshot, status="limited", reason=reason))
 
 
+_KEY = re.compile(r"\d+\.\d+(-|$)")
 _NOTHING: Mapping[str, float] = {}
 _NEW = (0, 0, 0)
 _UNSHARED = frozenset(("seconds", "transitions"))

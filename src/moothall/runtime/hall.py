@@ -29,11 +29,10 @@ from moothall.kernel.machine import Machine
 from moothall.runtime.crew import Crew
 from moothall.runtime.decide import Decision, Happening, Run, decide, first, in_flight
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, shaped
-from moothall.runtime.ports import Clock, Lease, Performer, Store, Stored
+from moothall.runtime.ports import LEASE, Clock, Lease, Performer, Store, Stored
 from moothall.runtime.rebuild import rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
-LEASE = 30.0
 
 
 class Part(Frozen):
@@ -181,9 +180,20 @@ async def let_go(hall: Hall, run: RunId) -> None:
         hall.leases[run] = Lease("", lease.token, 0.0)
 
 
+async def let_go_unless_driven(hall: Hall, run: RunId) -> None:
+    """Give back a lease that a commit took along, where nobody here drives the run."""
+    if run not in hall.crew.drives:
+        await let_go(hall, run)
+
+
 def is_free(hall: Hall, lease: Lease) -> bool:
-    """Whether this hall may take a lease: nobody holds it, we do, or its holder is gone or overdue."""
-    return lease.owner in ("", hall.owner) or lease.until < hall.clock.now() or is_gone(lease.owner)
+    """Whether this hall may take a lease: nobody holds it, we do, or its holder is gone or overdue.
+
+    A lease that is to last longer than leases last was taken under a clock that went wrong.
+    """
+    if lease.owner in ("", hall.owner):
+        return True
+    return not 0 <= lease.until - hall.clock.now() <= 2 * LEASE or is_gone(lease.owner)
 
 
 def is_gone(owner: str) -> bool:
@@ -226,7 +236,7 @@ def _kept(hall: Hall, lease: Lease) -> Lease:
     """The lease after a commit by this hall: its own, renewed from time to time, or one that it takes with it."""
     if lease.owner != hall.owner:
         return hall.held(lease.token + 1)
-    is_fresh = lease.until > hall.clock.now() + LEASE / 2 and not lease.crashes
+    is_fresh = LEASE / 2 < lease.until - hall.clock.now() <= LEASE and not lease.crashes
     return lease if is_fresh else hall.held(lease.token)
 
 
@@ -242,6 +252,7 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
     assert isinstance(asked.effect, AskPerson)
     if asked.due is not None and asked.due <= hall.clock.now():
         await advance(hall, run, Expired(), asked.key)
+        await let_go_unless_driven(hall, run)
         raise Refused(f"run {run}: the time to answer question {asked.key} is over")
     shape = asked.effect.shape
     if shape in machine.shapes:
@@ -325,5 +336,5 @@ def _keep(hall: Hall, run: RunId, decision: Decision) -> None:
     for observer in tuple(hall.observers):
         try:
             observer(run, decision.entry, decision.head)
-        except Exception:  # an observer may do anything; the run goes on without it
+        except (Exception, asyncio.CancelledError):  # an observer may do anything; the run goes on without it
             hall.observers.remove(observer)

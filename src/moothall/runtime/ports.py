@@ -10,6 +10,9 @@ from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.journal import Entry, Head, Record, RunId
 
+LEASE = 30.0
+"""How long a run is held without a word, in seconds."""
+
 
 class Lease(Frozen):
     """Who holds a run, until when, and the token that fences others off. Crashes count lost holders in a row."""
@@ -74,6 +77,10 @@ class Store(Protocol):
         """Runs that want attention now and that nobody holds, or only a holder that is gone."""
         ...
 
+    async def suspects(self, now: float) -> Mapping[RunId, int]:
+        """Runs that want attention now and whose holder was lost, or others before it; how many in a row."""
+        ...
+
     async def owners(self) -> list[str]:
         """Who holds runs."""
         ...
@@ -92,6 +99,10 @@ class Store(Protocol):
 
     async def release(self, run: RunId, lease: Lease) -> None:
         """Let go of a run."""
+        ...
+
+    async def forgive(self, run: RunId, lease: Lease) -> None:
+        """Count the crashes of a run anew, where this lease is still its own."""
         ...
 
     async def repair(self, run: RunId, head: Head) -> None:

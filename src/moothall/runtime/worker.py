@@ -17,10 +17,9 @@ takes too long, again and again if it does not heed that.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable
 from functools import partial
 from math import inf
+from typing import Any
 
 from moothall.errors import Broken, DefinitionError, MoothallError, Refused
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send, StartChild
@@ -28,14 +27,13 @@ from moothall.kernel.events import Began, Doubted, Event, Exhausted, Expired, Fa
 from moothall.runtime.children import cancel_child, open_child, start_child, tell_parent
 from moothall.runtime.crew import Drive
 from moothall.runtime.decide import in_flight, limit_of
-from moothall.runtime.hall import LEASE, Hall, advance, is_free, is_gone, leave, let_go, messages, reopen
+from moothall.runtime.hall import Hall, advance, is_free, leave, let_go, messages, reopen
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, Record, RunId, TellParent, shaped
-from moothall.runtime.ports import Context
+from moothall.runtime.ports import LEASE, Context
 
 PULSE = 0.5
 TURNS = 32
 CRASHES = 5
-REST = 60.0
 MARKED = frozenset(("check-first", "at-most-once"))
 
 
@@ -55,55 +53,15 @@ async def drive(hall: Hall, run: RunId) -> Head:
     try:
         return await _perform_all(hall, run, doing)
     finally:
-        await doing.wait_for_leaving()
-        await let_go(hall, run)
-        del crew.drives[run]
-        hall.store.crowd = len(crew.drives)
-        if not crew.drives and crew.pulse is not None:
-            crew.pulse.cancel()
-            crew.pulse = None
-
-
-async def serve(
-    hall: Hall, open_run: Callable[[RunId], Awaitable[object]], stop: asyncio.Event, most: int = 100
-) -> None:
-    """Drive every run of the store that wants attention, until told to stop; then let go of all of them."""
-    tasks: dict[RunId, asyncio.Task[Exception | None]] = {}
-    resting: dict[RunId, float] = {}
-    while not stop.is_set():
-        now = hall.clock.now()
-        resting = {run: until for run, until in resting.items() if until > now}
-        for run in [run for run, task in tasks.items() if task.done()]:
-            if tasks.pop(run).result() is not None:
-                resting[run] = now + REST
-        gone = [owner for owner in await hall.store.owners() if is_gone(owner)]
-        for run in await hall.store.due(now, most + len(resting), gone):
-            if len(tasks) < most and run not in tasks and run not in resting:
-                tasks[run] = asyncio.create_task(_serve_one(hall, open_run, run))
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), PULSE)
-    for task in tasks.values():
-        task.cancel()
-    await asyncio.gather(*tasks.values(), return_exceptions=True)
-
-
-async def _serve_one(hall: Hall, open_run: Callable[[RunId], Awaitable[object]], run: RunId) -> Exception | None:
-    """Drive one run; what stands in the way is returned, so that the run is left alone for a while.
-
-    A run whose journal is damaged is set aside: no worker can move it.
-    """
-    try:
-        await open_run(run)
-        await drive(hall, run)
-    except Broken as error:
-        with contextlib.suppress(MoothallError):
-            await hall.store.set_aside(run, str(error))
-        return error
-    except Exception as error:  # whatever is wrong with one run, the others go on
-        return error
-    finally:
-        leave(hall, run)
-    return None
+        try:
+            await doing.wait_for_leaving()
+            await let_go(hall, run)
+        finally:
+            del crew.drives[run]
+            hall.store.crowd = len(crew.drives)
+            if not crew.drives and crew.pulse is not None:
+                crew.pulse.cancel()
+                crew.pulse = None
 
 
 async def _hold(hall: Hall, run: RunId) -> None:
@@ -228,11 +186,13 @@ def _stopped(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | 
 
 async def _pulse(hall: Hall) -> None:
     """Renew the leases of the runs that are driven here, stop what takes too long, and notice what others told them."""
-    renewed = hall.clock.now()
+    renewed, seen = 0.0, hall.clock.now()
     while True:
         await asyncio.sleep(PULSE)
-        due = hall.clock.now() - renewed > LEASE / 3
-        renewed = hall.clock.now() if due else renewed
+        last, seen = seen, hall.clock.now()
+        renewed += abs(seen - last)
+        due = renewed > LEASE / 3
+        renewed = 0.0 if due else renewed
         for run, doing in list(hall.crew.drives.items()):
             _stop_late(hall, run, doing)
             try:
@@ -267,11 +227,19 @@ async def _look_after(hall: Hall, run: RunId, doing: Drive, *, renew: bool) -> N
 async def _wait_for_first(hall: Hall, run: RunId, doing: Drive) -> None:
     """Wait until an effect has ended or there is news, and tell the run."""
     doing.news.clear()
-    news = asyncio.create_task(doing.news.wait())
-    await asyncio.wait([*doing.flying.values(), news], return_when=asyncio.FIRST_COMPLETED)
-    news.cancel()
+    signs: list[asyncio.Task[Any]] = [asyncio.create_task(doing.news.wait())]
+    deadlines = [one.due for one in hall.heads[run].pending if one.due and one.effect.kind == AskPerson.kind]
+    if deadlines:
+        signs.append(asyncio.create_task(_wait_until(hall, min(deadlines))))
+    await asyncio.wait([*doing.flying.values(), *signs], return_when=asyncio.FIRST_COMPLETED)
+    for sign in signs:
+        sign.cancel()
     for key in [key for key, task in doing.flying.items() if task.done()]:
         await _land(hall, run, doing, key)
+
+
+async def _wait_until(hall: Hall, moment: float) -> None:
+    await hall.clock.wait_until(moment)
 
 
 async def _land(hall: Hall, run: RunId, doing: Drive, key: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from moothall.errors import Conflict, Refused
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry, encode_head
-from moothall.runtime.ports import SET_ASIDE, Lease, Stored
+from moothall.runtime.ports import LEASE, SET_ASIDE, Lease, Stored
 from moothall.stores.plain import read, written
 
 _FREE = Lease("", 1, 0.0)
@@ -94,6 +94,18 @@ class MemoryStore:
         wakes = sorted((wake, run) for run, kept in free if (wake := self._wake(kept)) is not None and wake <= now)
         return [run for _, run in wakes[:limit]]
 
+    async def suspects(self, now: float) -> Mapping[RunId, int]:
+        return {
+            run: kept.lease.crashes + bool(kept.lease.owner)
+            for run, kept in self._runs.items()
+            if (wake := self._wake(kept)) is not None and wake <= now and (kept.lease.owner or kept.lease.crashes)
+        }
+
+    async def forgive(self, run: RunId, lease: Lease) -> None:
+        kept = self._runs[run]
+        if kept.lease.token == lease.token:
+            kept.lease = Lease(kept.lease.owner, kept.lease.token, kept.lease.until)
+
     async def owners(self) -> list[str]:
         return sorted({kept.lease.owner for kept in self._runs.values()} - {""})
 
@@ -149,4 +161,4 @@ class MemoryStore:
 
 
 def _held(lease: Lease, now: float) -> bool:
-    return bool(lease.owner) and lease.until >= now
+    return bool(lease.owner) and 0 <= lease.until - now <= 2 * LEASE

@@ -38,7 +38,7 @@ from moothall.runtime.journal import (
     head_shape,
     pending_shape,
 )
-from moothall.runtime.ports import SET_ASIDE, Lease, Stored
+from moothall.runtime.ports import LEASE, SET_ASIDE, Lease, Stored
 from moothall.stores.plain import digest_of, packed, read, unpacked, written
 from moothall.stores.sealing import (
     SIZE,
@@ -113,8 +113,8 @@ class SqliteStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connected(path)
-            self._cursor = self._db.cursor()
-            self._execute = self._cursor.execute
+            self._writer = self._db.cursor()
+            self._execute = self._writer.execute
             self._transaction = _Writing(self._db, self._execute)
         except (sqlite3.Error, OSError) as error:
             raise _unusable(path, error) from error
@@ -122,7 +122,8 @@ class SqliteStore:
             self._prepare(durability)
             self._reading = _connected(path)
             self._reading.text_factory = _text
-            self._glance = self._reading.cursor()
+            self._reader = self._reading.cursor()
+            self._look = self._reader.execute
         except (sqlite3.Error, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in the error
             self._db.close()
             raise _unusable(path, error) from error
@@ -360,7 +361,11 @@ class SqliteStore:
         return rows[0][0] if rows else None
 
     async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:
-        return [run for (run,) in self._found("due", now, now, written(list(gone)).decode(), limit)]
+        absent = written(list(gone)).decode()
+        return [run for (run,) in self._found("due", now, now, now + 2 * LEASE, absent, limit)]
+
+    async def suspects(self, now: float) -> Mapping[RunId, int]:
+        return dict(self._found("suspects", now))
 
     async def owners(self) -> list[str]:
         return [owner for (owner,) in self._found("owners")]
@@ -387,7 +392,7 @@ class SqliteStore:
 
     def _found(self, name: str, *values: Any) -> list[Any]:
         try:
-            return self._glance.execute(self._sql[name], values).fetchall()
+            return self._look(self._sql[name], values).fetchall()
         except UnicodeEncodeError:  # a name that cannot be written was never kept
             return []
         except sqlite3.OperationalError as error:
@@ -411,6 +416,9 @@ class SqliteStore:
 
     async def release(self, run: RunId, lease: Lease) -> None:
         await self._changed("release", run, lease.token)
+
+    async def forgive(self, run: RunId, lease: Lease) -> None:
+        await self._changed("forgive", run, lease.token)
 
     async def repair(self, run: RunId, head: Head) -> None:
         _, seq, _, _, tip = self._found("entries", head.seq, run)[0]
@@ -447,8 +455,8 @@ class SqliteStore:
     def close(self) -> None:
         if self._thread is not None:
             self._thread.shutdown()
-        for one in (self._glance, self._reading, self._cursor, self._db):  # a cursor left open keeps the file open
-            one.close()
+        for opened in (self._reader, self._reading, self._writer, self._db):
+            opened.close()
 
 
 def _connected(path: Path) -> sqlite3.Connection:

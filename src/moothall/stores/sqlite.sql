@@ -69,9 +69,18 @@ WHERE runs.run = ? ORDER BY entries.seq;
 SELECT seq FROM entries WHERE run = (SELECT number FROM runs WHERE run = ?) AND cause = ?;
 
 -- name: due
--- runs that want attention now and that nobody holds, or whose holder has not been heard of in time
+-- runs that want attention now and that nobody holds, or whose holder has not been heard of in time or is gone
 SELECT run FROM runs
-WHERE wake <= ? AND (owner IS NULL OR until < ? OR owner IN (SELECT value FROM json_each(?))) ORDER BY wake LIMIT ?;
+WHERE wake <= ? AND (owner IS NULL OR until NOT BETWEEN ? AND ? OR owner IN (SELECT value FROM json_each(?)))
+ORDER BY wake LIMIT ?;
+
+-- name: suspects
+-- runs that want attention now and whose holder was lost, or others before it; how many in a row
+SELECT run, crashes + (owner IS NOT NULL) FROM runs WHERE wake <= ? AND (owner IS NOT NULL OR crashes > 0);
+
+-- name: forgive
+-- count the crashes of a run anew
+UPDATE runs SET crashes = 0 WHERE run = ? AND token = ?;
 
 -- name: owners
 -- who holds runs that want attention; those that wait for people are many, and nobody looks at them

@@ -216,20 +216,13 @@ class SqliteStore:
     def _sealed(
         self, run: RunId, place: _Place, head: Head, entry: Entry, texts: dict[str, bytes]
     ) -> tuple[bytes, bytes, bytes, bytes, Mapping[str, Part]]:
-        """An entry and a head as bytes, each with its seal, and the effects in flight; most are encoded already."""
-        parts: dict[str, Part] = {}
-        bodies: list[orjson.Fragment] = []
-        size = 0
-        for one in head.pending:
-            part = place.parts.get(one.key)
-            if part is None or part[0] is not one:
-                plain = packed(pending_shape(one), texts)
-                part = (one, orjson.Fragment(plain), len(plain))
-            parts[one.key] = part
-            bodies.append(part[1])
-            size += part[2]
-        new = bodies[len(bodies) - len(entry.effects) :]
-        body, kept = packed(entry_shape(entry, new), texts, size), packed(head_shape(head, bodies), texts, size)
+        """An entry and a head as bytes, each with its seal, and the effects in flight that are encoded already."""
+        old = len(head.pending) - len(entry.effects)
+        parts = _parts(head, place.parts, texts) if old else {}
+        pending: list[Any] = [part[1] for part in parts.values()] if old else list(map(pending_shape, head.pending))
+        size = sum([part[2] for part in parts.values()]) if old else 0
+        body = packed(entry_shape(entry, pending[old:]), texts, size)
+        kept = packed(head_shape(head, pending), texts, size)
         tip = entry_seal(self._key, place.tip, entry.seq, body)
         return body, tip, kept, head_seal(self._key, tip, run, kept), parts
 
@@ -457,6 +450,18 @@ class SqliteStore:
             self._thread.shutdown()
         for opened in (self._reader, self._reading, self._writer, self._db):
             opened.close()
+
+
+def _parts(head: Head, known: Mapping[str, Part], texts: dict[str, bytes]) -> Mapping[str, Part]:
+    """The effects in flight, by key; those that stay from commit to commit are encoded once."""
+    parts: dict[str, Part] = {}
+    for one in head.pending:
+        part = known.get(one.key)
+        if part is None or part[0] is not one:
+            plain = packed(pending_shape(one), texts)
+            part = (one, orjson.Fragment(plain), len(plain))
+        parts[one.key] = part
+    return parts
 
 
 def _connected(path: Path) -> sqlite3.Connection:

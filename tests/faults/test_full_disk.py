@@ -15,7 +15,7 @@ from moothall.errors import EffectFailed
 from moothall.kernel.events import Event
 from moothall.runtime.hall import Hall, Observer, begin, reopen
 from moothall.runtime.journal import Entry, Head, Record, RunId
-from moothall.runtime.ports import Context
+from moothall.runtime.ports import SET_ASIDE, Context
 from moothall.runtime.worker import drive
 from moothall.stores.sqlite import SqliteStore
 from tests.cli.process import command, environment
@@ -181,6 +181,29 @@ async def test_a_store_out_of_reach_for_a_while_does_not_keep_a_run_from_going_o
     finally:
         if hall.crew.pulse is not None:
             hall.crew.pulse.cancel()
+
+
+@pytest.mark.anyio
+async def test_what_cannot_be_written_of_one_run_leaves_the_others_their_word(store: SqliteStore) -> None:
+    for run in CROWD:
+        await begun(hall_of(Porter(), store), run)
+    store.crowd = len(CROWD)
+    async with asyncio.timeout(10):
+        wrong, *others = await asyncio.gather(
+            store.set_aside(CROWD[0], "\udcff"),
+            *(store.set_aside(run, "") for run in CROWD[1:]),
+            return_exceptions=True,
+        )
+    assert isinstance(wrong, UnicodeEncodeError)
+    assert others == [None] * len(others)
+    assert {(await store.load(run)).status for run in CROWD[1:]} == {SET_ASIDE}
+
+
+def test_a_store_that_is_closed_after_a_full_disk_lets_go_of_its_file(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "runs.db")
+    asyncio.run(driven_into_the_wall(store, Porter(), 3))
+    store.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["runs.db"]
 
 
 # real commands on a disk that is really full

@@ -26,9 +26,9 @@ async def left(place: Place, name: str, runs: Sequence[str]) -> None:
 
 
 def statuses(place: Place) -> Counter[str]:
-    """How many runs of the place are live, done, set aside."""
+    """How many runs of the place are live, done, set aside for whatever reason."""
     store = SqliteStore(place.file, durability="normal")
     try:
-        return Counter(one.status for one in asyncio.run(store.runs()))
+        return Counter(one.status.partition(":")[0] for one in asyncio.run(store.runs()))
     finally:
         store.close()

@@ -11,6 +11,7 @@ from moothall.kernel.events import Event
 from moothall.runtime.journal import Head, RunId
 
 GRACE = 2.0
+AT_ONCE = 4
 
 
 @dataclass
@@ -94,3 +95,17 @@ class Crew:
 
     drives: dict[RunId, Drive] = field(default_factory=dict)
     pulse: asyncio.Task[None] | None = None
+    entering: int = 0
+
+    async def wait_for_turn(self) -> None:
+        """Come in a few at a time, so that whoever else uses the loop is not kept waiting."""
+        while True:
+            await asyncio.sleep(0)
+            if self.entering < AT_ONCE:
+                break
+        if self.entering == 0:
+            asyncio.get_running_loop().call_soon(self._next)
+        self.entering += 1
+
+    def _next(self) -> None:
+        self.entering = 0

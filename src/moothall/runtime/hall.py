@@ -130,10 +130,15 @@ def leave(hall: Hall, run: RunId) -> None:
 
 async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> Head:
     """Begin a run: decide its first step and keep it."""
-    run = Run(record, machine)
-    decision = first(run, data)
-    lease = None if decision.head.rests() else hall.held(1)
-    await hall.store.begin(record, decision.head, decision.entry, lease)
+    hall.store.crowd += 1
+    try:
+        await hall.crew.wait_for_turn()
+        run = Run(record, machine)
+        decision = first(run, data)
+        lease = None if decision.head.rests() else hall.held(1)
+        await hall.store.begin(record, decision.head, decision.entry, lease)
+    finally:
+        hall.store.crowd -= 1
     hall.runs[record.run], hall.leases[record.run] = run, lease or Lease("", 1, 0.0)
     _keep(hall, record.run, decision)
     return decision.head

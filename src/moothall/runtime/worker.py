@@ -47,7 +47,7 @@ async def drive(hall: Hall, run: RunId) -> Head:
         raise Refused(f"run {run} is being driven here already; it goes on there")
     await _hold(hall, run)
     crew.drives[run] = doing
-    hall.store.crowd = len(crew.drives)
+    hall.store.crowd += 1
     if crew.pulse is None:
         crew.pulse = asyncio.create_task(_pulse(hall))
     try:
@@ -58,7 +58,7 @@ async def drive(hall: Hall, run: RunId) -> Head:
             await let_go(hall, run)
         finally:
             del crew.drives[run]
-            hall.store.crowd = len(crew.drives)
+            hall.store.crowd -= 1
             if not crew.drives and crew.pulse is not None:
                 crew.pulse.cancel()
                 crew.pulse = None
@@ -86,9 +86,9 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
     flying = doing.flying
     turn = 0
     while True:
-        if turn % TURNS == 0:  # also before the first: runs that begin together see each other, and share commits
-            await asyncio.sleep(0)
         turn += 1
+        if turn % TURNS == 0:
+            await asyncio.sleep(0)
         head = hall.heads[run]
         ready = [one for one in head.pending if one.key not in flying and not _waits(hall, doing, head, one)]
         lease = hall.leases.get(run)

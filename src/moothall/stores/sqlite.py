@@ -52,7 +52,7 @@ from moothall.stores.sealing import (
 )
 
 BATCH = 256
-AT_ONCE = 16
+AT_ONCE = 4
 PLACES = 10_000
 TABLES = frozenset(("runs", "entries", "texts"))
 
@@ -113,8 +113,8 @@ class SqliteStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connected(path)
-            self._writer = self._db.cursor()
-            self._execute = self._writer.execute
+            self._cursors = [self._db.cursor()]
+            self._execute = self._cursors[0].execute
             self._transaction = _Writing(self._db, self._execute)
         except (sqlite3.Error, OSError) as error:
             raise _unusable(path, error) from error
@@ -122,8 +122,8 @@ class SqliteStore:
             self._prepare(durability)
             self._reading = _connected(path)
             self._reading.text_factory = _text
-            self._reader = self._reading.cursor()
-            self._look = self._reader.execute
+            self._cursors.append(self._reading.cursor())
+            self._look = self._cursors[1].execute
         except (sqlite3.Error, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in the error
             self._db.close()
             raise _unusable(path, error) from error
@@ -178,7 +178,7 @@ class SqliteStore:
             result = self._write((work,))[0]
         else:
             result = await self._wait_for_word(work)
-        if isinstance(result, MoothallError):
+        if isinstance(result, Exception):
             raise result
         given: T = result
         return given
@@ -253,7 +253,7 @@ class SqliteStore:
         try:
             with self._transaction:
                 return self._write_each(batch)
-        except MoothallError as error:
+        except Exception as error:  # whatever one of them brings, the others who wait must get their word
             if len(batch) == 1:
                 return [error]
         return [self._write((work,))[0] for work in batch]
@@ -448,8 +448,10 @@ class SqliteStore:
     def close(self) -> None:
         if self._thread is not None:
             self._thread.shutdown()
-        for opened in (self._reader, self._reading, self._writer, self._db):
-            opened.close()
+        for cursor in self._cursors:  # a statement that failed would keep the file open
+            cursor.close()
+        self._reading.close()
+        self._db.close()
 
 
 def _parts(head: Head, known: Mapping[str, Part], texts: dict[str, bytes]) -> Mapping[str, Part]:

@@ -244,6 +244,19 @@ async def test_runs_that_begin_in_a_crowd_share_a_transaction_and_only_the_one_w
 
 
 @pytest.mark.anyio
+async def test_who_is_cancelled_while_it_takes_a_run_does_not_keep_it(store: SqliteStore) -> None:
+    await crowded(store)
+    seen = (await store.load("run-00")).lease
+    work = asyncio.create_task(store.claim("run-00", seen, "us:1:a", 9_000.0))
+    await asyncio.sleep(0)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert (await store.load("run-00")).lease.owner == ""
+    assert await store.claim("run-00", (await store.load("run-00")).lease, "them:1:a", 9_000.0) is not None
+
+
+@pytest.mark.anyio
 async def test_who_is_cancelled_twice_leaves_at_once_and_its_commit_is_written(store: SqliteStore) -> None:
     await crowded(store)
     work = asyncio.create_task(store.commit("run-00", head(1), entry(1)))

@@ -401,7 +401,11 @@ class SqliteStore:
 
     async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
         values = (owner, owner, until, run, seen.token)
-        rows = await self._have_written(lambda: self._execute(self._sql["claim"], values).fetchall())
+        try:
+            rows = await self._have_written(lambda: self._execute(self._sql["claim"], values).fetchall())
+        except asyncio.CancelledError:  # it is written all the same, and nobody would know
+            await self.release(run, Lease(owner, seen.token + 1, until))
+            raise
         return Lease(owner, rows[0][0], until, rows[0][1]) if rows else None
 
     async def renew(self, run: RunId, lease: Lease, until: float) -> bool:

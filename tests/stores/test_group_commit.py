@@ -227,6 +227,50 @@ async def test_beginning_claiming_renewing_and_releasing_go_between_batches(stor
 
 
 @pytest.mark.anyio
+async def test_runs_that_begin_in_a_crowd_share_a_transaction_and_only_the_one_whose_id_is_taken_conflicts(
+    store: SqliteStore,
+) -> None:
+    await crowded(store)
+    threads = begins(store)
+    ids = [*(f"new-{number}" for number in range(5)), RUNS[3], "new-3", "new-5"]
+    work = [store.begin(record(run), head(0, number), entry(0, number)) for number, run in enumerate(ids)]
+    results = await asyncio.gather(*work, return_exceptions=True)
+    assert [type(result) for result in results] == [type(None)] * 5 + [Conflict] * 2 + [type(None)]
+    assert len(threads) == 1
+    for number, run in enumerate(ids[:5]):
+        assert (await store.load(run)).head["snapshot"]["data"] == number
+        assert await committed(store, run) is None
+    assert (await store.load(RUNS[3])).head["snapshot"]["data"] is None
+
+
+@pytest.mark.anyio
+async def test_who_is_cancelled_while_it_takes_a_run_does_not_keep_it(store: SqliteStore) -> None:
+    await crowded(store)
+    seen = (await store.load("run-00")).lease
+    work = asyncio.create_task(store.claim("run-00", seen, "us:1:a", 9_000.0))
+    await asyncio.sleep(0)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert (await store.load("run-00")).lease.owner == ""
+    assert await store.claim("run-00", (await store.load("run-00")).lease, "them:1:a", 9_000.0) is not None
+
+
+@pytest.mark.anyio
+async def test_who_is_cancelled_twice_leaves_at_once_and_its_commit_is_written(store: SqliteStore) -> None:
+    await crowded(store)
+    work = asyncio.create_task(store.commit("run-00", head(1), entry(1)))
+    await asyncio.sleep(0)
+    for _ in range(2):
+        work.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert await committed(store, "run-01") is None
+    assert await seqs(store, "run-00") == [0, 1]
+
+
+@pytest.mark.anyio
 async def test_who_is_cancelled_while_its_commit_is_written_leaves_when_it_is(store: SqliteStore) -> None:
     await crowded(store)
     work = asyncio.create_task(store.commit("run-00", head(1), entry(1)))

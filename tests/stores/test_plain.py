@@ -125,7 +125,14 @@ def test_what_is_no_json_is_the_author_s_mistake_wherever_it_is(around: Any, wro
         packed({"value": around(wrong)}, {})
 
 
-def test_only_what_is_long_is_kept_apart() -> None:
+@pytest.mark.parametrize("text", ["y", 'say "y" ', "\\", '\\"', "ä", "\n"], ids=ascii)
+def test_only_what_is_long_is_kept_apart(text: str) -> None:
     kept: dict[str, bytes] = {}
-    packed({"value": ["x" * LONG, Note("y" * (LONG + 1))]}, kept)
-    assert list(kept) == ["y" * (LONG + 1)]
+    packed({"value": [text * (LONG // len(text)), Note(text * LONG + "!")]}, kept)
+    assert list(kept) == [text * LONG + "!"]
+
+
+def test_much_that_is_short_stays_where_it_is() -> None:
+    kept: dict[str, bytes] = {}
+    packed({"value": {f"key {number}": "x" * 100 for number in range(100)}}, kept)
+    assert kept == {}

@@ -40,9 +40,14 @@ def packed(shape: dict[str, Any], texts: dict[str, bytes], apart: int = 0) -> by
         body = orjson.dumps(shape, default=_opened, option=_AS_IT_IS)
     except orjson.JSONEncodeError:
         return _packed_carefully(shape, texts)
-    if len(body) - apart > LONG or (b"\\" in body and b"\\u0000" in body) or _is_generous(body):
+    if (len(body) - apart > LONG and _has_long_text(body)) or (b"\\" in body and b"\\u0000" in body):
         return _packed_carefully(shape, texts)
-    return body
+    return _packed_carefully(shape, texts) if _is_generous(body) else body
+
+
+def _has_long_text(body: bytes) -> bool:
+    """Whether a text may be long: many bytes without a quotation mark; or there is one inside a text, and who knows."""
+    return b'\\"' in body or max(map(len, body.split(b'"'))) > LONG
 
 
 def _is_generous(body: bytes) -> bool:

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import orjson
 
@@ -91,6 +91,15 @@ class _Commit(NamedTuple):
     after: _Place
 
 
+class _Wish:
+    """Something to be written, and the word that whoever wants it waits for."""
+
+    __slots__ = ("is_over", "word", "work")
+
+    def __init__(self, work: Callable[[], Any], word: asyncio.Future[Any]) -> None:
+        self.work, self.word, self.is_over = work, word, False
+
+
 class SqliteStore:
     """A store in one file."""
 
@@ -99,7 +108,7 @@ class SqliteStore:
         self._sql = _statements()
         self._key = key
         self._places: dict[RunId, _Place] = {}
-        self._waiting: list[tuple[Callable[[], Any], asyncio.Future[Any]]] = []
+        self._waiting: list[_Wish] = []
         self._writing = False
         self._thread: ThreadPoolExecutor | None = None
         try:
@@ -167,17 +176,27 @@ class SqliteStore:
     async def _have_written(self, work: Callable[[], T]) -> T:
         """Have something written: in place where nobody else is busy here, else together with what others want."""
         if self.crowd <= 1 and not self._writing:
-            return _given(cast("T | Exception", self._write((work,))[0]))
+            result = self._write((work,))[0]
+        else:
+            result = await self._wait_for_word(work)
+        if isinstance(result, Exception):
+            raise result
+        given: T = result
+        return given
+
+    async def _wait_for_word(self, work: Callable[[], Any]) -> Any:
         loop = asyncio.get_running_loop()
-        word: asyncio.Future[Any] = loop.create_future()
-        self._waiting.append((work, word))
+        wish = _Wish(work, loop.create_future())
+        self._waiting.append(wish)
         if not self._writing:
             self._writing = True
             loop.call_soon(self._flush)
         try:
-            return _given(cast("T | Exception", await asyncio.shield(word)))
+            return await wish.word
         except asyncio.CancelledError:  # it is written all the same; who lets go of the run next comes after it
-            await asyncio.wait([word])
+            if not wish.is_over:
+                wish.word = loop.create_future()
+                await wish.word
             raise
 
     def _encoded(self, run: RunId, head: Head, entry: Entry, lease: Lease | None, after: Lease | None) -> _Commit:
@@ -198,20 +217,13 @@ class SqliteStore:
     def _sealed(
         self, run: RunId, place: _Place, head: Head, entry: Entry, texts: dict[str, bytes]
     ) -> tuple[bytes, bytes, bytes, bytes, Mapping[str, Part]]:
-        """An entry and a head as bytes, each with its seal, and the effects in flight; most are encoded already."""
-        parts: dict[str, Part] = {}
-        bodies: list[orjson.Fragment] = []
-        size = 0
-        for one in head.pending:
-            part = place.parts.get(one.key)
-            if part is None or part[0] is not one:
-                plain = packed(pending_shape(one), texts)
-                part = (one, orjson.Fragment(plain), len(plain))
-            parts[one.key] = part
-            bodies.append(part[1])
-            size += part[2]
-        new = bodies[len(bodies) - len(entry.effects) :]
-        body, kept = packed(entry_shape(entry, new), texts, size), packed(head_shape(head, bodies), texts, size)
+        """An entry and a head as bytes, each with its seal, and the effects in flight that are encoded already."""
+        old = len(head.pending) - len(entry.effects)
+        parts = _parts(head, place.parts, texts) if old else {}
+        pending: list[Any] = [part[1] for part in parts.values()] if old else list(map(pending_shape, head.pending))
+        size = sum([part[2] for part in parts.values()]) if old else 0
+        body = packed(entry_shape(entry, pending[old:]), texts, size)
+        kept = packed(head_shape(head, pending), texts, size)
         if len(kept) > LARGEST:
             raise DefinitionError(
                 f"run {run}: its snapshot would have {len(kept) // 1024} KB, and at most {LARGEST // 1024} can be kept "
@@ -226,16 +238,17 @@ class SqliteStore:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="moothall-writer")
         loop = asyncio.get_running_loop()
-        writing = loop.run_in_executor(self._thread, self._write, [work for work, _ in batch])
-        writing.add_done_callback(lambda done: self._tell(loop, [word for _, word in batch], done.result()))
+        writing = loop.run_in_executor(self._thread, self._write, [wish.work for wish in batch])
+        writing.add_done_callback(lambda done: self._tell(loop, batch, done.result()))
 
-    def _tell(self, loop: asyncio.AbstractEventLoop, words: list[asyncio.Future[Any]], results: list[Any]) -> None:
+    def _tell(self, loop: asyncio.AbstractEventLoop, batch: list[_Wish], results: list[Any]) -> None:
         """Give the word to a few, and to the rest when others have had their turn."""
-        for word, result in zip(words[:AT_ONCE], results[:AT_ONCE], strict=True):
-            if not word.done():
-                word.set_result(result)
-        if len(words) > AT_ONCE:
-            loop.call_soon(self._tell, loop, words[AT_ONCE:], results[AT_ONCE:])
+        for wish, result in zip(batch[:AT_ONCE], results[:AT_ONCE], strict=True):
+            wish.is_over = True
+            if not wish.word.done():
+                wish.word.set_result(result)
+        if len(batch) > AT_ONCE:
+            loop.call_soon(self._tell, loop, batch[AT_ONCE:], results[AT_ONCE:])
             return
         self._writing = bool(self._waiting)
         if self._waiting:
@@ -245,11 +258,20 @@ class SqliteStore:
         """Write a batch in one transaction; where that fails, each in its own. What each gave, or why it failed."""
         try:
             with self._transaction:
-                return [_tried(work) for work in batch]
+                return self._write_each(batch)
         except Exception as error:  # whatever one of them brings, the others who wait must get their word
             if len(batch) == 1:
                 return [error]
         return [self._write((work,))[0] for work in batch]
+
+    def _write_each(self, batch: Sequence[Callable[[], Any]]) -> list[Any]:
+        results: list[Any] = []
+        for work in batch:
+            try:
+                results.append(work())
+            except Conflict as conflict:  # it concerns this one alone
+                results.append(conflict)
+        return results
 
     def _move(self, commit: _Commit) -> None:
         if self._execute(commit.statement, commit.row).rowcount != 1:
@@ -385,7 +407,11 @@ class SqliteStore:
 
     async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
         values = (owner, owner, until, run, seen.token)
-        rows = await self._have_written(lambda: self._execute(self._sql["claim"], values).fetchall())
+        try:
+            rows = await self._have_written(lambda: self._execute(self._sql["claim"], values).fetchall())
+        except asyncio.CancelledError:  # it is written all the same, and nobody would know
+            await self.release(run, Lease(owner, seen.token + 1, until))
+            raise
         return Lease(owner, rows[0][0], until, rows[0][1]) if rows else None
 
     async def renew(self, run: RunId, lease: Lease, until: float) -> bool:
@@ -438,18 +464,16 @@ class SqliteStore:
         self._db.close()
 
 
-def _tried(work: Callable[[], Any]) -> Any:
-    """What some work gave, or the refusal that concerns it alone."""
-    try:
-        return work()
-    except Conflict as conflict:
-        return conflict
-
-
-def _given(result: T | Exception) -> T:
-    if isinstance(result, Exception):
-        raise result
-    return result
+def _parts(head: Head, known: Mapping[str, Part], texts: dict[str, bytes]) -> Mapping[str, Part]:
+    """The effects in flight, by key; those that stay from commit to commit are encoded once."""
+    parts: dict[str, Part] = {}
+    for one in head.pending:
+        part = known.get(one.key)
+        if part is None or part[0] is not one:
+            plain = packed(pending_shape(one), texts)
+            part = (one, orjson.Fragment(plain), len(plain))
+        parts[one.key] = part
+    return parts
 
 
 def _connected(path: Path) -> sqlite3.Connection:

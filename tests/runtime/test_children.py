@@ -43,8 +43,6 @@ from tests.runtime.world import ATTEMPTS, RUN, Basket, Fetch, Fetched, Hands, ha
 ALIVE = f"{socket.gethostname()}:{os.getpid()}"
 QUICK = 0.01
 SOON = 10.0
-HANGING = 1.0
-"""How long to wait for what does not end yet; longer once it does."""
 ERRAND = errand("bread", "milk")
 PARENT = sending(StartChild("errand"))
 
@@ -71,9 +69,9 @@ def _quick_pulse(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "PULSE", QUICK)
 
 
-async def driven(hall: Hall, run: RunId = RUN, *, within: float = SOON) -> Any:
+async def driven(hall: Hall, run: RunId = RUN) -> Any:
     """The snapshot of a run that was driven as far as it goes."""
-    async with asyncio.timeout(within):
+    async with asyncio.timeout(SOON):
         return (await drive(hall, run)).snapshot
 
 
@@ -373,7 +371,7 @@ async def test_a_child_at_work_is_called_off_when_its_state_is_left() -> None:
     driving = await at_work(hall, IMPATIENT, hands)
     await advance(hall, RUN, Named("enough"), "enough-1")
     try:
-        async with asyncio.timeout(HANGING):
+        async with asyncio.timeout(SOON):
             await driving
     finally:
         await lost(driving)
@@ -398,7 +396,7 @@ async def test_a_child_is_called_off_by_whoever_drives_its_parent_next(child: Ma
     hall = family_hall(Hands(), IMPATIENT, child, store=store)
     await hall.open(RUN)
     await advance(hall, RUN, Named("enough"), "enough-1")
-    await driven(hall, within=HANGING)
+    await driven(hall)
     assert (await store.load(CHILD)).status == "cancelled"
     assert hall.heads[RUN].pending == ()
 
@@ -423,6 +421,47 @@ async def test_what_a_called_off_child_has_not_spent_is_there_for_what_comes_ins
     await advance(hall, RUN, Named("enough"), "enough-1")
     await driven(hall)
     assert hands.asked == ["coat"]
+
+
+@pytest.mark.anyio
+@pytest.mark.xfail(reason="decide denies for good what a child that was called off has reserved only until it stops")
+async def test_what_a_child_at_work_has_not_spent_is_there_for_what_comes_instead_once_it_has_stopped() -> None:
+    machine, hands = impatient(StartChild("errand")), Hands()
+    hands.shut("bread")
+    hall = family_hall(hands, machine, ERRAND)
+    driving = await at_work(hall, machine, hands, {"calls": 5})
+    await advance(hall, RUN, Named("enough"), "enough-1")
+    async with asyncio.timeout(SOON):
+        await driving
+    assert hands.asked == ["bread", "coat"]
+    assert hall.heads[RUN].spent == {"calls": 2}
+
+
+@pytest.mark.anyio
+@pytest.mark.xfail(reason="decide._last_word counts the whole share of a child that was called off as spent")
+async def test_three_generations_are_called_off_together_and_only_what_they_spent_is_charged() -> None:
+    top, *below = nested(2)
+    machine = Machine(
+        top.name,
+        data=Basket,
+        states=[*top.states, Final("left")],
+        moves=[*top.moves, On("waiting", "enough", to="left")],
+    )
+    hands = Hands()
+    hands.shut("a")
+    hall = family_hall(hands, machine, *below)
+    driving = await at_work(hall, machine, hands, {"calls": 9})
+    await advance(hall, RUN, Named("enough"), "enough-1")
+    async with asyncio.timeout(SOON):
+        await driving
+    runs = await hall.store.runs()
+    assert {one.record.machine: one.status for one in runs} == {
+        "level 1": "done",
+        "level 2": "cancelled",
+        "errand": "cancelled",
+    }
+    assert [one.head["pending"] for one in runs] == [[], [], []]
+    assert hall.heads[RUN].spent == {"calls": 1}
 
 
 @pytest.mark.anyio
@@ -456,7 +495,7 @@ async def test_a_child_of_a_cancelled_parent_is_cancelled() -> None:
     await parent_begun(hall, PARENT)
     await driven(hall)
     await cancel(hall, RUN, "enough", "stop-1")
-    snapshot = await driven(hall, within=HANGING)
+    snapshot = await driven(hall)
     assert snapshot.status == "cancelled"
     assert (await store.load(CHILD)).status == "cancelled"
     assert hall.heads[RUN].pending == ()
@@ -475,7 +514,7 @@ async def test_the_other_children_are_called_off_when_the_first_has_won() -> Non
     hands.shut("slowly")
     hall = family_hall(hands, machine, errand("fast", name="hare"), errand("slowly", name="snail"))
     await parent_begun(hall, machine)
-    snapshot = await driven(hall, within=HANGING)
+    snapshot = await driven(hall)
     assert (snapshot.status, snapshot.data) == ("done", Basket(("fast",)))
     assert hands.stopped == ["slowly"]
     assert (await hall.store.load(f"{RUN}-0-1")).status == "cancelled"
@@ -500,7 +539,7 @@ async def test_a_child_that_tidies_up_before_it_stops_is_waited_for_and_paid_for
     driving = await at_work(hall, IMPATIENT, hands, {"calls": 9})
     await advance(hall, RUN, Named("enough"), "enough-1")
     try:
-        async with asyncio.timeout(HANGING):
+        async with asyncio.timeout(SOON):
             await driving
     finally:
         await lost(driving)
@@ -959,7 +998,7 @@ async def test_a_child_is_called_off_wherever_the_worker_of_its_parent_died(tmp_
     for write, before in [(write, before) for write in range(1, 10) for before in (True, False)]:
         hands, file = Hands(), tmp_path / f"{write}-{before}.db"
         with closing(SqliteStore(file, durability="normal")) as store:
-            async with asyncio.timeout(HANGING):
+            async with asyncio.timeout(SOON):
                 with pytest.raises(Killed):
                     await hurried(killed(store, write, before=before), hands)
                 await hurried(store, hands)

@@ -169,12 +169,10 @@ async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> 
     record = Record(
         run, machine.name, machine.digest, time.time(), source_of(machine), model, limits, endless(machine) is not None
     )
-    hall.casts[run] = cast(machine, Troupe(model, known_agents(machine, setting.agents)))
-    try:
+    with halls.visiting(hall, run):
+        hall.casts[run] = cast(machine, Troupe(model, known_agents(machine, setting.agents)))
         await halls.begin(hall, record, machine, input_data(machine, data))
         return await _driven(hall, run)
-    finally:
-        halls.leave(hall, run)
 
 
 async def _driven(hall: Hall, run: RunId) -> Outcome:
@@ -232,30 +230,25 @@ async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) ->
     if (await hall.store.load(run)).status.startswith(SET_ASIDE):
         setting.notice(f"run {run} was set aside; it is tried once more")
         await hall.store.take_back(run)
-    await reopen(hall, setting, run, machine)
-    head = hall.heads[run]
-    if head.snapshot.status != "live":
-        setting.tell(f"run {run} is over")
-    elif run in hall.leases:
-        setting.tell(f"run {run} goes on after entry {head.seq}")
-    return await _driven_with_parents(hall, setting, run, machine)
+    with halls.visiting(hall, run):
+        await reopen(hall, setting, run, machine)
+        head = hall.heads[run]
+        if head.snapshot.status != "live":
+            setting.tell(f"run {run} is over")
+        elif run in hall.leases:
+            setting.tell(f"run {run} goes on after entry {head.seq}")
+        return await _driven_with_parents(hall, setting, run, machine)
 
 
 async def _driven_with_parents(hall: Hall, setting: Setting, run: RunId, machine: Machine | None = None) -> Outcome:
     """Drive a run as far as it goes, and where that ends it, the run that started it, and so on."""
-    try:
-        outcome = await _driven(hall, run)
-        parent = hall.runs[run].record.parent
-        if not parent or outcome.status in ("waiting", "running", "stuck"):
-            return outcome
-        if not await exists(hall.store, parent):
-            return outcome
+    outcome = await _driven(hall, run)
+    parent = hall.runs[run].record.parent
+    if not parent or outcome.status in ("waiting", "running", "stuck") or not await exists(hall.store, parent):
+        return outcome
+    with halls.visiting(hall, parent):
         await reopen(hall, setting, parent, machine)
-        if parent not in hall.leases:
-            return outcome
-        return await _driven_with_parents(hall, setting, parent, machine)
-    finally:
-        halls.leave(hall, run)
+        return await _driven_with_parents(hall, setting, parent, machine) if parent in hall.leases else outcome
 
 
 async def exists(store: Store, run: RunId) -> bool:
@@ -284,8 +277,8 @@ async def go_on_with_answer(
     `machine` is that of the run at the top of the family, where it stands in no module.
     """
     hall = hall_of(setting)
-    opened_machine = await reopen(hall, setting, run, machine)
-    try:
+    with halls.visiting(hall, run):
+        opened_machine = await reopen(hall, setting, run, machine)
         if (child := await _asking_child(hall, run, question)) is not None:
             return await go_on_with_answer(setting, child.run, value, child.id, machine)
         advanced = await halls.answer(hall, run, value, question)
@@ -295,8 +288,6 @@ async def go_on_with_answer(
             setting.notice("a worker drives this run; it goes on there")
             return outcome_of(opened_machine, run, hall.heads[run])
         return await _driven_with_parents(hall, setting, run, machine)
-    finally:
-        halls.leave(hall, run)
 
 
 async def _asking_child(hall: Hall, run: RunId, question: str | None) -> Question | None:
@@ -311,8 +302,8 @@ async def _asking_child(hall: Hall, run: RunId, question: str | None) -> Questio
 async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
     """Ask a run to stop, wherever it is driven."""
     hall = hall_of(setting)
-    machine = await reopen(hall, setting, run)
-    try:
+    with halls.visiting(hall, run):
+        machine = await reopen(hall, setting, run)
         if hall.heads[run].snapshot.status != "live":
             raise Refused(f"run {run} is {hall.heads[run].snapshot.status} already")
         await halls.cancel(hall, run, reason, f"cancel-{secrets.token_hex(4)}")
@@ -320,8 +311,6 @@ async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
             await drive(hall, run)
         await halls.let_go_unless_driven(hall, run)
         return outcome_of(machine, run, hall.heads[run])
-    finally:
-        halls.leave(hall, run)
 
 
 async def work(setting: Setting, stop: asyncio.Event, most: int, *, until_idle: bool = False) -> int:

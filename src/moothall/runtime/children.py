@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from math import inf
 from weakref import WeakValueDictionary
 
@@ -16,7 +17,7 @@ from moothall.errors import Conflict, DefinitionError, Refused
 from moothall.kernel.effects import StartChild
 from moothall.kernel.events import Delivered, Event, GaveUp
 from moothall.runtime.decide import in_flight
-from moothall.runtime.hall import Hall, Part, advance, begin, cancel, leave, let_go_unless_driven, reopen
+from moothall.runtime.hall import Hall, Part, advance, begin, cancel, leave, let_go_unless_driven, reopen, visiting
 from moothall.runtime.journal import CancelChild, Pending, Record, RunId, TellParent, shaped
 
 DEPTH = 16
@@ -121,15 +122,13 @@ _turns: WeakValueDictionary[tuple[int, RunId], asyncio.Lock] = WeakValueDictiona
 
 async def _told(hall: Hall, effect: TellParent) -> Event:
     parent = effect.parent
-    try:
+    with visiting(hall, parent), suppress(Refused):  # it was deleted: nobody is left to tell
         if parent not in hall.runs:
             await hall.open(parent)
+        elif await hall.store.seq(parent) != hall.heads[parent].seq:
+            await reopen(hall, parent, hall.runs[parent].machine)
         await advance(hall, parent, _end_of(hall, effect), effect.key)
-    except Refused:  # it was deleted: nobody is left to tell
-        leave(hall, parent)
-        return Delivered()
-    await let_go_unless_driven(hall, parent)
-    leave(hall, parent)
+        await let_go_unless_driven(hall, parent)
     return Delivered()
 
 

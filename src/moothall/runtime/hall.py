@@ -15,7 +15,8 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -97,6 +98,8 @@ class Hall:
     crew: Crew = field(default_factory=Crew)
     casts: dict[RunId, Cast] = field(default_factory=dict)
     """The casts of runs that bring their own."""
+    guests: dict[RunId, int] = field(default_factory=dict)
+    """How many are about to do something with a run."""
     opener: Callable[[RunId], Awaitable[object]] | None = None
     """Opens a run of the store that is not open here."""
 
@@ -121,11 +124,24 @@ class Hall:
 
 
 def leave(hall: Hall, run: RunId) -> None:
-    """Forget what is remembered of a run here, unless it is being driven; the store keeps it."""
-    if run in hall.crew.drives:
+    """Forget what is remembered of a run here, unless somebody drives it or is about to; the store keeps it."""
+    if run in hall.crew.drives or run in hall.guests:
         return
     for remembered in (hall.runs, hall.heads, hall.leases, hall.casts):
         remembered.pop(run, None)
+
+
+@contextmanager
+def visiting(hall: Hall, run: RunId) -> Iterator[None]:
+    """Do something with a run; what is remembered of it here is forgotten when the last visitor has left."""
+    hall.guests[run] = hall.guests.get(run, 0) + 1
+    try:
+        yield
+    finally:
+        hall.guests[run] -= 1
+        if not hall.guests[run]:
+            del hall.guests[run]
+            leave(hall, run)
 
 
 async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> Head:
@@ -226,6 +242,8 @@ async def advance(
         if check is not None:
             check(head)
         if in_flight(head, cause) is None and (earlier := await hall.store.find(run, cause)) is not None:
+            if earlier > head.seq:  # others moved the run, and this hall has not noticed yet
+                head = await reopen(hall, run, hall.runs[run].machine)
             return Advanced(earlier, head.pending, "duplicate")
         decision = decide(hall.runs[run], head, Happening(event, cause, hall.clock.now()))
         lease = hall.leases.get(run)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from moothall.errors import Broken, MoothallError
 from moothall.runtime import worker
-from moothall.runtime.hall import Hall, is_gone, leave
+from moothall.runtime.hall import Hall, is_gone, visiting
 from moothall.runtime.journal import RunId
 from moothall.runtime.ports import SET_ASIDE, Lease
 
@@ -32,7 +32,8 @@ async def serve(hall: Hall, open_run: Open, stop: asyncio.Event, most: int = 100
     """Drive every run of the store that wants attention, until told to stop; then let go of all of them."""
     service = _Service(hall, open_run, most)
     while not stop.is_set():
-        await service.take_up()
+        with contextlib.suppress(MoothallError):  # the store may be out of reach for a while
+            await service.take_up()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), SOON if service.on_trial else worker.PULSE)
     await service.let_go_of_all()
@@ -86,17 +87,16 @@ class _Service:
 
     async def _serve_one(self, run: RunId) -> Exception | None:
         """Drive one run; what stands in the way is returned."""
-        try:
-            await self.open_run(run)
-            await worker.drive(self.hall, run)
-        except Broken as error:
-            with contextlib.suppress(MoothallError):
-                await self._set_aside(run, error)
-            return error
-        except Exception as error:  # whatever is wrong with one run, the others go on
-            return error
-        finally:
-            leave(self.hall, run)
+        with visiting(self.hall, run):
+            try:
+                await self.open_run(run)
+                await worker.drive(self.hall, run)
+            except Broken as error:
+                with contextlib.suppress(MoothallError):
+                    await self._set_aside(run, error)
+                return error
+            except Exception as error:  # whatever is wrong with one run, the others go on
+                return error
         return None
 
     async def _set_aside(self, run: RunId, error: Broken) -> None:

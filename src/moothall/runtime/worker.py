@@ -17,6 +17,7 @@ takes too long, again and again if it does not heed that.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from functools import partial
 from math import inf
 from typing import Any
@@ -24,10 +25,10 @@ from typing import Any
 from moothall.errors import Broken, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send, StartChild
 from moothall.kernel.events import Began, Doubted, Event, Exhausted, Expired, Faltered, GaveUp, Mark
-from moothall.runtime.children import cancel_child, lost_child, open_child, start_child, tell_parent
+from moothall.runtime.children import cancel_child, child_id, lost_child, open_child, start_child, tell_parent
 from moothall.runtime.crew import Drive
 from moothall.runtime.decide import in_flight, limit_of
-from moothall.runtime.hall import Hall, advance, is_free, leave, let_go, messages, reopen
+from moothall.runtime.hall import Hall, advance, is_free, let_go, messages, reopen, visiting
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, Record, RunId, TellParent, shaped
 from moothall.runtime.ports import LEASE, Context
 
@@ -45,12 +46,12 @@ async def drive(hall: Hall, run: RunId) -> Head:
     crew, doing = hall.crew, Drive(asyncio.current_task(), hall.clock.now, partial(messages, hall, run))
     if run in crew.drives:
         raise Refused(f"run {run} is being driven here already; it goes on there")
-    await _hold(hall, run)
     crew.drives[run] = doing
     hall.store.crowd += 1
     if crew.pulse is None:
         crew.pulse = asyncio.create_task(_pulse(hall))
     try:
+        await _hold(hall, run)
         return await _perform_all(hall, run, doing)
     finally:
         try:
@@ -157,17 +158,14 @@ async def _flown(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Even
     """Perform one effect beside others; of a child's end the run hears by itself."""
     if pending.effect.kind not in FAMILY or pending.denied:
         return await perform(hall, run, pending, doing)
-    try:
-        child = await open_child(hall, run, pending)
-    except Refused:
-        return lost_child(pending)
-    doing.children.add(pending.key)
-    try:
-        await drive(hall, child)
-    except Refused:  # it is driven elsewhere
-        pass
-    finally:
-        leave(hall, child)
+    with visiting(hall, child_id(run, pending.key)):
+        try:
+            child = await open_child(hall, run, pending)
+        except Refused:
+            return lost_child(pending)
+        doing.children.add(pending.key)
+        with contextlib.suppress(Refused):  # it is driven elsewhere
+            await drive(hall, child)
     return None
 
 
@@ -239,7 +237,8 @@ async def _look_after(hall: Hall, run: RunId, doing: Drive, *, renew: bool) -> N
         hall.leases.pop(run, None)
         doing.interrupt()
         return
-    if await hall.store.seq(run) == hall.heads[run].seq or hall.crew.drives.get(run) is not doing:
+    latest = await hall.store.seq(run)
+    if hall.crew.drives.get(run) is not doing or latest == hall.heads[run].seq:
         return
     doing.notice(await reopen(hall, run, hall.runs[run].machine))
 
@@ -251,9 +250,11 @@ async def _wait_for_first(hall: Hall, run: RunId, doing: Drive) -> None:
     deadlines = [one.due for one in hall.heads[run].pending if one.due and one.effect.kind == AskPerson.kind]
     if deadlines:
         signs.append(asyncio.create_task(_wait_until(hall, min(deadlines))))
-    await asyncio.wait([*doing.flying.values(), *signs], return_when=asyncio.FIRST_COMPLETED)
-    for sign in signs:
-        sign.cancel()
+    try:
+        await asyncio.wait([*doing.flying.values(), *signs], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for sign in signs:
+            sign.cancel()
     for key in [key for key, task in doing.flying.items() if task.done()]:
         await _land(hall, run, doing, key)
 

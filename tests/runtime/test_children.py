@@ -424,7 +424,6 @@ async def test_what_a_called_off_child_has_not_spent_is_there_for_what_comes_ins
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="decide denies for good what a child that was called off has reserved only until it stops")
 async def test_what_a_child_at_work_has_not_spent_is_there_for_what_comes_instead_once_it_has_stopped() -> None:
     machine, hands = impatient(StartChild("errand")), Hands()
     hands.shut("bread")
@@ -438,7 +437,6 @@ async def test_what_a_child_at_work_has_not_spent_is_there_for_what_comes_instea
 
 
 @pytest.mark.anyio
-@pytest.mark.xfail(reason="decide._last_word counts the whole share of a child that was called off as spent")
 async def test_three_generations_are_called_off_together_and_only_what_they_spent_is_charged() -> None:
     top, *below = nested(2)
     machine = Machine(

@@ -320,7 +320,12 @@ def as_tool(given: str | ToolFunction | Tool) -> Tool:
 
 def call(given: str | ToolFunction | Tool, *fields: str) -> Calling:
     """Call a tool, by name or by its async function, with these fields of the run's data as keyword arguments."""
-    return Calling(as_tool(given), fields)
+    called = as_tool(given)
+    if KEY in fields:
+        raise DefinitionError(
+            f"call {called.name}: {KEY!r} is the key of the call itself; rename that field of the data"
+        )
+    return Calling(called, fields)
 
 
 def child(machine: str | Machine, *fields: str, id: str = "", budget: Budget | None = None) -> Starting:

@@ -35,7 +35,7 @@ from moothall.kernel.events import Began, Doubted, Event, Exhausted, Faltered, G
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
-from moothall.kernel.step import Ask, Step
+from moothall.kernel.step import Ask, Snapshot, Step
 from moothall.runtime.journal import WAITING, CancelChild, Entry, Head, Pending, Record, TellParent
 from moothall.runtime.retrying import NoMore, retry
 
@@ -83,7 +83,7 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
         if is_effect_key(happening.cause):
             return _ignored(head, happening, _charged(head.spent, usage))
     elif settled.effect.kind == CancelChild.kind:
-        return _ignored(_without(head, settled), happening, _charged(head.spent, usage))
+        return _stopped(run, replace(_without(head, settled), spent=_charged(head.spent, usage)), happening)
     elif isinstance(event, GaveUp) and not event.id and (id := getattr(settled.effect, "id", "")):
         event = replace(event, id=id)
         happening = replace(happening, event=event)
@@ -104,6 +104,28 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
     same = _compared(head.same, step, settled) if run.record.endless else head.same
     after = Head(head.seq, step.snapshot, kept, spent, head.issued, same, head.steps)
     return _committed(run, step, after, happening, within)
+
+
+def _stopped(run: Run, head: Head, happening: Happening) -> Decision:
+    """The decision on the end of a child that was called off: what it has not spent is there for what waits for it.
+
+    A run that is over itself has its last word after that of its children.
+    """
+    granted: tuple[Pending, ...] = ()
+    for number, one in enumerate(head.pending):
+        others = granted + head.pending[number + 1 :]
+        before = replace(head, pending=others, steps=head.steps - 1)
+        granted += (_granted(run, replace(one, denied=""), before, (), happening.at) if one.denied else one,)
+    decision = _ignored(replace(head, pending=granted), happening, head.spent)
+    if not run.record.parent or head.snapshot.status == "live" or any(map(_is_called_off, granted)):
+        return decision
+    new = (_last_word(run, head.snapshot, replace(head, pending=granted), ()),)
+    entry, after = replace(decision.entry, effects=new), replace(decision.head, pending=granted + new)
+    return Decision(after, entry)
+
+
+def _is_called_off(pending: Pending) -> bool:
+    return pending.effect.kind == CancelChild.kind
 
 
 def _is_child(pending: Pending) -> bool:
@@ -258,8 +280,8 @@ def _committed(run: Run, step: Step, head: Head, happening: Happening, within: s
             wanted.append(_granted(run, pending, head, wanted, at))
     if isinstance(happening.event, Exhausted) and not head.pending and wanted and all(one.denied for one in wanted):
         step, wanted = _given_up(step, wanted[0].denied), []
-    if run.record.parent and _is_ending(step):
-        wanted.append(_last_word(run, step, head, wanted))
+    if run.record.parent and _is_ending(step) and not any(map(_is_called_off, head.pending)):
+        wanted.append(_last_word(run, step.snapshot, head, wanted))
     new = tuple(wanted)
     after = Head(head.seq + 1, step.snapshot, head.pending + new, head.spent, issued, head.same, head.steps + 1)
     return Decision(after, _entry(step, after.seq, happening, within, new))
@@ -310,11 +332,11 @@ def outcome(machine: Machine, output: Any, data: Any) -> Any:
         raise DefinitionError(f"machine {machine.name}, result: {type(error).__name__}: {error}") from error
 
 
-def _last_word(run: Run, step: Step, head: Head, wanted: Sequence[Pending]) -> Pending:
+def _last_word(run: Run, end: Snapshot, head: Head, wanted: Sequence[Pending]) -> Pending:
     """What a child that has come to its end has to tell its parent."""
     spent: Mapping[str, float] = dict.fromkeys(run.record.limits.keys() - _UNSHARED, 0.0)
     spent = _charged(spent, head.spent, *(_reserved(run, one) for one in (*head.pending, *wanted)))
-    record, end = run.record, step.snapshot
+    record = run.record
     status, reason, output = end.status, end.reason, None
     try:
         output = encode(outcome(run.machine, end.output, end.data))

@@ -323,7 +323,7 @@ def call(given: str | ToolFunction | Tool, *fields: str) -> Calling:
     called = as_tool(given)
     if KEY in fields:
         raise DefinitionError(
-            f"call {called.name}: {KEY!r} is the key of the call itself; rename that field of the data"
+            f"call {called.name}: {KEY!r} is the key of the call itself; rename the field"
         )
     return Calling(called, fields)
 

@@ -322,9 +322,7 @@ def call(given: str | ToolFunction | Tool, *fields: str) -> Calling:
     """Call a tool, by name or by its async function, with these fields of the run's data as keyword arguments."""
     called = as_tool(given)
     if KEY in fields:
-        raise DefinitionError(
-            f"call {called.name}: {KEY!r} is the key of the call itself; rename the field"
-        )
+        raise DefinitionError(f"call {called.name}: {KEY!r} is the key of the call itself; rename the field")
     return Calling(called, fields)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -108,17 +109,21 @@ class Crew:
 
     drives: dict[RunId, Drive] = field(default_factory=dict)
     pulse: asyncio.Task[None] | None = None
-    entering: int = 0
+    entering: deque[asyncio.Future[None]] = field(default_factory=deque)
 
     async def wait_for_turn(self) -> None:
         """Come in a few at a time, so that whoever else uses the loop is not kept waiting."""
-        while True:
-            await asyncio.sleep(0)
-            if self.entering < AT_ONCE:
-                break
-        if self.entering == 0:
-            asyncio.get_running_loop().call_soon(self._next)
-        self.entering += 1
+        loop = asyncio.get_running_loop()
+        turn = loop.create_future()
+        if not self.entering:
+            loop.call_soon(self._let_in, loop)
+        self.entering.append(turn)
+        await turn
 
-    def _next(self) -> None:
-        self.entering = 0
+    def _let_in(self, loop: asyncio.AbstractEventLoop) -> None:
+        for _ in range(min(AT_ONCE, len(self.entering))):
+            turn = self.entering.popleft()
+            if not turn.done():
+                turn.set_result(None)
+        if self.entering:
+            loop.call_soon(self._let_in, loop)

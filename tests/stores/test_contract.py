@@ -77,6 +77,26 @@ async def test_a_commit_to_a_run_that_is_not_there_is_a_conflict(store: Store) -
 
 
 @pytest.mark.anyio
+async def test_entries_that_came_at_once_share_a_commit_and_can_be_told_apart(store: Store) -> None:
+    await begun(store, "one")
+    await store.commit("one", head(3), entry(3), earlier=(entry(1), entry(2)))
+    assert [one["seq"] for one in await store.entries("one")] == [0, 1, 2, 3]
+    assert [await store.find("one", f"cause-{seq}") for seq in (1, 2, 3)] == [1, 2, 3]
+    assert (await store.load("one")).head["seq"] == 3
+    await store.commit("one", head(4), entry(4))
+    assert len(await store.entries("one", 2)) == 3
+
+
+@pytest.mark.anyio
+async def test_entries_that_came_at_once_are_kept_all_or_none(store: Store) -> None:
+    await begun(store, "one")
+    await store.commit("one", head(1), entry(1))
+    with pytest.raises(Conflict):
+        await store.commit("one", head(3), entry(3), earlier=(entry(1), entry(2)))
+    assert [one["seq"] for one in await store.entries("one")] == [0, 1]
+
+
+@pytest.mark.anyio
 async def test_entries_come_in_order_and_without_gaps(store: Store) -> None:
     await begun(store)
     for seq in range(1, 120):

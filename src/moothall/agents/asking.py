@@ -411,5 +411,6 @@ def _paths(template: str, where: str) -> tuple[str, ...]:
 def _found(data: Any, path: str) -> Any:
     """A field of the data by its dotted path."""
     for part in path.split("."):
-        data = data[part] if type(data) is dict or isinstance(data, Mapping) else getattr(data, part)
+        is_object = hasattr(data, "__dataclass_fields__") or not isinstance(data, Mapping)
+        data = getattr(data, part) if is_object else data[part]
     return data

@@ -44,7 +44,7 @@ class Frozen:
 
 def _initialiser(cls: type[Frozen]) -> Callable[..., None]:
     """`__init__` for its fields: parameters with their defaults, one dictionary of all values, `__post_init__`."""
-    known: dict[str, Any] = {"_fill": object.__setattr__, "_MISSING": MISSING}
+    known: dict[str, Any] = {"_fill": Frozen.__dict__["__dict__"].__set__, "_MISSING": MISSING}
     parts = fields(cls)
     plain = [_parameter(part, known) for part in parts if not part.kw_only]
     by_name = [_parameter(part, known) for part in parts if part.kw_only]
@@ -52,7 +52,7 @@ def _initialiser(cls: type[Frozen]) -> Callable[..., None]:
     values = ", ".join(f"{part.name!r}: {_value(part)}" for part in parts)
     then = "; self.__post_init__()" if hasattr(cls, "__post_init__") else ""
     try:
-        exec(f"def __init__({parameters}):\n    _fill(self, '__dict__', {{{values}}}){then}", known)
+        exec(f"def __init__({parameters}):\n    _fill(self, {{{values}}}){then}", known)
     except SyntaxError as error:
         raise TypeError(f"{cls.__name__}: a field without a default stands below one that has one") from error
     made: Callable[..., None] = known["__init__"]

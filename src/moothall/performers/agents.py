@@ -127,9 +127,12 @@ def _as_reply(effect: AskAgent, given: Any) -> Reply:
     return Reply(value=given)
 
 
+_UNCUT = frozenset((type(None), bool, int, float))
+
+
 def whole(said: Any) -> Any:
     """What was said, with a question mark for half a character, as replies that were cut off have it."""
-    if said is None or (isinstance(said, str) and said.isascii()):
+    if type(said) in _UNCUT or (type(said) is str and said.isascii()):
         return said
     text = json.dumps(said, ensure_ascii=False)
     try:

@@ -43,6 +43,10 @@ class Drive:
         if key in self.heard:
             self.heard[key] = self.now()
 
+    def hear(self, task: asyncio.Task[Event | None]) -> None:
+        """An effect beside others has ended."""
+        self.news.set()
+
     def notice(self, head: Head) -> None:
         """Others moved the run: look again, and stop what is no longer wanted."""
         self.news.set()

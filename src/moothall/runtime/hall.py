@@ -15,7 +15,7 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -70,12 +70,15 @@ class Finding(Frozen):
     reason: str = ""
 
 
+Received = Literal["taken", "ignored", "duplicate"]
+
+
 class Advanced(Frozen):
     """How an event was received: the entry's number, the effects now due, and whether it was new."""
 
     seq: int
     due: tuple[Pending, ...]
-    received: Literal["taken", "ignored", "duplicate"]
+    received: Received
 
 
 def name_of_this_process() -> str:
@@ -246,20 +249,42 @@ async def advance(
                 head = await reopen(hall, run, hall.runs[run].machine)
             return Advanced(earlier, head.pending, "duplicate")
         decision = decide(hall.runs[run], head, Happening(event, cause, hall.clock.now()))
-        lease = hall.leases.get(run)
-        after = None if lease is None or decision.head.rests() else _kept(hall, lease)
-        try:
-            await hall.store.commit(run, decision.head, decision.entry, lease, after)
-        except Conflict:
-            await reopen(hall, run, hall.runs[run].machine)
-            continue
-        if lease is not None:
-            hall.leases[run] = after or Lease("", lease.token, 0.0)
+        if await _committed(hall, run, (decision,)):
+            received: Received = "ignored" if decision.entry.ignored else "taken"
+            return Advanced(decision.head.seq, decision.head.pending, received)
+
+
+async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]]) -> None:
+    """Move a run by several events that came at once: decided one after the other, in one transaction."""
+    while True:
+        first, now = hall.heads[run], hall.clock.now()
+        head, decisions = first, []
+        for event, cause in ends:
+            if in_flight(first, cause) is not None or await hall.store.find(run, cause) is None:
+                decisions.append(decide(hall.runs[run], head, Happening(event, cause, now)))
+                head = decisions[-1].head
+        if not decisions or await _committed(hall, run, decisions):
+            return
+
+
+async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> bool:
+    """Keep what was decided; False where another writer came first, and the run was read again."""
+    lease, last = hall.leases.get(run), decisions[-1]
+    after = None if lease is None or last.head.rests() else _kept(hall, lease)
+    try:
+        earlier = [one.entry for one in decisions[:-1]] if len(decisions) > 1 else ()
+        await hall.store.commit(run, last.head, last.entry, lease, after, earlier)
+    except Conflict:
+        await reopen(hall, run, hall.runs[run].machine)
+        return False
+    if lease is not None:
+        hall.leases[run] = after or Lease("", lease.token, 0.0)
+    for decision in decisions:
         _keep(hall, run, decision)
-        doing = hall.crew.drives.get(run)
-        if doing is not None and doing.task is not asyncio.current_task():
-            doing.notice(decision.head)
-        return Advanced(decision.head.seq, decision.head.pending, "ignored" if decision.entry.ignored else "taken")
+    doing = hall.crew.drives.get(run)
+    if doing is not None and doing.task is not asyncio.current_task():
+        doing.notice(last.head)
+    return True
 
 
 def _kept(hall: Hall, lease: Lease) -> Lease:

@@ -48,9 +48,17 @@ class Store(Protocol):
         ...
 
     async def commit(
-        self, run: RunId, head: Head, entry: Entry, lease: Lease | None = None, after: Lease | None = None
+        self,
+        run: RunId,
+        head: Head,
+        entry: Entry,
+        lease: Lease | None = None,
+        after: Lease | None = None,
+        earlier: Sequence[Entry] = (),
     ) -> None:
         """Keep the next entry and the head after it, or raise Conflict where another writer came first.
+
+        Entries that came shortly before it share its transaction.
 
         Who holds the run names the lease and the lease after the commit (None: it lets go). Without a lease the
         commit comes from outside and leaves the holder alone.

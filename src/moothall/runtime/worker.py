@@ -20,7 +20,6 @@ import asyncio
 import contextlib
 from functools import partial
 from math import inf
-from typing import Any
 
 from moothall.errors import Broken, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send, StartChild
@@ -28,7 +27,7 @@ from moothall.kernel.events import Began, Doubted, Event, Exhausted, Expired, Fa
 from moothall.runtime.children import cancel_child, child_id, lost_child, open_child, start_child, tell_parent
 from moothall.runtime.crew import Drive
 from moothall.runtime.decide import in_flight, limit_of
-from moothall.runtime.hall import Hall, advance, is_free, let_go, messages, reopen, visiting
+from moothall.runtime.hall import Hall, advance, advance_all, is_free, let_go, messages, reopen, visiting
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, Record, RunId, TellParent, shaped
 from moothall.runtime.ports import LEASE, Context
 
@@ -107,7 +106,8 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
             await _in_place(hall, run, doing, ready[0])
             continue
         for one in ready:
-            flying[one.key] = asyncio.create_task(_flown(hall, run, doing, one))
+            flying[one.key] = task = asyncio.create_task(_flown(hall, run, doing, one))
+            task.add_done_callback(doing.hear)
         if not flying:
             return head
         await _wait_for_first(hall, run, doing)
@@ -186,7 +186,7 @@ async def _in_place(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> N
         event = stopped
     finally:
         doing.key = ""
-    await _end(hall, run, pending, event)
+    await advance(hall, run, *_end(hall, run, pending, event))
 
 
 def _stopped(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:
@@ -245,35 +245,40 @@ async def _look_after(hall: Hall, run: RunId, doing: Drive, *, renew: bool) -> N
 
 async def _wait_for_first(hall: Hall, run: RunId, doing: Drive) -> None:
     """Wait until an effect has ended or there is news, and tell the run."""
-    doing.news.clear()
-    signs: list[asyncio.Task[Any]] = [asyncio.create_task(doing.news.wait())]
     deadlines = [one.due for one in hall.heads[run].pending if one.due and one.effect.kind == AskPerson.kind]
-    if deadlines:
-        signs.append(asyncio.create_task(_wait_until(hall, min(deadlines))))
+    alarm = asyncio.create_task(_ring(hall, doing, min(deadlines))) if deadlines else None
     try:
-        await asyncio.wait([*doing.flying.values(), *signs], return_when=asyncio.FIRST_COMPLETED)
+        await doing.news.wait()
     finally:
-        for sign in signs:
-            sign.cancel()
-    for key in [key for key, task in doing.flying.items() if task.done()]:
-        await _land(hall, run, doing, key)
+        if alarm is not None:
+            alarm.cancel()
+    doing.news.clear()
+    landed = [key for key, task in doing.flying.items() if task.done()]
+    ends = [end for key in landed if (end := _landed(hall, run, doing, key)) is not None]
+    if len(ends) == 1:
+        await advance(hall, run, *ends[0])
+    elif ends:
+        await advance_all(hall, run, ends)
 
 
-async def _wait_until(hall: Hall, moment: float) -> None:
+async def _ring(hall: Hall, doing: Drive, moment: float) -> None:
+    """Have the run looked at when the deadline of a question has come."""
     await hall.clock.wait_until(moment)
+    doing.news.set()
 
 
-async def _land(hall: Hall, run: RunId, doing: Drive, key: str) -> None:
-    """Tell the run how an effect beside others ended; also if it is not wanted any more, for what it cost."""
+def _landed(hall: Hall, run: RunId, doing: Drive, key: str) -> tuple[Event, str] | None:
+    """How an effect beside others ended, and its cause; also if it is not wanted any more, for what it cost."""
     task, pending = doing.flying.pop(key), in_flight(hall.heads[run], key)
     if task.cancelled():
         event = _stopped(hall, run, doing, pending) if pending is not None else None
     else:
         event = task.result()
     if event is not None:
-        await _end(hall, run, pending or Pending(key, Effect()), event)
-    elif pending is not None and pending.effect.kind in FAMILY:
+        return _end(hall, run, pending or Pending(key, Effect()), event)
+    if pending is not None and pending.effect.kind in FAMILY:
         doing.resting.add(key)
+    return None
 
 
 def _overdue(hall: Hall, head: Head) -> bool:
@@ -281,17 +286,16 @@ def _overdue(hall: Hall, head: Head) -> bool:
     return any(one.due is not None and one.due <= now for one in head.pending)
 
 
-async def _end(hall: Hall, run: RunId, pending: Pending, event: Event) -> None:
-    """Tell a run how an attempt at one of its effects ended."""
+def _end(hall: Hall, run: RunId, pending: Pending, event: Event) -> tuple[Event, str]:
+    """What a run is told about how an attempt at one of its effects ended, and the cause."""
     if isinstance(event, Mark):
-        await advance(hall, run, event, f"{pending.key}-{pending.attempt}")
-        return
+        return event, f"{pending.key}-{pending.attempt}"
     try:
-        event = shaped(hall.runs[run].machine, event)
+        return shaped(hall.runs[run].machine, event), pending.key
     except Refused as refusal:
         who = getattr(event, "agent", "the reply")
-        event = GaveUp(f"{who}: the reply has the wrong shape: {refusal}", usage=getattr(event, "usage", {}))
-    await advance(hall, run, event, pending.key)
+        reason = f"{who}: the reply has the wrong shape: {refusal}"
+        return GaveUp(reason, usage=getattr(event, "usage", {})), pending.key
 
 
 def _waits(hall: Hall, doing: Drive, head: Head, pending: Pending) -> bool:

@@ -43,29 +43,37 @@ class MemoryStore:
         if record.run in self._runs:
             raise Conflict(f"run {record.run} exists already; choose another id, or resume it")
         kept = _Kept(record, lease or _FREE)
-        self._keep(kept, head, entry)
+        self._keep(kept, head, (entry,))
         self._runs[record.run] = kept
 
     async def commit(
-        self, run: RunId, head: Head, entry: Entry, lease: Lease | None = None, after: Lease | None = None
+        self,
+        run: RunId,
+        head: Head,
+        entry: Entry,
+        lease: Lease | None = None,
+        after: Lease | None = None,
+        earlier: Sequence[Entry] = (),
     ) -> None:
         kept = self._runs.get(run)
-        if kept is None or len(kept.entries) != head.seq or (lease is not None and lease.token != kept.lease.token):
+        before = head.seq - len(earlier)
+        if kept is None or len(kept.entries) != before or (lease is not None and lease.token != kept.lease.token):
             raise Conflict(f"run {run} was moved by another writer, or is not there")
-        self._keep(kept, head, entry)
+        self._keep(kept, head, (*earlier, entry) if earlier else (entry,))
         kept.aside = ""
         if lease is not None:
             kept.lease = after or Lease("", lease.token, 0.0)
 
-    def _keep(self, kept: _Kept, head: Head, entry: Entry) -> None:
+    def _keep(self, kept: _Kept, head: Head, entries: Sequence[Entry]) -> None:
         if self._strict:
-            body, entry_body = written(encode_head(head)), written(encode_entry(entry))
+            body, bodies = written(encode_head(head)), [written(encode_entry(one)) for one in entries]
             kept.head = (head.wake(), body)
-            kept.entries.append(entry_body)
+            kept.entries += bodies
         else:
             kept.head = head
-            kept.entries.append(entry)
-        kept.causes.setdefault(entry.cause, entry.seq)
+            kept.entries += entries
+        for one in entries:
+            kept.causes.setdefault(one.cause, one.seq)
 
     async def load(self, run: RunId) -> Stored:
         kept = self._runs.get(run)

@@ -85,7 +85,7 @@ class _Commit(NamedTuple):
     run: RunId
     statement: str
     row: tuple[Any, ...]
-    entry: tuple[Any, ...]
+    entries: list[tuple[Any, ...]]
     texts: Mapping[str, bytes]
     wakes: bool
     after: _Place
@@ -163,9 +163,15 @@ class SqliteStore:
         return number
 
     async def commit(
-        self, run: RunId, head: Head, entry: Entry, lease: Lease | None = None, after: Lease | None = None
+        self,
+        run: RunId,
+        head: Head,
+        entry: Entry,
+        lease: Lease | None = None,
+        after: Lease | None = None,
+        earlier: Sequence[Entry] = (),
     ) -> None:
-        commit = self._encoded(run, head, entry, lease, after)
+        commit = self._encoded(run, head, (*earlier, entry) if earlier else (entry,), lease, after)
         try:
             await self._have_written(partial(self._move, commit))
         except (MoothallError, asyncio.CancelledError):
@@ -199,20 +205,35 @@ class SqliteStore:
                 await wish.word
             raise
 
-    def _encoded(self, run: RunId, head: Head, entry: Entry, lease: Lease | None, after: Lease | None) -> _Commit:
+    def _encoded(
+        self, run: RunId, head: Head, entries: Sequence[Entry], lease: Lease | None, after: Lease | None
+    ) -> _Commit:
         place = self._places.get(run) or self._place(run)
         texts: dict[str, bytes] = {}
+        number, before, wake, entry = place.number, Blob(place.tip), head.wake(), entries[-1]
+        appended, place = self._chained(place, entries[:-1], texts) if len(entries) > 1 else ([], place)
         body, tip, kept, seal, parts = self._sealed(run, place, head, entry, texts)
-        number, before, wake = place.number, Blob(place.tip), head.wake()
+        old = head.seq - len(entries)
         row: tuple[Any, ...] = (head.seq, head.snapshot.status, Blob(kept), sealed := Blob(tip), Blob(seal))
         if lease is None:
-            statement, row = "tell", (*row, wake, number, head.seq - 1, before)
+            statement, row = "tell", (*row, wake, number, old, before)
         else:
             owner, token, until = (after.owner, after.token, after.until) if after else (None, lease.token, 0.0)
-            statement, row = "move", (*row, owner, token, until, number, head.seq - 1, before, lease.token)
-        appended = (number, entry.seq, entry.cause, Blob(body), sealed)
+            statement, row = "move", (*row, owner, token, until, number, old, before, lease.token)
+        appended.append((number, entry.seq, entry.cause, Blob(body), sealed))
         wakes = lease is not None and wake != place.wake
         return _Commit(run, self._sql[statement], row, appended, texts, wakes, _Place(number, tip, wake, parts))
+
+    def _chained(
+        self, place: _Place, entries: Sequence[Entry], texts: dict[str, bytes]
+    ) -> tuple[list[tuple[Any, ...]], _Place]:
+        """Entries without the heads after them, sealed one behind the other, and the place behind the last."""
+        rows: list[tuple[Any, ...]] = []
+        for one in entries:
+            body = packed(entry_shape(one, list(map(pending_shape, one.effects))), texts)
+            place = place._replace(tip=entry_seal(self._key, place.tip, one.seq, body))
+            rows.append((place.number, one.seq, one.cause, Blob(body), Blob(place.tip)))
+        return rows, place
 
     def _sealed(
         self, run: RunId, place: _Place, head: Head, entry: Entry, texts: dict[str, bytes]
@@ -276,7 +297,8 @@ class SqliteStore:
     def _move(self, commit: _Commit) -> None:
         if self._execute(commit.statement, commit.row).rowcount != 1:
             raise Conflict(f"run {commit.run} was moved by another writer")
-        self._execute(self._sql["append"], commit.entry)
+        for row in commit.entries:
+            self._execute(self._sql["append"], row)
         if commit.wakes:
             self._execute(self._sql["wake"], (commit.after.wake, commit.after.number))
         if commit.texts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from inspect import signature
+from inspect import isfunction, signature
 from typing import Any
 
 from moothall.agents.asking import KEY, CallTool, ToolFunction
@@ -45,6 +45,9 @@ async def _called(effect: CallTool, function: ToolFunction, context: Context) ->
 
 @lru_cache(maxsize=1024)
 def _takes_key(function: Callable[..., Any]) -> bool:
+    if isfunction(function):
+        code = function.__code__
+        return KEY in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     try:
         return KEY in signature(function).parameters
     except (TypeError, ValueError):

@@ -235,6 +235,8 @@ def _still_wanted(step: Step, pending: tuple[Pending, ...]) -> tuple[Pending, ..
         return tuple(one for one in pending if one.effect.kind == CancelChild.kind)
     left = step.left
     forgotten = {wanted.effect.id for wanted in step.effects if isinstance(wanted.effect, CancelSend)}
+    if not left and not forgotten:
+        return pending
     return tuple(
         one
         for one in pending

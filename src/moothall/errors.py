@@ -14,6 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+LONGEST_WAIT = 86_400.0
+"""The longest that anybody may ask to be left alone, in seconds."""
+
 
 class MoothallError(Exception):
     """Any error that Moothall raises on purpose."""
@@ -35,8 +38,8 @@ class EffectFailed(MoothallError):
 
     def __init__(self, message: str, *, retry_after: float = 0, usage: Mapping[str, float] | None = None) -> None:
         super().__init__(message)
-        self.retry_after = retry_after
-        self.usage = usage or {}
+        self.retry_after = retry_after if 0 <= retry_after < LONGEST_WAIT else LONGEST_WAIT
+        self.usage = dict(usage or {})
 
 
 class Conflict(MoothallError):

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.process import EXAMPLES, environment, moot
 
 SHORT = ("writer_critic.py", "approval.py", "research.py")
-EVERY = (*SHORT, "newsroom.py")
+EVERY = (*SHORT, "newsroom.py", "shop.py")
 
 
 @pytest.mark.parametrize("name", SHORT)
@@ -29,6 +29,7 @@ def test_every_example_is_tried_here() -> None:
         ("approval.py", "Send this? Dear Ada, ten tide tables for 90 euros."),
         ("research.py", "[rehearsal] editor"),
         ("newsroom.py", "status='waiting'"),
+        ("shop.py", "a lamp: paid\n"),
     ],
 )
 def test_an_example_runs_as_a_script(tmp_path: Path, name: str, says: str) -> None:

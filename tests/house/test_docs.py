@@ -2,7 +2,7 @@
 
 Each page has a folder of its own with a copy of `examples/`, and is read from top to bottom:
 
-    ```python save NAME    the block is kept as a file of that name
+    ```… save NAME         the block is kept as a file of that name
     ```python run          the block is run
     ```python from FILE    the block stands in that file of the repository, line by line
     ```console             lines that begin with `$ moot` are run, and what is shown below each is what it says;
@@ -47,7 +47,7 @@ def faults(page: Path, folder: Path) -> Iterator[str]:
     """Everything in a page that is not as it says, in the order in which a reader meets it."""
     for fence in fences(page):
         match fence["kind"].split():
-            case ["python", "save", name]:
+            case [_, "save", name]:
                 (folder / name).write_text(fence["body"], encoding="utf-8")
             case ["python", "run"]:
                 yield from filter(None, (readme.attempt(trial, folder=folder) for trial in readme.trials(fence[0])))

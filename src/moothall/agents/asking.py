@@ -284,6 +284,8 @@ def ask(
     its own, so that a crash repeats at most the one that was under way.
     """
     name, function = _called(agent)
+    if type(rounds) is not int or rounds < 1:
+        raise DefinitionError(f"ask {name}: rounds is a whole number of at least 1, not {rounds!r}")
     asking = Asking(name, template, _paths(template, f"ask {name}"), reply, function, timeout)
     return Turning(asking, tuple(map(as_tool, tools)), rounds) if tools else asking
 

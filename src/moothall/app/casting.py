@@ -103,11 +103,28 @@ def endless(machine: Machine) -> Finding | None:
     return _verdicts[machine]
 
 
-def asked_for(machine: Machine) -> set[str]:
+def endless_below(machine: Machine, above: frozenset[str] = frozenset()) -> Finding | None:
+    """Why a child of a machine may never end, where neither its start nor its own machine says what it may spend."""
+    above |= {machine.name}
+    bounded = {one.child for one in machine.actions() if isinstance(one, Starting) and one.budget is not None}
+    for one in _started(machine, above | bounded):
+        found = endless(one) if one.budget is None else None
+        if found := found or endless_below(one, above):
+            return found
+    return None
+
+
+def asked_for(machine: Machine, above: frozenset[str] = frozenset()) -> set[str]:
     """The agents and tools that a machine and its children ask for by name."""
     names = {name for action in machine.actions() for name in _names(action)}
-    children = {one.child for one in machine.actions() if isinstance(one, Starting)}
-    return names.union(*(asked_for(child_machine(machine, name)) for name in children - {machine.name}))
+    above |= {machine.name}
+    return names.union(*(asked_for(one, above) for one in _started(machine, above)))
+
+
+def _started(machine: Machine, above: frozenset[str]) -> list[Machine]:
+    """The machines that one starts, without those that are above it: a family may go round in circles."""
+    names = {one.child for one in machine.actions() if isinstance(one, Starting)}
+    return [child_machine(machine, name) for name in sorted(names - above)]
 
 
 def _names(action: Any) -> Iterator[str]:
@@ -132,13 +149,15 @@ def known_agents(machine: Machine, given: Any) -> Functions:
     return given
 
 
-def unplayed(machine: Machine, given: Functions) -> list[str]:
+def unplayed(machine: Machine, given: Functions, above: frozenset[str] = frozenset()) -> list[str]:
     """The agents of a machine and its children that are no functions."""
     asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
     asked |= {one.asking.agent for one in machine.actions() if isinstance(one, Turning)}
-    missing = asked - bound_functions(machine).keys() - given.keys()
-    for name in {one.child for one in machine.actions() if isinstance(one, Starting)} - {machine.name}:
-        missing |= set(unplayed(child_machine(machine, name), {**bound_functions(machine), **given}))
+    brought = {**bound_functions(machine), **given}
+    missing = asked - brought.keys()
+    above |= {machine.name}
+    for one in _started(machine, above):
+        missing |= set(unplayed(one, brought, above))
     return sorted(missing)
 
 

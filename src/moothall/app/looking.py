@@ -16,7 +16,8 @@ from moothall.app.spending import Account
 from moothall.errors import Broken, MoothallError
 from moothall.kernel.effects import AskPerson
 from moothall.kernel.machine import Machine
-from moothall.runtime.journal import Record, RunId
+from moothall.runtime.children import child_id
+from moothall.runtime.journal import FAMILY, Record, RunId
 from moothall.runtime.ports import SET_ASIDE, Store, Stored
 
 LOOK = 0.2
@@ -50,13 +51,13 @@ class Shown:
 
 async def summaries(store: Store) -> tuple[Summary, ...]:
     """Every run of a store, the newest first."""
-    return tuple(summary_of(stored) for stored in await store.runs())
+    return tuple([await _summary(store, stored) for stored in await store.runs()])
 
 
 async def show(store: Store, run: RunId) -> Shown:
     """One run with its journal."""
     account = await account_of(store, run)
-    return Shown(summary_of(await store.load(run)), account.left(), tuple(await store.entries(run)))
+    return Shown(await _summary(store, await store.load(run)), account.left(), tuple(await store.entries(run)))
 
 
 async def account_of(store: Store, run: RunId) -> Account:
@@ -125,6 +126,22 @@ def _machine(source: str) -> Machine | None:
         return find(source) if source else None
     except MoothallError:
         return None
+
+
+async def _summary(store: Store, stored: Stored) -> Summary:
+    """A run in one line; one whose child waits for a person waits too."""
+    summary = summary_of(stored)
+    if summary.status != "running":
+        return summary
+    for one in stored.head["pending"]:
+        if one["kind"] in FAMILY and one.get("began"):
+            try:
+                child = await _summary(store, await store.load(child_id(stored.record.run, one["key"])))
+            except MoothallError:  # it is gone or damaged, which its own line tells
+                continue
+            if child.status == "waiting":
+                return replace(summary, status="waiting")
+    return summary
 
 
 def summary_of(stored: Stored) -> Summary:

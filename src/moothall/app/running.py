@@ -19,7 +19,17 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from moothall.app.casting import Functions, Troupe, cast, child_machine, endless, input_data, known_agents, unplayed
+from moothall.app.casting import (
+    Functions,
+    Troupe,
+    cast,
+    child_machine,
+    endless,
+    endless_below,
+    input_data,
+    known_agents,
+    unplayed,
+)
 from moothall.app.finding import REMEDY, find, is_loading, source_of
 from moothall.app.idling import wait_for_end
 from moothall.app.settings import absolute_model, configured_model, durability_of, open_store, store_address
@@ -151,13 +161,13 @@ async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> 
         raise Refused(f"{run!r} is no run id; use letters, digits and dashes")
     limits = (machine.budget or Budget()).limits() | (terms.budget or Budget()).limits()
     finding = endless(machine)
-    if finding is not None and not limits:
+    if not limits and (finding := finding or endless_below(machine)) is not None:
         raise DefinitionError(
             f"machine {machine.name} may never end: {finding.why}; {finding.remedy}, or give the run a budget"
         )
     model = absolute_model(terms.model or configured_model()) or _stand_in(setting, machine)
     record = Record(
-        run, machine.name, machine.digest, time.time(), source_of(machine), model, limits, finding is not None
+        run, machine.name, machine.digest, time.time(), source_of(machine), model, limits, endless(machine) is not None
     )
     hall.casts[run] = cast(machine, Troupe(model, known_agents(machine, setting.agents)))
     try:
@@ -228,20 +238,22 @@ async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) ->
         setting.tell(f"run {run} is over")
     elif run in hall.leases:
         setting.tell(f"run {run} goes on after entry {head.seq}")
-    return await _driven_with_parents(hall, setting, run)
+    return await _driven_with_parents(hall, setting, run, machine)
 
 
-async def _driven_with_parents(hall: Hall, setting: Setting, run: RunId) -> Outcome:
+async def _driven_with_parents(hall: Hall, setting: Setting, run: RunId, machine: Machine | None = None) -> Outcome:
     """Drive a run as far as it goes, and where that ends it, the run that started it, and so on."""
     try:
         outcome = await _driven(hall, run)
         parent = hall.runs[run].record.parent
         if not parent or outcome.status in ("waiting", "running", "stuck"):
             return outcome
-        await reopen(hall, setting, parent)
+        if not await exists(hall.store, parent):
+            return outcome
+        await reopen(hall, setting, parent, machine)
         if parent not in hall.leases:
             return outcome
-        return await _driven_with_parents(hall, setting, parent)
+        return await _driven_with_parents(hall, setting, parent, machine)
     finally:
         halls.leave(hall, run)
 
@@ -267,19 +279,22 @@ def _machine_at(record: Record) -> Machine:
 async def go_on_with_answer(
     setting: Setting, run: RunId, value: Any, question: str | None = None, machine: Machine | None = None
 ) -> Outcome:
-    """Answer a question of a run, or of its child where the run itself has none, and go on."""
+    """Answer a question of a run, or of its child where the run itself has none, and go on.
+
+    `machine` is that of the run at the top of the family, where it stands in no module.
+    """
     hall = hall_of(setting)
-    machine = await reopen(hall, setting, run, machine)
+    opened_machine = await reopen(hall, setting, run, machine)
     try:
         if (child := await _asking_child(hall, run, question)) is not None:
-            return await go_on_with_answer(setting, child.run, value, child.id)
+            return await go_on_with_answer(setting, child.run, value, child.id, machine)
         advanced = await halls.answer(hall, run, value, question)
         if advanced.received == "duplicate":
             setting.notice("this question was answered before; the first answer stands")
         if run not in hall.leases or run in hall.crew.drives:
             setting.notice("a worker drives this run; it goes on there")
-            return outcome_of(machine, run, hall.heads[run])
-        return await _driven_with_parents(hall, setting, run)
+            return outcome_of(opened_machine, run, hall.heads[run])
+        return await _driven_with_parents(hall, setting, run, machine)
     finally:
         halls.leave(hall, run)
 
@@ -301,6 +316,8 @@ async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
         if hall.heads[run].snapshot.status != "live":
             raise Refused(f"run {run} is {hall.heads[run].snapshot.status} already")
         await halls.cancel(hall, run, reason, f"cancel-{secrets.token_hex(4)}")
+        if run not in hall.crew.drives and any(one.effect.kind in FAMILY for one in hall.heads[run].pending):
+            await drive(hall, run)
         await halls.let_go_unless_driven(hall, run)
         return outcome_of(machine, run, hall.heads[run])
     finally:
@@ -348,7 +365,11 @@ async def _family(
     """The machine of a run, and what it brings with it; a child has both from its parent."""
     if not record.parent:
         return machine or _machine_at(record), Troupe(record.model, agents)
-    parent, troupe = await _family(store, (await store.load(record.parent)).record, agents)
+    try:
+        above = (await store.load(record.parent)).record
+    except Refused:  # it was deleted
+        return _machine_at(record), Troupe(record.model, agents)
+    parent, troupe = await _family(store, above, agents, machine)
     return child_machine(parent, record.machine), troupe.joined_by(parent)
 
 

@@ -23,7 +23,7 @@ from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
 
 Work = Callable[[Namespace], int]
-BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float}
+BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transitions": int}
 
 
 def run(parser: ArgumentParser) -> Work:

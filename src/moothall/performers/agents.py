@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from inspect import isawaitable, signature
+from inspect import isawaitable, isroutine, signature
 from typing import Any, get_type_hints
 
 from moothall.agents.asking import KEY, AskAgent, Replied, ToolCall, Unusable, render
@@ -29,10 +29,10 @@ class AgentPerformer:
         said = tuple(await context.messages(effect.thread)) if effect.thread else ()
         reply = await self._reply(effect, context, said)
         usage = _usage(effect.agent, reply)
-        if reply.calls:
-            return Replied(effect.agent, _whole(reply.text), usage=usage, calls=_numbered(reply.calls))
-        value = _whole(encode(reply.value)) if effect.shape else None
-        text = _whole(reply.text) or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
+        if reply.calls and effect.tools:
+            return _wanting(effect.agent, whole(reply.text), reply.calls, usage)
+        value = whole(encode(reply.value)) if effect.shape else None
+        text = whole(reply.text) or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
         if effect.thread and (reason := self._misshapen(effect, value)):
             return Unusable(effect.agent, text, reason, usage)
         return Replied(effect.agent, text, value, effect.shape, usage)
@@ -60,6 +60,15 @@ class AgentPerformer:
         return ""
 
 
+def _wanting(agent: str, text: str, calls: Sequence[ToolCall], usage: Mapping[str, float]) -> Event:
+    """A reply that wants tools called; unusable where it does not say which and with what."""
+    try:
+        known = [decode(ToolCall, whole(encode(one)), f"calls[{number}]") for number, one in enumerate(calls)]
+    except MoothallError as error:
+        return Unusable(agent, text, str(error), usage)
+    return Replied(agent, text, usage=usage, calls=_numbered(known))
+
+
 def _numbered(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     """Calls that can be told apart: each with an id of its own."""
     ids = [one.id for one in calls]
@@ -78,12 +87,24 @@ def offered(name: str, function: Callable[..., Any] | None) -> Offered:
     """A tool as a model sees it: what its docstring says, and the schema of its parameters."""
     if function is None:
         return Offered(name)
-    hints = get_type_hints(function)
-    parameters = [one for one in signature(function).parameters.values() if one.name != KEY]
-    required = [one.name for one in parameters if one.default is one.empty]
-    properties = {one.name: schema(hints.get(one.name, Any)) for one in parameters}
-    shape = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    hints, every = _hints(function), signature(function).parameters.values()
+    named = [one for one in every if one.name != KEY and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    shape = {
+        "type": "object",
+        "properties": {one.name: schema(hints.get(one.name, Any)) for one in named},
+        "required": [one.name for one in named if one.default is one.empty],
+        "additionalProperties": any(one.kind is one.VAR_KEYWORD for one in every),
+    }
     return Offered(name, (function.__doc__ or "").strip(), shape)
+
+
+def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """The types of a function's parameters; none where only a type checker knows them."""
+    plain = function if isroutine(function) else getattr(function, "func", type(function).__call__)
+    try:
+        return get_type_hints(plain)
+    except (NameError, TypeError):
+        return {}
 
 
 def awaited(name: str, work: Any) -> Awaitable[Any]:
@@ -106,7 +127,7 @@ def _as_reply(effect: AskAgent, given: Any) -> Reply:
     return Reply(value=given)
 
 
-def _whole(said: Any) -> Any:
+def whole(said: Any) -> Any:
     """What was said, with a question mark for half a character, as replies that were cut off have it."""
     if said is None or (isinstance(said, str) and said.isascii()):
         return said

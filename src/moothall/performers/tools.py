@@ -16,7 +16,7 @@ from moothall.agents.asking import KEY, CallTool, ToolFunction
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode
 from moothall.kernel.events import Event
-from moothall.performers.agents import awaited
+from moothall.performers.agents import awaited, whole
 from moothall.runtime.ports import Context
 
 
@@ -35,7 +35,7 @@ class ToolPerformer:
         value = None if check is None else await _called(effect, check, context)
         if value is None:
             value = await _called(effect, function, context)
-        return effect.settled(encode(value))
+        return effect.settled(whole(encode(value)))
 
 
 async def _called(effect: CallTool, function: ToolFunction, context: Context) -> Any:

@@ -7,10 +7,12 @@ once; its end is an event with that key as its cause, so that it is heard once. 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from math import inf
+from weakref import WeakValueDictionary
 
-from moothall.errors import Conflict, MoothallError, Refused
+from moothall.errors import Conflict, DefinitionError, Refused
 from moothall.kernel.effects import StartChild
 from moothall.kernel.events import Delivered, Event, GaveUp
 from moothall.runtime.decide import in_flight
@@ -35,14 +37,14 @@ async def start_child(hall: Hall, run: RunId, pending: Pending) -> Event | None:
     try:
         part = hall.cast(run).child(effect.machine)
         data = part.read(effect.input)
-    except MoothallError as error:
-        return GaveUp(f"child {effect.machine}: {error}", "definition")
-    hall.casts[child] = part.cast
-    try:
+        hall.casts[child] = part.cast
         await begin(hall, _record(hall, record, pending, part), part.machine, data)
     except Conflict:
         if (await hall.store.load(child)).record.parent != run:
             return GaveUp(f"child {effect.machine}: another run is called {child}", "definition")
+    except (DefinitionError, Refused) as error:
+        leave(hall, child)
+        return GaveUp(f"child {effect.machine}: {error}", "definition")
     return None
 
 
@@ -65,8 +67,9 @@ def _record(hall: Hall, parent: Record, pending: Pending, part: Part) -> Record:
 
 def _limits(parent: Record, pending: Pending, part: Part, now: float) -> Mapping[str, float]:
     """What a child may spend: its share, its machine's own budget where that is less, and the time that is left."""
+    assert isinstance(pending.effect, StartChild)
     own = part.machine.budget.limits() if part.machine.budget is not None else {}
-    shared = dict(pending.share or {})
+    shared = {**pending.effect.budget, **(pending.share or {})}
     if "seconds" in parent.limits:
         shared["seconds"] = min(shared.get("seconds", inf), parent.limits["seconds"] - (now - parent.began))
     return {resource: min(own.get(resource, inf), shared.get(resource, inf)) for resource in own.keys() | shared.keys()}
@@ -84,6 +87,14 @@ async def open_child(hall: Hall, run: RunId, pending: Pending) -> RunId:
     return child
 
 
+def lost_child(pending: Pending) -> Event:
+    """The event in which a child ends that is not in the store any more."""
+    if isinstance(pending.effect, StartChild):
+        name = pending.effect.id or pending.effect.machine
+        return GaveUp(f"child {name}: it is not there any more", usage=pending.share or {})
+    return Delivered(pending.share or {})
+
+
 async def cancel_child(hall: Hall, run: RunId, pending: Pending) -> Event | None:
     """Ask a child to stop; the event that settles the matter where it was never begun."""
     assert isinstance(pending.effect, CancelChild)
@@ -98,13 +109,25 @@ async def cancel_child(hall: Hall, run: RunId, pending: Pending) -> Event | None
 
 async def tell_parent(hall: Hall, effect: TellParent) -> Event:
     """Tell the run that started this one how it ended, wherever that run is driven."""
+    place = (id(hall), effect.parent)
+    turn = _turns.get(place) or _turns.setdefault(place, asyncio.Lock())
+    async with turn:
+        return await _told(hall, effect)
+
+
+_turns: WeakValueDictionary[tuple[int, RunId], asyncio.Lock] = WeakValueDictionary()
+"""Children of one run tell it their ends one after the other: all at once, each would be a conflict for the others."""
+
+
+async def _told(hall: Hall, effect: TellParent) -> Event:
     parent = effect.parent
-    if parent not in hall.runs:
-        try:
+    try:
+        if parent not in hall.runs:
             await hall.open(parent)
-        except Refused:  # it was deleted: nobody is left to tell
-            return Delivered()
-    await advance(hall, parent, _end_of(hall, effect), effect.key)
+        await advance(hall, parent, _end_of(hall, effect), effect.key)
+    except Refused:  # it was deleted: nobody is left to tell
+        leave(hall, parent)
+        return Delivered()
     await let_go_unless_driven(hall, parent)
     leave(hall, parent)
     return Delivered()

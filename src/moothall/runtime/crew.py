@@ -19,7 +19,8 @@ class Drive:
     """A run that is being driven here: by which task, what it performs in place, and the tasks of the others.
 
     `leaving` are those that were cancelled. `heard` says when each of its effects was last heard of, `late` which were
-    stopped and why, `begun` which were marked here as begun, `resting` which children rest or are driven elsewhere.
+    stopped and why, `begun` which were marked here as begun, `children` which are driven here as runs of their own, and
+    `resting` which of these rest or are driven elsewhere.
     """
 
     task: asyncio.Task[object] | None
@@ -33,6 +34,7 @@ class Drive:
     heard: dict[str, float] = field(default_factory=dict)
     late: dict[str, str] = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)
+    children: set[str] = field(default_factory=set)
     resting: set[str] = field(default_factory=set)
 
     def beat(self, key: str) -> None:
@@ -61,17 +63,28 @@ class Drive:
             self.flying[key].cancel()
 
     def dismiss(self, key: str) -> None:
-        """Cancel an effect that is not wanted any more; it has a moment to put its things away."""
+        """Cancel an effect that is not wanted any more; it has a moment to put its things away.
+
+        A child that is gone from what its run wants has told its end, and has only that to keep.
+        """
         task = self.flying.pop(key)
-        task.cancel()
+        if key not in self.children:
+            task.cancel()
         self.leaving.add(task)
 
     async def wait_for_leaving(self) -> None:
         """Dismiss whatever is still performed, and wait until it is gone, or long enough."""
-        for key in list(self.flying):
-            self.dismiss(key)
+        for task in self.flying.values():
+            task.cancel()
+        self.leaving |= set(self.flying.values())
+        self.flying.clear()
         if self.leaving:
-            await asyncio.wait(self.leaving, timeout=GRACE)
+            done, late = await asyncio.wait(self.leaving, timeout=GRACE)
+            for task in late:
+                if not task.cancelling():
+                    task.cancel()
+            for task in done:
+                task.cancelled() or task.exception()
 
     def _interrupt_in_place(self) -> None:
         if self.key and self.task is not None:

@@ -69,7 +69,7 @@ def first(run: Run, data: object) -> Decision:
     """The decision that begins a run."""
     step = _decided(start(run.machine, data))
     happening = Happening(step.event, "start", run.record.began)
-    return _committed(run, step, Head(-1, step.snapshot), happening, None)
+    return _committed(run, step, Head(-1, step.snapshot, steps=-1), happening, None)
 
 
 def decide(run: Run, head: Head, happening: Happening) -> Decision:
@@ -102,7 +102,8 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
     if bill or usage:
         spent = _charged(spent, {**bill, **usage})
     same = _compared(head.same, step, settled) if run.record.endless else head.same
-    return _committed(run, step, Head(head.seq, step.snapshot, kept, spent, head.issued, same), happening, within)
+    after = Head(head.seq, step.snapshot, kept, spent, head.issued, same, head.steps)
+    return _committed(run, step, after, happening, within)
 
 
 def _is_child(pending: Pending) -> bool:
@@ -113,7 +114,7 @@ def _called_off(run: Run, pending: Pending) -> Pending:
     """A child that is no longer wanted: it keeps its share until it has said what it spent."""
     assert isinstance(pending.effect, StartChild)
     effect = CancelChild(pending.effect.machine, f"{run.machine.name} left {pending.owner}")
-    return Pending(pending.key, effect, share=pending.share)
+    return Pending(pending.key, effect, share=pending.share if pending.began else None)
 
 
 def _compared(
@@ -126,7 +127,7 @@ def _compared(
     if step.appends or settled is None or settled.denied or settled.effect.kind in WAITING:
         return {}
     rows = taken[0] if len(taken) == 1 else " ".join(taken)
-    brought = _content(step.event)
+    brought = _content({name: value for name, value in step.event.__dict__.items() if name != "usage"})
     last, left, times = same.get(rows, _NEW)
     if brought != last:
         return {**same, rows: (brought, 0, 1)}
@@ -154,34 +155,37 @@ def _marked(run: Run, head: Head, happening: Happening) -> Decision:
         case Doubted(reason=reason):
             changed = replace(pending, doubt=reason, due=None)
         case Repeated():
-            changed = replace(pending, doubt="", began=False, attempt=pending.attempt + 1)
+            spent = _charged(spent, _reserved(run, pending))
+            again_at = _next_attempt(run, replace(head, spent=spent), pending, happening.at)
+            changed = replace(again_at, doubt="", began=False)
         case Faltered() as faltered:
             again = retry(run.record.run, pending, faltered)
             if isinstance(again, NoMore):
                 gave_up = GaveUp(again.reason, usage=faltered.usage)
                 return decide(run, head, Happening(gave_up, pending.key, happening.at))
             spent = _charged(spent, {**_reserved(run, pending), **faltered.usage})
-            changed = _next_attempt(run, Head(head.seq, head.snapshot, head.pending, spent), pending, happening.at)
+            after, due = replace(head, spent=spent), happening.at + again.after
+            changed = _next_attempt(run, after, pending, due)
             if not changed.denied:
-                changed = replace(changed, due=happening.at + again.after)
+                changed = replace(changed, due=due)
         case _:
             raise Broken(f"nobody knows the mark {happening.event.name}")
     others = tuple(changed if one is pending else one for one in head.pending)
     active = head.snapshot.active
-    after = Head(head.seq + 1, head.snapshot, others, spent, head.issued, head.same)
+    after = replace(head, seq=head.seq + 1, pending=others, spent=spent)
     return Decision(after, Entry(after.seq, happening.at, happening.cause, happening.event, active, active))
 
 
 def _next_attempt(run: Run, head: Head, pending: Pending, at: float) -> Pending:
     """An effect before its next attempt, which the budget may not cover."""
     changed = replace(pending, attempt=pending.attempt + 1, due=None)
-    denied = _denied(run, changed, _without(head, pending), (), at) if run.record.limits else ""
+    before = replace(_without(head, pending), steps=head.steps - 1)
+    denied = _denied(run, changed, before, (), at) if run.record.limits else ""
     return replace(changed, denied=denied)
 
 
 def _without(head: Head, pending: Pending) -> Head:
-    others = tuple(one for one in head.pending if one is not pending)
-    return Head(head.seq, head.snapshot, others, head.spent, head.issued, head.same)
+    return replace(head, pending=tuple(one for one in head.pending if one is not pending))
 
 
 def in_flight(head: Head, cause: str) -> Pending | None:
@@ -257,7 +261,7 @@ def _committed(run: Run, step: Step, head: Head, happening: Happening, within: s
     if run.record.parent and _is_ending(step):
         wanted.append(_last_word(run, step, head, wanted))
     new = tuple(wanted)
-    after = Head(head.seq + 1, step.snapshot, head.pending + new, head.spent, issued, head.same)
+    after = Head(head.seq + 1, step.snapshot, head.pending + new, head.spent, issued, head.same, head.steps + 1)
     return Decision(after, _entry(step, after.seq, happening, within, new))
 
 
@@ -271,17 +275,29 @@ def _granted(run: Run, pending: Pending, head: Head, wanted: Sequence[Pending], 
 
 
 def _share(run: Run, step: Step, head: Head, wanted: Sequence[Pending], effect: StartChild) -> Mapping[str, float]:
-    """What a child may spend: what its effect says; of everything else as much as those that start with it."""
-    shares = dict(effect.budget)
-    others = [one.effect for one in step.effects if isinstance(one.effect, StartChild)]
-    served = sum(isinstance(one.effect, StartChild) for one in wanted)
+    """What a child may spend: what its effect says; of what nobody else was promised as much as its siblings.
+
+    Of what comes in whole pieces the last of them gets the rest.
+    """
+    shares = {resource: amount for resource, amount in effect.budget.items() if resource not in _UNSHARED}
     for resource, limit in run.record.limits.items():
         if resource not in _UNSHARED and resource not in shares:
-            reserved = sum(_reserved(run, one).get(resource, 0) for one in (*head.pending, *wanted))
-            left = max(0, limit - head.spent.get(resource, 0) - reserved)
-            alike = sum(resource not in other.budget for other in others[served:])
-            shares[resource] = left // alike if resource in _WHOLE else left / alike
+            alike = sum(_shares_in(resource, one.effect) for one in step.effects)
+            served = sum(_shares_in(resource, one.effect) for one in wanted)
+            promised = sum(_promised(run, one.effect).get(resource, 0) for one in step.effects)
+            reserved = sum(_reserved(run, one).get(resource, 0) for one in head.pending)
+            left = max(0, limit - head.spent.get(resource, 0) - reserved - promised)
+            part = left // alike if resource in _WHOLE else left / alike
+            shares[resource] = left - part * served if served == alike - 1 else part
     return shares
+
+
+def _shares_in(resource: str, effect: Effect) -> bool:
+    return isinstance(effect, StartChild) and resource not in effect.budget
+
+
+def _promised(run: Run, effect: Effect) -> Mapping[str, float]:
+    return effect.budget if isinstance(effect, StartChild) else _cost(run.machine, effect)
 
 
 def outcome(machine: Machine, output: Any, data: Any) -> Any:
@@ -299,8 +315,12 @@ def _last_word(run: Run, step: Step, head: Head, wanted: Sequence[Pending]) -> P
     spent: Mapping[str, float] = dict.fromkeys(run.record.limits.keys() - _UNSHARED, 0.0)
     spent = _charged(spent, head.spent, *(_reserved(run, one) for one in (*head.pending, *wanted)))
     record, end = run.record, step.snapshot
-    output = encode(outcome(run.machine, end.output, end.data))
-    effect = TellParent(record.parent, record.parent_key, end.status, end.reason, output, spent)
+    status, reason, output = end.status, end.reason, None
+    try:
+        output = encode(outcome(run.machine, end.output, end.data))
+    except DefinitionError as error:
+        status, reason = "failed", str(error)
+    effect = TellParent(record.parent, record.parent_key, status, reason, output, spent)
     return Pending(f"{head.seq + 1}.{len(wanted)}", effect)
 
 
@@ -351,7 +371,7 @@ def _denied(run: Run, pending: Pending, head: Head, wanted: Sequence[Pending], a
 
 def _circling(run: Run, head: Head) -> str:
     """Why a run that nothing else bounds should stop: too many steps, or the same again and again."""
-    if head.seq + 1 >= run.record.limits.get("transitions", TRANSITIONS):
+    if head.steps + 1 >= run.record.limits.get("transitions", TRANSITIONS):
         return "transitions"
     for _, _, times in head.same.values():
         if times >= SAME:
@@ -371,7 +391,7 @@ def _cost(machine: Machine, effect: Effect) -> Mapping[str, float]:
 
 def _ignored(head: Head, happening: Happening, spent: Mapping[str, float]) -> Decision:
     active = head.snapshot.active
-    after = Head(head.seq + 1, head.snapshot, head.pending, spent, head.issued, head.same)
+    after = replace(head, seq=head.seq + 1, spent=spent)
     reason = "its effect is no longer wanted: the state that wanted it was left"
     entry = Entry(after.seq, happening.at, happening.cause, happening.event, active, active, ignored=reason)
     return Decision(after, entry)

@@ -22,13 +22,13 @@ from typing import Any, Literal
 from moothall.errors import Broken, Conflict, DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.effects import AskPerson, Effect, StartChild
-from moothall.kernel.events import Answered, Cancelled, Event, Expired, GaveUp, Repeated
+from moothall.kernel.events import Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
 from moothall.runtime.crew import Crew
 from moothall.runtime.decide import Decision, Happening, Run, decide, first, in_flight
-from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, shaped
+from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
 from moothall.runtime.ports import LEASE, Clock, Lease, Performer, Store, Stored
 from moothall.runtime.rebuild import rebuilt
 
@@ -214,10 +214,17 @@ def is_gone(owner: str) -> bool:
     return False
 
 
-async def advance(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
-    """Move a run by one event: read, decide, commit. Nothing else happens here."""
+async def advance(
+    hall: Hall, run: RunId, event: Event, cause: str, check: Callable[[Head], None] | None = None
+) -> Advanced:
+    """Move a run by one event: read, decide, commit. Nothing else happens here.
+
+    `check` may refuse it, each time that the run was read.
+    """
     while True:
         head = hall.heads[run]
+        if check is not None:
+            check(head)
         if in_flight(head, cause) is None and (earlier := await hall.store.find(run, cause)) is not None:
             return Advanced(earlier, head.pending, "duplicate")
         decision = decide(hall.runs[run], head, Happening(event, cause, hall.clock.now()))
@@ -267,14 +274,22 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
 
 async def _resolve(hall: Hall, run: RunId, doubted: Pending, finding: Finding, by: str) -> Advanced:
     """Go on with what a person found out about an effect whose outcome was unknown."""
+    key, reader = doubted.key, Reader(hall.runs[run].machine, hall.effects(run))
+
+    def still_doubted(head: Head) -> None:
+        pending = in_flight(head, key)
+        if pending is not None and not pending.doubt:
+            raise Refused(f"run {run}: what became of {key} is not in doubt any more; it is being done again")
+
     match finding.outcome:
         case "done":
-            event = shaped(hall.runs[run].machine, doubted.effect.settled(finding.value))
-            return await advance(hall, run, event, doubted.key)
+            event = reader.event(encode_event(doubted.effect.settled(finding.value)))
+            return await advance(hall, run, event, key, still_doubted)
         case "failed":
-            return await advance(hall, run, GaveUp(finding.reason or "a person says that it failed"), doubted.key)
+            gave_up = GaveUp(finding.reason or "a person says that it failed")
+            return await advance(hall, run, gave_up, key, still_doubted)
         case "again":
-            return await advance(hall, run, Repeated(by), f"{doubted.key}-repeated-{doubted.attempt}")
+            return await advance(hall, run, Repeated(by), f"{key}-repeated-{doubted.attempt}", still_doubted)
 
 
 async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
@@ -316,8 +331,12 @@ def _question(run: RunId, head: Head, question: str | None) -> Pending | None:
 
 async def _answered(hall: Hall, run: RunId, question: str) -> int:
     """The entry with the answer to a question that is no longer open, or a refusal."""
-    ends = {entry["cause"]: entry for entry in await hall.store.entries(run)}
+    entries = await hall.store.entries(run)
+    ends = {entry["cause"]: entry for entry in entries}
     name = ends[question]["event"]["name"] if question in ends else ""
+    marks = (one for one in entries if one["cause"].startswith(f"{question}-"))
+    if name and any(one["event"]["name"] == Doubted.name for one in marks):
+        return int(ends[question]["seq"])
     if name == Expired.name:
         raise Refused(f"run {run}: the time to answer question {question} is over")
     if name != Answered.name:

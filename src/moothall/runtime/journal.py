@@ -85,6 +85,8 @@ class Head(Frozen):
     same: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
     """For each row what it last brought, the data it left then, and how often in a row: for runs that nothing else
     bounds."""
+    steps: int = 0
+    """How many events moved the run, or might have."""
 
     def wake(self) -> float | None:
         """When the run wants attention: 0 is now, None is never unless somebody tells it something."""
@@ -164,6 +166,7 @@ class Reader(Frozen):
                 _amounts(plain["spent"], "spent"),
                 _counts(plain["issued"], "issued"),
                 _same(plain["same"], "same") if "same" in plain else {},
+                decode(int, plain["steps"], "steps"),
             )
         except (KeyError, TypeError, MoothallError) as error:
             raise Broken(f"the stored snapshot cannot be read: {error}") from error
@@ -296,7 +299,14 @@ def head_shape(head: Head, pending: Sequence[Any]) -> dict[str, Any]:
         inner["history"] = snapshot.history
     if snapshot.threads:
         inner["threads"] = snapshot.threads
-    shape = {"seq": head.seq, "snapshot": inner, "pending": pending, "spent": head.spent, "issued": head.issued}
+    shape = {
+        "seq": head.seq,
+        "steps": head.steps,
+        "snapshot": inner,
+        "pending": pending,
+        "spent": head.spent,
+        "issued": head.issued,
+    }
     if head.same:
         shape["same"] = head.same
     return shape

@@ -21,10 +21,10 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from moothall.errors import Broken, DefinitionError, MoothallError, Refused
+from moothall.errors import Broken, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send, StartChild
 from moothall.kernel.events import Began, Doubted, Event, Exhausted, Expired, Faltered, GaveUp, Mark
-from moothall.runtime.children import cancel_child, open_child, start_child, tell_parent
+from moothall.runtime.children import cancel_child, lost_child, open_child, start_child, tell_parent
 from moothall.runtime.crew import Drive
 from moothall.runtime.decide import in_flight, limit_of
 from moothall.runtime.hall import Hall, advance, is_free, leave, let_go, messages, reopen
@@ -94,11 +94,13 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         lease = hall.leases.get(run)
         if lease is None or (ready and lease.owner != hall.owner):
             await _hold(hall, run)
+            doing.begun.clear()
             continue
         if flying:
             for key in flying.keys() - {one.key for one in head.pending}:
                 doing.dismiss(key)
-        if any(map(_needs_preparing, ready)) and await _prepare_any(hall, run, doing, ready):
+        unprepared = [one for one in head.pending if _needs_preparing(doing, one)]
+        if unprepared and await _prepare_any(hall, run, doing, unprepared):
             continue
         if not flying and len(ready) == 1 and len(head.pending) == 1 and ready[0].effect.kind not in FAMILY:
             await _in_place(hall, run, doing, ready[0])
@@ -110,17 +112,26 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         await _wait_for_first(hall, run, doing)
 
 
-def _needs_preparing(pending: Pending) -> bool:
+def _needs_preparing(doing: Drive, pending: Pending) -> bool:
+    """Whether the journal may have to know something before this effect begins.
+
+    A child that is called off is driven here perhaps, and is told all the same.
+    """
     effect = pending.effect
-    return (effect.repeats in MARKED or effect.kind in FAMILY) and not pending.denied
+    if pending.denied or pending.doubt:
+        return False
+    if effect.kind in FAMILY:
+        return not pending.began
+    return effect.repeats in MARKED and pending.key not in doing.flying
 
 
-async def _prepare_any(hall: Hall, run: RunId, doing: Drive, ready: list[Pending]) -> bool:
+async def _prepare_any(hall: Hall, run: RunId, doing: Drive, unprepared: list[Pending]) -> bool:
     """Commit what has to be known before an effect begins, for the first that needs it; whether there was one."""
-    for one in ready:
-        event = await _preparation(hall, run, doing, one) if _needs_preparing(one) else None
+    for one in unprepared:
+        event = await _preparation(hall, run, doing, one)
         if event is not None:
-            mark = f"-{event.name.rpartition('.')[2]}-{one.attempt}" if isinstance(event, Mark) else ""
+            what = "called-off" if one.effect.kind == CancelChild.kind else event.name.rpartition(".")[2]
+            mark = f"-{what}-{one.attempt}" if isinstance(event, Mark) else ""
             await advance(hall, run, event, one.key + mark)
             return True
     return False
@@ -133,6 +144,7 @@ async def _preparation(hall: Hall, run: RunId, doing: Drive, pending: Pending) -
         if isinstance(effect, StartChild):
             return await start_child(hall, run, pending) or Began()
         if isinstance(effect, CancelChild):
+            doing.resting.discard(pending.key)
             return await cancel_child(hall, run, pending) or Began()
         doing.begun.add(pending.key)
         return Began()
@@ -143,9 +155,13 @@ async def _preparation(hall: Hall, run: RunId, doing: Drive, pending: Pending) -
 
 async def _flown(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:
     """Perform one effect beside others; of a child's end the run hears by itself."""
-    if pending.effect.kind not in FAMILY:
+    if pending.effect.kind not in FAMILY or pending.denied:
         return await perform(hall, run, pending, doing)
-    child = await open_child(hall, run, pending)
+    try:
+        child = await open_child(hall, run, pending)
+    except Refused:
+        return lost_child(pending)
+    doing.children.add(pending.key)
     try:
         await drive(hall, child)
     except Refused:  # it is driven elsewhere
@@ -160,6 +176,9 @@ async def _in_place(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> N
     doing.key = pending.key
     try:
         event = await perform(hall, run, pending, doing)
+        if doing.interrupts:  # it ended all the same
+            doing.heed()
+            doing.late.pop(pending.key, None)
     except asyncio.CancelledError:
         if not doing.heed():
             raise
@@ -174,14 +193,15 @@ async def _in_place(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> N
 
 def _stopped(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:
     """The event in which an effect ends that took too long; None where it is not wanted any more."""
-    match doing.late.pop(pending.key, ""):
-        case "seconds":
-            return Exhausted("seconds", limit_of(hall.runs[run], "seconds"), pending.owner or "")
-        case "timeout":
-            reason = f"{_who(pending.effect)}: nothing was heard of it for {pending.effect.timeout:g} s"
-            return Doubted(reason) if pending.effect.repeats == "at-most-once" else Faltered(reason)
-        case _:
-            return None
+    effect, why = pending.effect, doing.late.pop(pending.key, "")
+    if not why:
+        return None
+    if why == "timeout":
+        reason = f"{_who(effect)}: nothing was heard of it for {effect.timeout:g} s"
+        return Doubted(reason) if effect.repeats == "at-most-once" else Faltered(reason)
+    if effect.repeats == "at-most-once":
+        return Doubted(f"{_who(effect)} was stopped when the time of the run was over; whether it was done is unknown")
+    return Exhausted("seconds", limit_of(hall.runs[run], "seconds"), pending.owner or "")
 
 
 async def _pulse(hall: Hall) -> None:
@@ -276,10 +296,14 @@ async def _end(hall: Hall, run: RunId, pending: Pending, event: Event) -> None:
 def _waits(hall: Hall, doing: Drive, head: Head, pending: Pending) -> bool:
     """Whether this effect does not end yet: a question before its deadline, a denied one beside others at work."""
     if pending.denied:
-        return any(not one.denied and not one.sleeps() for one in head.pending)
+        return any(not one.denied and _is_at_work(doing, one) for one in head.pending)
     if pending.effect.kind == AskPerson.kind and not pending.doubt:
         return pending.due is None or pending.due > hall.clock.now()
     return bool(pending.doubt) or pending.key in doing.resting
+
+
+def _is_at_work(doing: Drive, pending: Pending) -> bool:
+    return not pending.sleeps() or (pending.effect.kind in FAMILY and pending.key not in doing.resting)
 
 
 async def perform(hall: Hall, run: RunId, pending: Pending, doing: Drive) -> Event:
@@ -299,8 +323,8 @@ async def perform(hall: Hall, run: RunId, pending: Pending, doing: Drive) -> Eve
     except (Exception, asyncio.CancelledError) as error:  # performers stand at the edge of the world
         if _is_stopping():
             raise asyncio.CancelledError from error
-        reason = f"{_who(effect)}: {type(error).__name__}: {error}{_where(error)}"
-        return Faltered(reason, getattr(error, "retry_after", 0), getattr(error, "usage", {}))
+        reason = f"{_who(effect)}: {type(error).__name__}: {error}{_where(error)}".encode(errors="replace").decode()
+        return Faltered(reason, error.retry_after, error.usage) if isinstance(error, EffectFailed) else Faltered(reason)
     finally:
         doing.heard.pop(f"{run}.{pending.key}", None)
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeVar, get_args
 
 import orjson
 
-from moothall.errors import Broken, Conflict, EffectFailed, MoothallError, Refused
+from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.step import Status
 from moothall.runtime.journal import (
@@ -54,6 +54,7 @@ from moothall.stores.sealing import (
 
 BATCH = 256
 AT_ONCE = 4
+LARGEST = 1024 * 1024
 PLACES = 10_000
 TABLES = frozenset(("runs", "entries", "texts"))
 
@@ -224,6 +225,11 @@ class SqliteStore:
         size = sum([part[2] for part in parts.values()]) if old else 0
         body = packed(entry_shape(entry, pending[old:]), texts, size)
         kept = packed(head_shape(head, pending), texts, size)
+        if len(kept) > LARGEST:
+            raise DefinitionError(
+                f"run {run}: its snapshot would have {len(kept) // 1024} KB, and at most {LARGEST // 1024} can be kept "
+                "at every step; what grows belongs into a thread, which a move appends to"
+            )
         tip = entry_seal(self._key, place.tip, entry.seq, body)
         return body, tip, kept, head_seal(self._key, tip, run, kept), parts
 

@@ -15,10 +15,11 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
 
@@ -260,16 +261,18 @@ class SqliteStore:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="moothall-writer")
         loop = asyncio.get_running_loop()
         writing = loop.run_in_executor(self._thread, self._write, [wish.work for wish in batch])
-        writing.add_done_callback(lambda done: self._tell(loop, batch, done.result()))
+        writing.add_done_callback(lambda done: self._tell(loop, zip(batch, done.result(), strict=True)))
 
-    def _tell(self, loop: asyncio.AbstractEventLoop, batch: list[_Wish], results: list[Any]) -> None:
+    def _tell(self, loop: asyncio.AbstractEventLoop, ends: Iterator[tuple[_Wish, Any]]) -> None:
         """Give the word to a few, and to the rest when others have had their turn."""
-        for wish, result in zip(batch[:AT_ONCE], results[:AT_ONCE], strict=True):
+        told = 0
+        for wish, result in islice(ends, AT_ONCE):
+            told += 1
             wish.is_over = True
             if not wish.word.done():
                 wish.word.set_result(result)
-        if len(batch) > AT_ONCE:
-            loop.call_soon(self._tell, loop, batch[AT_ONCE:], results[AT_ONCE:])
+        if told == AT_ONCE:
+            loop.call_soon(self._tell, loop, ends)
             return
         self._writing = bool(self._waiting)
         if self._waiting:

@@ -73,12 +73,12 @@ INTERPRETER: Rows = (
         "elif len(self.misguided) > limit:",
         "elif len(self.misguided) > 10 * limit:",
     ),
-    ("settle: eventless rows are not tried", "elif rows := self.select(None, None):", "elif rows := ():"),
+    ("settle: eventless rows are not tried", "and (rows := self.select(None, None)):", "and (rows := ()):"),
     ("settle: raised events come last first", "self.offer(self.queue.popleft())", "self.offer(self.queue.pop())"),
     (
         "settle: raised events before eventless rows",
-        "elif rows := self.select(None, None):",
-        "elif not self.queue and (rows := self.select(None, None)):",
+        "elif self.chart.eventless and (rows := self.select(None, None)):",
+        "elif self.chart.eventless and not self.queue and (rows := self.select(None, None)):",
     ),
     ("settle: a run that has ended goes on", 'while self.status == "live":', "while True:"),
     (

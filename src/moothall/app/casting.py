@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from moothall.agents.asking import TURN, AskAgent, Asking, Calling, CallTool, Starting, Turning
@@ -25,6 +25,7 @@ from moothall.performers.tools import ToolPerformer
 from moothall.runtime.hall import Cast, Part
 from moothall.runtime.ports import Performer
 
+T = TypeVar("T")
 Functions = Mapping[str, Callable[..., Any]]
 ENDLESS = frozenset(("unbounded-cycle", "eventless-cycle"))
 
@@ -46,6 +47,10 @@ class Troupe:
 
 def cast(machine: Machine, troupe: Troupe) -> Cast:
     """Who performs the effects of a run of this machine."""
+    return _own_cast(machine) if troupe == _NOBODY else _new_cast(machine, troupe)
+
+
+def _new_cast(machine: Machine, troupe: Troupe) -> Cast:
     troupe = troupe.joined_by(machine)
     played = open_model(troupe.model) if troupe.model else None
     performers = {
@@ -123,8 +128,7 @@ def asked_for(machine: Machine, above: frozenset[str] = frozenset()) -> set[str]
 
 def _started(machine: Machine, above: frozenset[str]) -> list[Machine]:
     """The machines that one starts, without those that are above it: a family may go round in circles."""
-    names = {one.child for one in machine.actions() if isinstance(one, Starting)}
-    return [child_machine(machine, name) for name in sorted(names - above)]
+    return [child_machine(machine, name) for name in sorted(_children(machine) - above)]
 
 
 def _names(action: Any) -> Iterator[str]:
@@ -151,17 +155,49 @@ def known_agents(machine: Machine, given: Any) -> Functions:
 
 def unplayed(machine: Machine, given: Functions, above: frozenset[str] = frozenset()) -> list[str]:
     """The agents of a machine and its children that are no functions."""
-    asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
-    asked |= {one.asking.agent for one in machine.actions() if isinstance(one, Turning)}
     brought = {**bound_functions(machine), **given}
-    missing = asked - brought.keys()
+    missing = _asked(machine) - brought.keys()
     above |= {machine.name}
     for one in _started(machine, above):
         missing |= set(unplayed(one, brought, above))
     return sorted(missing)
 
 
-def bound_functions(machine: Machine) -> dict[str, Callable[..., Any]]:
+def _once(look: Callable[[Machine], T]) -> Callable[[Machine], T]:
+    """What is seen in a machine's table, looked for once: a definition does not change."""
+    seen: WeakKeyDictionary[Machine, T] = WeakKeyDictionary()
+
+    def looked(machine: Machine) -> T:
+        if machine not in seen:
+            seen[machine] = look(machine)
+        return seen[machine]
+
+    return looked
+
+
+@_once
+def _own_cast(machine: Machine) -> Cast:
+    """The cast of a machine whose functions all stand in its table: the same for all its runs."""
+    return _new_cast(machine, _NOBODY)
+
+
+_NOBODY = Troupe()
+
+
+@_once
+def _asked(machine: Machine) -> frozenset[str]:
+    """The agents that the table asks, by name."""
+    asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
+    return frozenset(asked | {one.asking.agent for one in machine.actions() if isinstance(one, Turning)})
+
+
+@_once
+def _children(machine: Machine) -> frozenset[str]:
+    return frozenset(one.child for one in machine.actions() if isinstance(one, Starting))
+
+
+@_once
+def bound_functions(machine: Machine) -> Functions:
     """The functions that stand in the table itself, by name."""
     found: dict[str, Callable[..., Any]] = {}
     for action in machine.actions():
@@ -172,7 +208,8 @@ def bound_functions(machine: Machine) -> dict[str, Callable[..., Any]]:
     return found
 
 
-def _checks(machine: Machine) -> dict[str, Callable[..., Any]]:
+@_once
+def _checks(machine: Machine) -> Functions:
     found: dict[str, Callable[..., Any]] = {}
     for action in machine.actions():
         if isinstance(action, Calling | Turning):

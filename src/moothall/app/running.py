@@ -334,7 +334,8 @@ async def work(setting: Setting, stop: asyncio.Event, most: int, *, until_idle: 
 
 async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | None = None) -> Machine:
     """Open a run again, with the machine, the functions and the model that it began with."""
-    record = (await hall.store.load(run)).record
+    stored = await hall.store.load(run)
+    record = stored.record
     machine, troupe = await _family(hall.store, record, setting.agents, machine)
     if not record.parent:
         known_agents(machine, setting.agents)
@@ -344,7 +345,7 @@ async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | No
                 f"resume(…, agents={{{missing[0]!r}: …}}), or put the functions into the machine's table"
             )
     hall.casts[run] = cast(machine, troupe)
-    await halls.reopen(hall, run, machine)
+    await halls.reopen(hall, run, machine, stored)
     return machine
 
 
@@ -443,7 +444,7 @@ def _stuck(machine: Machine, snapshot: Snapshot) -> str:
 def new_id(machine: Machine) -> RunId:
     """A new run id that says which machine it is."""
     slug = re.sub(r"[^A-Za-z0-9]+", "-", machine.name).strip("-") or "run"
-    return f"{slug}-{secrets.token_hex(3)}"
+    return f"{slug}-{secrets.token_hex(4)}"
 
 
 _open: dict[tuple[str, int], tuple[Store, int, str]] = {}

@@ -186,6 +186,7 @@ class Chart:
             self._add_row(on)
         for row in self.rows:
             self._aim(row)
+        self.eventless = any(row.descriptors is None for row in self.rows)
         if self.problems:
             raise DefinitionError(f"machine {name}: " + "; ".join(self.problems))
 

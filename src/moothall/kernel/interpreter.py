@@ -174,7 +174,7 @@ class _Turn:
             elif len(self.misguided) > limit:
                 last = _reason(self.misguided[-1])
                 self.end("failed", f"{self.first.name} made more than {limit} guards go wrong; the last: {last}")
-            elif rows := self.select(None, None):
+            elif self.chart.eventless and (rows := self.select(None, None)):
                 self.take(rows, "")
             elif self.queue:
                 self.offer(self.queue.popleft())
@@ -414,7 +414,8 @@ class _Turn:
                 most = action.allowed.get(kind, 0)
                 self.misbehaved(action.where, f"it wants {kinds.count(kind)} × {kind}, but `emits` allows {most}")
                 return False
-        self.effects += [Wanted(effect, owner if effect.owned else None) for effect in effects]
+        for effect in effects:
+            self.effects.append(Wanted(effect, owner if effect.owned else None))
         return True
 
     def append(self, append: Append, text: str) -> None:

@@ -122,8 +122,15 @@ class Machine:
                     raise DefinitionError(f"machine {self.name}: two reply shapes are called {name!r}; rename one")
         return found
 
-    def actions(self) -> Iterator[Action]:
+    def actions(self) -> tuple[Action, ...]:
         """Every action of the table, as the author wrote it."""
+        return self._actions
+
+    @cached_property
+    def _actions(self) -> tuple[Action, ...]:
+        return tuple(self._each_action())
+
+    def _each_action(self) -> Iterator[Action]:
         for place in self.chart.places:
             node = place.node
             if isinstance(node, History):

@@ -7,7 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import isawaitable, isroutine, signature
+from types import CoroutineType
 from typing import Any, get_type_hints
+
+import orjson
 
 from moothall.agents.asking import KEY, AskAgent, Replied, ToolCall, Unusable, render
 from moothall.agents.ports import Model, Offered, Reply, Request
@@ -109,7 +112,7 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
 
 def awaited(name: str, work: Any) -> Awaitable[Any]:
     """What an async function gave, or a word to its author where it is not async."""
-    if not isawaitable(work):
+    if type(work) is not CoroutineType and not isawaitable(work):
         raise DefinitionError(f"{name} is not async: write `async def {name}`")
     return work
 
@@ -134,11 +137,10 @@ def whole(said: Any) -> Any:
     """What was said, with a question mark for half a character, as replies that were cut off have it."""
     if type(said) in _UNCUT or (type(said) is str and said.isascii()):
         return said
-    text = json.dumps(said, ensure_ascii=False)
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.loads(text.encode(errors="replace"))
+        orjson.dumps(said)
+    except orjson.JSONEncodeError:  # half a character, or a number that is too large for it
+        return json.loads(json.dumps(said, ensure_ascii=False).encode(errors="replace"))
     return said
 
 

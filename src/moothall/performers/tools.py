@@ -6,10 +6,10 @@ checked first is asked what an earlier attempt returned before it is called agai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from inspect import isfunction, signature
+from inspect import signature
 from typing import Any
 
 from moothall.agents.asking import KEY, CallTool, ToolFunction
@@ -38,15 +38,15 @@ class ToolPerformer:
         return effect.settled(whole(encode(value)))
 
 
-async def _called(effect: CallTool, function: ToolFunction, context: Context) -> Any:
+def _called(effect: CallTool, function: ToolFunction, context: Context) -> Awaitable[Any]:
     given = {**effect.arguments, KEY: context.key} if _takes_key(function) else effect.arguments
-    return await awaited(effect.tool, function(**given))
+    return awaited(effect.tool, function(**given))
 
 
 @lru_cache(maxsize=1024)
 def _takes_key(function: Callable[..., Any]) -> bool:
-    if isfunction(function):
-        code = function.__code__
+    code = getattr(function, "__code__", None)
+    if code is not None and not hasattr(function, "__wrapped__"):
         return KEY in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     try:
         return KEY in signature(function).parameters

@@ -163,9 +163,9 @@ async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> H
     return decision.head
 
 
-async def reopen(hall: Hall, run: RunId, machine: Machine) -> Head:
-    """Open a run that the store holds, under the definition that it began with."""
-    stored = await hall.store.load(run)
+async def reopen(hall: Hall, run: RunId, machine: Machine, stored: Stored | None = None) -> Head:
+    """Open a run that the store holds, under the definition that it began with; who has just loaded it passes it on."""
+    stored = stored or await hall.store.load(run)
     if stored.record.digest != machine.digest:
         raise DefinitionError(
             f"run {run} began under another definition of {machine.name!r} "
@@ -282,7 +282,7 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
     for decision in decisions:
         _keep(hall, run, decision)
     doing = hall.crew.drives.get(run)
-    if doing is not None and doing.task is not asyncio.current_task():
+    if doing is not None and (doing.key or doing.flying) and doing.task is not asyncio.current_task():
         doing.notice(last.head)
     return True
 

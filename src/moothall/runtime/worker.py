@@ -90,6 +90,9 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         if turn % TURNS == 0:
             await asyncio.sleep(0)
         head = hall.heads[run]
+        if not flying and len(head.pending) == 1 and _is_plain(hall, run, doing, head.pending[0]):
+            await _in_place(hall, run, doing, head.pending[0])
+            continue
         ready = [one for one in head.pending if one.key not in flying and not _waits(hall, doing, head, one)]
         lease = hall.leases.get(run)
         if lease is None or (ready and lease.owner != hall.owner):
@@ -111,6 +114,14 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         if not flying:
             return head
         await _wait_for_first(hall, run, doing)
+
+
+def _is_plain(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> bool:
+    """Whether an effect can be performed at once by whoever holds the run: nothing has to be known or waited for."""
+    effect, lease = pending.effect, hall.leases.get(run)
+    if lease is None or lease.owner != hall.owner or pending.denied or pending.doubt or pending.due is not None:
+        return False
+    return effect.kind in hall.cast(run).performers and effect.repeats not in MARKED
 
 
 def _needs_preparing(doing: Drive, pending: Pending) -> bool:

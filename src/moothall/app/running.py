@@ -336,7 +336,7 @@ async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | No
     """Open a run again, with the machine, the functions and the model that it began with."""
     stored = await hall.store.load(run)
     record = stored.record
-    machine, troupe = await _family(hall.store, record, setting.agents, machine)
+    machine, troupe = await family_of(hall.store, record, setting.agents, machine)
     if not record.parent:
         known_agents(machine, setting.agents)
         if not record.model and (missing := unplayed(machine, setting.agents)):
@@ -349,7 +349,7 @@ async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | No
     return machine
 
 
-async def _family(
+async def family_of(
     store: Store, record: Record, agents: Functions, machine: Machine | None = None
 ) -> tuple[Machine, Troupe]:
     """The machine of a run, and what it brings with it; a child has both from its parent."""
@@ -359,7 +359,7 @@ async def _family(
         above = (await store.load(record.parent)).record
     except Refused:  # it was deleted
         return _machine_at(record), Troupe(record.model, agents)
-    parent, troupe = await _family(store, above, agents, machine)
+    parent, troupe = await family_of(store, above, agents, machine)
     return child_machine(parent, record.machine), troupe.joined_by(parent)
 
 
@@ -385,7 +385,7 @@ def _new_hall(store: Store, observers: Sequence[Observer] = ()) -> Hall:
     hall = Hall(store, SystemClock(), {}, list(observers))
 
     async def open_to_tell(run: RunId) -> None:
-        machine, troupe = await _family(store, (await store.load(run)).record, {})
+        machine, troupe = await family_of(store, (await store.load(run)).record, {})
         hall.casts[run] = cast(machine, troupe)
         await halls.reopen(hall, run, machine)
 

@@ -38,6 +38,7 @@ COMMANDS = {
     "ls": Command("list the runs of the store", "looking"),
     "show": Command("show where a run stands and its journal", "looking"),
     "watch": Command("follow a run's journal as it grows", "looking"),
+    "replay": Command("decide a run's journal again and compare, without asking anybody", "replaying"),
     "export": Command("write a run with its whole journal as JSON", "looking"),
     "prune": Command("delete runs that ended long ago", "looking"),
     "report": Command("write a run's journal and picture as one HTML page", "looking"),

@@ -1,0 +1,57 @@
+"""The command that decides a journal again: `replay`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from typing import Any
+
+from moothall.app.finding import find
+from moothall.app.replaying import Replayed
+from moothall.app.replaying import replay as replayed
+from moothall.app.running import opened
+from moothall.cli.main import DONE, FAILED
+from moothall.cli.options import add_store
+from moothall.cli.screen import notice, print_json, shortened
+
+Work = Callable[[Namespace], int]
+
+
+def replay(parser: ArgumentParser) -> Work:
+    """Decide a journal again."""
+    parser.add_argument("run", help="the run's id")
+    parser.add_argument(
+        "--machine", help="compare with this one, FILE.py:NAME or package.module:NAME (default: the run's own)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
+    add_store(parser)
+
+    def work(chosen: Namespace) -> int:
+        machine = find(chosen.machine) if chosen.machine else None
+        with opened(chosen.store) as store:
+            found = asyncio.run(replayed(store, chosen.run, machine))
+        if found.is_changed:
+            notice(f"machine {found.machine} is not defined as it was when the run began")
+        if chosen.json:
+            print_json(found)
+        else:
+            print(_told(found))
+        return DONE if found.difference is None else FAILED
+
+    return work
+
+
+def _told(found: Replayed) -> str:
+    difference = found.difference
+    if difference is None:
+        return f"{found.run}: the same again, {found.entries} entries"
+    kept, decided = _shown(difference.kept), _shown(difference.decided)
+    return (
+        f"{found.run}: entry {difference.seq} differs in {difference.part!r}: it says {kept}, now it would be {decided}"
+    )
+
+
+def _shown(value: Any) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False))

@@ -9,6 +9,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+from os.path import isabs, isfile
 from pathlib import Path
 from types import ModuleType
 from weakref import WeakKeyDictionary
@@ -18,6 +19,8 @@ from moothall.kernel.machine import Machine
 
 REMEDY = 'put that under `if __name__ == "__main__":`'
 _loading: list[str] = []
+_loaded: dict[str, ModuleType] = {}
+"""The modules of files that were found before, by their absolute path."""
 _sources: WeakKeyDictionary[Machine, str] = WeakKeyDictionary()
 
 
@@ -29,9 +32,14 @@ def is_loading() -> str:
 def find(source: str) -> Machine:
     """The machine at this source. Without `:NAME` the file's only machine."""
     path, _, name = source.rpartition(":") if ":" in source else (source, "", "")
+    known = getattr(_loaded.get(path), name, None) if name else None
+    if isinstance(known, Machine) and isfile(path):
+        return known
     if not path:
         raise DefinitionError(f"{source!r} names no machine; write FILE.py:NAME or package.module:NAME")
     module = _load_file(Path(path)) if path.endswith(".py") else _load_module(path)
+    if isabs(path):
+        _loaded[path] = module
     if name and isinstance(found := getattr(module, name, None), Machine):
         return found
     machines = {key: value for key, value in vars(module).items() if isinstance(value, Machine)}

@@ -99,12 +99,13 @@ def lost_child(pending: Pending) -> Event:
 async def cancel_child(hall: Hall, run: RunId, pending: Pending) -> Event | None:
     """Ask a child to stop; the event that settles the matter where it was never begun."""
     assert isinstance(pending.effect, CancelChild)
-    try:
-        child = await open_child(hall, run, pending)
-    except Refused:
-        return Delivered(dict.fromkeys(pending.share or {}, 0.0))
-    if hall.heads[child].snapshot.status == "live":
-        await cancel(hall, child, pending.effect.reason, "called-off")
+    with visiting(hall, child_id(run, pending.key)):
+        try:
+            child = await open_child(hall, run, pending)
+        except Refused:
+            return Delivered(dict.fromkeys(pending.share or {}, 0.0))
+        if hall.heads[child].snapshot.status == "live":
+            await cancel(hall, child, pending.effect.reason, "called-off")
     return None
 
 

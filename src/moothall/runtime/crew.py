@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moothall.kernel.events import Event
-from moothall.runtime.journal import Head, RunId
+from moothall.runtime.journal import Head, Pending, RunId
 
 GRACE = 2.0
 AT_ONCE = 4
@@ -19,9 +19,9 @@ AT_ONCE = 4
 class Drive:
     """A run that is being driven here: by which task, what it performs in place, and the tasks of the others.
 
-    `leaving` are those that were cancelled. `heard` says when each of its effects was last heard of, `late` which were
-    stopped and why, `begun` which were marked here as begun, `children` which are driven here as runs of their own, and
-    `resting` which of these rest or are driven elsewhere.
+    `attempts` are the effects of these as they stood then, `leaving` those that were cancelled. `heard` says when each
+    effect was last heard of, `late` which were stopped and why, `begun` which were marked here as begun, `children`
+    which are driven here as runs of their own, and `resting` which of these rest or are driven elsewhere.
     """
 
     task: asyncio.Task[object] | None
@@ -30,6 +30,7 @@ class Drive:
     key: str = ""
     interrupts: int = 0
     flying: dict[str, asyncio.Task[Event | None]] = field(default_factory=dict)
+    attempts: dict[str, Pending] = field(default_factory=dict)
     leaving: set[asyncio.Task[Event | None]] = field(default_factory=set)
     news: asyncio.Event = field(default_factory=asyncio.Event)
     heard: dict[str, float] = field(default_factory=dict)
@@ -73,6 +74,7 @@ class Drive:
         A child that is gone from what its run wants has told its end, and has only that to keep.
         """
         task = self.flying.pop(key)
+        self.attempts.pop(key, None)
         if key not in self.children:
             task.cancel()
         self.leaving.add(task)

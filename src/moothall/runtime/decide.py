@@ -170,7 +170,7 @@ def _marked(run: Run, head: Head, happening: Happening) -> Decision:
     pending = in_flight(head, happening.cause.partition("-")[0])
     spent = head.spent
     match happening.event:
-        case _ if pending is None:
+        case _ if pending is None or pending.denied:
             return _ignored(head, happening, _charged(spent, getattr(happening.event, "usage", _NOTHING)))
         case Began():
             changed = replace(pending, began=True)
@@ -200,7 +200,7 @@ def _marked(run: Run, head: Head, happening: Happening) -> Decision:
 
 def _next_attempt(run: Run, head: Head, pending: Pending, at: float) -> Pending:
     """An effect before its next attempt, which the budget may not cover."""
-    changed = replace(pending, attempt=pending.attempt + 1, due=None)
+    changed = replace(pending, attempt=pending.attempt + 1, due=None, denied="")
     before = replace(_without(head, pending), steps=head.steps - 1)
     denied = _denied(run, changed, before, (), at) if run.record.limits else ""
     return replace(changed, denied=denied)

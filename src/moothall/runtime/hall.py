@@ -171,6 +171,9 @@ async def reopen(hall: Hall, run: RunId, machine: Machine, stored: Stored | None
             f"run {run} began under another definition of {machine.name!r} "
             f"({stored.record.digest[:12]}, now {machine.digest[:12]}); bring the old one back, or start a new run"
         )
+    known = hall.heads.get(run)
+    if known is not None and known.seq > stored.seq:  # the answer is older than what was committed here meanwhile
+        return known
     hall.runs[run] = Run(stored.record, machine)
     hall.heads[run] = head = await _head(hall, run, stored)
     hall.leases.pop(run, None)
@@ -277,7 +280,7 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
     except Conflict:
         await reopen(hall, run, hall.runs[run].machine)
         return False
-    if lease is not None:
+    if lease is not None and hall.leases.get(run) is lease:
         hall.leases[run] = after or Lease("", lease.token, 0.0)
     for decision in decisions:
         _keep(hall, run, decision)
@@ -399,7 +402,9 @@ def _prompt(question: Pending) -> str:
 
 
 def _keep(hall: Hall, run: RunId, decision: Decision) -> None:
-    hall.heads[run] = decision.head
+    known = hall.heads.get(run)
+    if known is None or known.seq < decision.head.seq:  # else the word came late, and others went on
+        hall.heads[run] = decision.head
     for observer in tuple(hall.observers):
         try:
             observer(run, decision.entry, decision.head)

@@ -110,6 +110,7 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
             continue
         for one in ready:
             flying[one.key] = task = asyncio.create_task(_flown(hall, run, doing, one))
+            doing.attempts[one.key] = one
             task.add_done_callback(doing.hear)
         if not flying:
             return head
@@ -223,6 +224,8 @@ async def _pulse(hall: Hall) -> None:
         due = renewed > LEASE / 3
         renewed = 0.0 if due else renewed
         for run, doing in list(hall.crew.drives.items()):
+            if hall.crew.drives.get(run) is not doing:
+                continue
             _stop_late(hall, run, doing)
             try:
                 await _look_after(hall, run, doing, renew=due)
@@ -280,13 +283,13 @@ async def _ring(hall: Hall, doing: Drive, moment: float) -> None:
 
 def _landed(hall: Hall, run: RunId, doing: Drive, key: str) -> tuple[Event, str] | None:
     """How an effect beside others ended, and its cause; also if it is not wanted any more, for what it cost."""
-    task, pending = doing.flying.pop(key), in_flight(hall.heads[run], key)
+    task, attempt, pending = doing.flying.pop(key), doing.attempts.pop(key), in_flight(hall.heads[run], key)
     if task.cancelled():
-        event = _stopped(hall, run, doing, pending) if pending is not None else None
+        event = _stopped(hall, run, doing, attempt) if pending is not None else None
     else:
         event = task.result()
     if event is not None:
-        return _end(hall, run, pending or Pending(key, Effect()), event)
+        return _end(hall, run, attempt, event)
     if pending is not None and pending.effect.kind in FAMILY:
         doing.resting.add(key)
     return None

@@ -1,0 +1,344 @@
+"""The scenarios of the crash matrix: one row each; a new one is a machine, a story and a line in the table."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+from moothall.agents.asking import Replied, Returned, Tool, ToolCall, ask, call, tool
+from moothall.agents.ports import Reply
+from moothall.app.casting import Troupe, cast, child_machine
+from moothall.errors import Broken
+from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Send, StartChild
+from moothall.kernel.events import Cancelled, ChildDone, Event, Exhausted, Named
+from moothall.kernel.machine import Budget, Machine
+from moothall.kernel.nodes import Final, On, State, anywhere
+from moothall.runtime.children import child_id
+from moothall.runtime.hall import Cast, Part, answer, cancel, questions
+from moothall.runtime.ports import SET_ASIDE, Context, Performer
+from moothall.runtime.worker import CRASHES, drive
+from tests.crashes.mortal import OTHER, Life, Scenario, desk_here
+from tests.runtime.world import PROCESSES, RUN, Basket, Fetch, Fetched, fan, keep, line
+from tests.simulation.machines import Hurry
+
+SLOW = 6.0
+"""Of the loop's time: a lease is renewed while this takes, and a trial ends."""
+LOST = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """What the agents write."""
+
+    topic: str = "tides"
+    draft: str = ""
+    notes: str = "none"
+
+
+async def writer(prompt: str) -> str:
+    """An agent that answers the same prompt with the same text."""
+    return f"a draft on [{prompt}]"
+
+
+async def critic(prompt: str) -> str:
+    """An agent that is content with a draft that heeds its notes."""
+    return "good" if "how often" in prompt else "say how often"
+
+
+async def lookup(topic: str) -> dict[str, Any]:
+    """A tool."""
+    return {"topic": topic, "pages": [3, 5, 8]}
+
+
+async def enter(topic: str, key: str) -> str:
+    """A tool whose calls must not be repeated blindly."""
+    entered: str = desk_here.get().enter(key, f"{topic} entered")
+    return entered
+
+
+async def entered(topic: str, key: str) -> str | None:
+    """What a call of `enter` returned, if it was made."""
+    made = desk_here.get().register.get(key)
+    return made[0] if made else None
+
+
+async def planner(prompt: str) -> str | Reply:
+    """An agent that looks something up before it replies."""
+    if '"role": "tool"' in prompt:
+        return "a plan"
+    return Reply("let me look", calls=(ToolCall("lookup", {"topic": "tides"}), ToolCall("enter", {"topic": "tides"})))
+
+
+async def fetch(effect: Any, context: Context) -> Event:
+    """Brings what is wanted: at once, slowly, or not before the second attempt."""
+    if effect.what.startswith("shaky") and context.attempt == 1:
+        await asyncio.sleep(LOST if isinstance(effect, Hurry) else 0)
+        raise OSError("spilt")
+    await asyncio.sleep(SLOW if effect.what.startswith("slow") else 0)
+    return Fetched(effect.what)
+
+
+HANDS = Cast({Fetch.kind: Performer(Fetch, fetch), Hurry.kind: Performer(Hurry, fetch)})
+CHILD = line("bread", "milk")
+WITH_CHILD = Cast(HANDS.performers, child=lambda name: Part(CHILD, "", False, lambda given: Basket(), HANDS))
+
+WRITING = Machine(
+    "writing",
+    data=Article,
+    states=[
+        State("drafting", enter=ask(writer, "Write about {topic}. Notes: {notes}")),
+        State("reviewing", enter=ask(critic, "Judge this draft: {draft}")),
+        Final("finished"),
+    ],
+    moves=[
+        On("drafting", Replied, to="reviewing", do=lambda article, reply: replace(article, draft=reply.text)),
+        On("reviewing", Replied, to="finished", when=lambda article, reply: reply.text == "good"),
+        On(
+            "reviewing",
+            Replied,
+            to="drafting",
+            do=lambda article, reply: replace(article, notes=reply.text),
+            at_most=2,
+        ),
+    ],
+)
+
+
+def calling(one: Tool) -> Machine:
+    """A machine that calls a tool, and then another."""
+    return Machine(
+        f"calling {one.name}, {one.repeats}",
+        data=Article,
+        states=[
+            State("calling", enter=call(one, "topic")),
+            State("looking", enter=call(lookup, "topic")),
+            Final("found"),
+        ],
+        moves=[
+            On("calling", Returned, to="looking", do=lambda article, event: replace(article, draft=str(event.value))),
+            On("looking", Returned, to="found", do=lambda article, event: replace(article, notes=str(event.value))),
+        ],
+    )
+
+
+PURE = calling(tool(lookup, repeats="pure"))
+IDEMPOTENT = calling(tool(lookup, repeats="idempotent"))
+CHECKED = calling(tool(enter, repeats="check-first", check=entered))
+ONCE = calling(tool(enter, repeats="at-most-once"))
+APPROVING = Machine(
+    "approving",
+    data=Basket,
+    states=[
+        State("fetching", enter=Fetch("bread")),
+        State("asking", enter=AskPerson("Well?")),
+        State("adding", enter=Fetch("milk")),
+        Final("home"),
+    ],
+    moves=[
+        On("fetching", Fetched, to="asking", do=keep),
+        On("asking", "answered", to="adding"),
+        On("adding", Fetched, to="home", do=keep),
+    ],
+)
+RINGING = Machine(
+    "ringing",
+    data=Basket,
+    states=[
+        State("dozing", enter=Alarm(Named("rung"), 40)),
+        State(
+            "hurrying",
+            enter=[Fetch("bread"), Send(Named("tired"), 90, id="tired"), Send(Named("told"), 20)],
+            exit=CancelSend("tired"),
+        ),
+        Final("home"),
+    ],
+    moves=[
+        On("dozing", "rung", to="hurrying"),
+        On("hurrying", Fetched, do=keep),
+        On("hurrying", ["told", "tired"], to="home"),
+    ],
+)
+PLANNING = Machine(
+    "planning",
+    data=Article,
+    states=[
+        State(
+            "planning",
+            enter=ask(planner, "Plan {topic}", tools=[lookup, tool(enter, repeats="check-first", check=entered)]),
+        ),
+        Final("planned"),
+    ],
+    moves=[On("planning", Replied, to="planned", do=lambda article, reply: replace(article, draft=reply.text))],
+)
+DELEGATING = Machine(
+    "delegating",
+    data=Basket,
+    states=[
+        State("delegating", enter=StartChild(CHILD.name)),
+        State("fetching", enter=Fetch("salt")),
+        Final("home"),
+    ],
+    moves=[On("delegating", ChildDone.name, to="fetching"), On("fetching", Fetched, to="home", do=keep)],
+)
+SHAKING = Machine(
+    "shaking",
+    data=Basket,
+    states=[State("one", enter=[Fetch("shaky a"), Hurry("shaky b")]), State("two", enter=Fetch("c")), Final("home")],
+    moves=[
+        On("one", Fetched, to="two", do=keep, when=lambda basket, _: len(basket.got) == 1),
+        On("one", Fetched, do=keep),
+        On("two", Fetched, to="home", do=keep),
+    ],
+)
+CLEARING = Machine(
+    "clearing",
+    data=Basket,
+    states=[
+        State("fetching", enter=[Fetch("slow bread"), Fetch("slow milk")]),
+        State("clearing", enter=Fetch("broom")),
+        Final("away"),
+    ],
+    moves=[
+        On("fetching", Fetched, do=keep),
+        On("clearing", Fetched, to="away", do=keep),
+        On(anywhere, Cancelled, to="clearing"),
+    ],
+)
+SPENDING = Machine(
+    "spending",
+    data=Basket,
+    budget=Budget(calls=3),
+    states=[State("one", enter=[Fetch("a"), Fetch("b")]), State("two", enter=[Fetch("c"), Fetch("d")]), Final("poor")],
+    moves=[
+        On("one", Fetched, to="two", do=keep, when=lambda basket, _: len(basket.got) == 1),
+        On("one", Fetched, do=keep),
+        On("two", Fetched, do=keep),
+        On("two", Exhausted, to="poor"),
+    ],
+)
+
+
+TWO_RUNS = line("a", "b", "c")
+
+
+async def plain(life: Life) -> None:
+    """Begin, and drive to the end."""
+    await life.opened()
+    await life.driven()
+
+
+async def answered(life: Life) -> None:
+    """Drive to the question, answer it, and drive to the end."""
+    await life.opened()
+    await life.driven()
+    await answer(life.hall, RUN, "well", "1.0")
+    await life.driven()
+
+
+async def cancelled(life: Life) -> None:
+    """Cancel what is under way, and let it clear up."""
+    await life.opened()
+    driving = asyncio.create_task(life.driven())
+    await asyncio.sleep(SLOW / 2)
+    await life.opened()
+    await cancel(life.hall, RUN, "enough", "stop-1")
+    await driving
+
+
+async def stopped(life: Life) -> None:
+    """Stop a worker while it is at work, as Ctrl-C does, and go on."""
+    await life.opened()
+    if life.stage.once("stop"):
+        driving = asyncio.create_task(drive(life.hall, RUN))
+        await asyncio.sleep(SLOW / 2)
+        driving.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await driving
+        await life.opened()
+    await life.driven()
+
+
+async def together(life: Life) -> None:
+    """Drive two runs at once: their commits share transactions."""
+    await life.opened()
+    await life.opened(OTHER)
+    await life.driven(RUN, OTHER)
+
+
+async def damaged(life: Life) -> None:
+    """Damage the head of a waiting run; whoever opens it makes it anew from the journal."""
+    await life.opened()
+    await life.driven()
+    if life.stage.once("damage"):
+        life.kept._db.execute("UPDATE runs SET head = x'00'")
+    await life.opened()
+    await answer(life.hall, RUN, "well", "1.0")
+    await life.driven()
+
+
+async def found_out(life: Life) -> None:
+    """Drive to the end; where the outcome of a call is unknown, a person looks and says what came of it."""
+    await life.opened()
+    await life.driven()
+    while doubted := questions(life.hall.heads[RUN]):
+        made = life.stage.desk.register.get(f"{RUN}.{doubted[0].key}")
+        found = {"outcome": "done", "value": made[0]} if made else {"outcome": "again"}
+        await answer(life.hall, RUN, found, doubted[0].key)
+        await life.driven()
+
+
+async def suspected(life: Life) -> None:
+    """Drive a run that has lost a holder before: it is on trial until it has been at work for a while."""
+    await life.opened()
+    if life.stage.once("loss"):
+        await _lose(life, 1)
+    await life.driven()
+
+
+async def set_aside(life: Life) -> None:
+    """Drive a run that has lost too many holders: it is set aside, and somebody takes it back."""
+    await life.opened()
+    if life.stage.once("loss"):
+        await _lose(life, CRASHES)
+    while True:
+        with contextlib.suppress(Broken):
+            await life.driven()
+        if not (await life.kept.load(RUN)).status.startswith(SET_ASIDE):
+            return
+        await life.hall.store.take_back(RUN)
+        await life.opened()
+
+
+async def _lose(life: Life, times: int) -> None:
+    """Let so many workers take the run and die at once."""
+    for _ in range(times):
+        lease = (await life.kept.load(RUN)).lease
+        await life.kept.claim(RUN, lease, next(PROCESSES), life.hall.clock.now())
+    await life.opened()
+
+
+ARTICLE, BASKET = Article(), Basket()
+TURN = child_machine(PLANNING, "turn-8")
+SCENARIOS = (
+    Scenario("agents", WRITING, plain, cast(WRITING, Troupe()), ARTICLE),
+    Scenario("agent with tools", PLANNING, plain, cast(PLANNING, Troupe()), ARTICLE, {child_id(RUN, "0.0"): TURN}),
+    Scenario("tool, pure", PURE, plain, cast(PURE, Troupe()), ARTICLE),
+    Scenario("tool, idempotent", IDEMPOTENT, plain, cast(IDEMPOTENT, Troupe()), ARTICLE),
+    Scenario("tool, check-first", CHECKED, plain, cast(CHECKED, Troupe()), ARTICLE),
+    Scenario("tool, at-most-once", ONCE, found_out, cast(ONCE, Troupe()), ARTICLE, exact=False),
+    Scenario("child", DELEGATING, plain, WITH_CHILD, BASKET, {child_id(RUN, "0.0"): CHILD}),
+    Scenario("fan-out", fan("a", "b", "c", "d"), plain, HANDS, BASKET),
+    Scenario("retries", SHAKING, plain, HANDS, BASKET),
+    Scenario("question", APPROVING, answered, HANDS, BASKET),
+    Scenario("timer", RINGING, plain, HANDS, BASKET),
+    Scenario("cancel", CLEARING, cancelled, HANDS, BASKET),
+    Scenario("budget", SPENDING, plain, HANDS, BASKET),
+    Scenario("slow", line("slow bread", "milk"), plain, HANDS, BASKET),
+    Scenario("stop", line("slow bread", "milk"), stopped, HANDS, BASKET),
+    Scenario("two runs", TWO_RUNS, together, HANDS, BASKET, {OTHER: TWO_RUNS}),
+    Scenario("damage", APPROVING, damaged, HANDS, BASKET),
+    Scenario("trial", line("slow bread", "milk"), suspected, HANDS, BASKET),
+    Scenario("set aside", line("bread", "milk"), set_aside, HANDS, BASKET),
+)

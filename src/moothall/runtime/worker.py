@@ -90,7 +90,7 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         if turn % TURNS == 0:
             await asyncio.sleep(0)
         head = hall.heads[run]
-        if not flying and len(head.pending) == 1 and _is_plain(hall, run, doing, head.pending[0]):
+        if not flying and len(head.pending) == 1 and _is_plain(hall, run, head.pending[0]):
             await _in_place(hall, run, doing, head.pending[0])
             continue
         ready = [one for one in head.pending if one.key not in flying and not _waits(hall, doing, head, one)]
@@ -117,7 +117,7 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         await _wait_for_first(hall, run, doing)
 
 
-def _is_plain(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> bool:
+def _is_plain(hall: Hall, run: RunId, pending: Pending) -> bool:
     """Whether an effect can be performed at once by whoever holds the run: nothing has to be known or waited for."""
     effect, lease = pending.effect, hall.leases.get(run)
     if lease is None or lease.owner != hall.owner or pending.denied or pending.doubt or pending.due is not None:

@@ -238,6 +238,7 @@ class Questioning:
     paths: tuple[str, ...]
     answer: Any
     within: float | None
+    who: str = ""
     emits: ClassVar[Mapping[str, int]] = {AskPerson.kind: 1}
 
     @property
@@ -246,7 +247,7 @@ class Questioning:
 
     @property
     def label(self) -> str:
-        return f"question: {self.prompt}"
+        return f"question for {self.who}: {self.prompt}" if self.who else f"question: {self.prompt}"
 
     @property
     def shapes(self) -> Mapping[str, Any]:
@@ -254,7 +255,7 @@ class Questioning:
 
     def __call__(self, data: Any, event: Any) -> AskPerson:
         prompt = render(self.prompt, {path: encode(_found(data, path)) for path in self.paths})
-        return AskPerson(prompt, schema(self.answer), shape_name(self.answer), self.within)
+        return AskPerson(prompt, schema(self.answer), shape_name(self.answer), self.within, self.who)
 
 
 @overload
@@ -335,9 +336,12 @@ def child(machine: str | Machine, *fields: str, id: str = "", budget: Budget | N
     return Starting(known.name if known is not None else str(machine), fields, id, budget, known)
 
 
-def question(prompt: str, answer: Any = YesNo, *, within: float | None = None) -> Questioning:
-    """Ask a person; the run waits for an answer of this type, or until `within` seconds have passed."""
-    return Questioning(prompt, _paths(prompt, "question"), answer, within)
+def question(prompt: str, answer: Any = YesNo, *, within: float | None = None, who: str = "") -> Questioning:
+    """Ask a person; the run waits for an answer of this type, or until `within` seconds have passed.
+
+    `who` is the only one whose answer counts; without it, anybody's does.
+    """
+    return Questioning(prompt, _paths(prompt, "question"), answer, within, who)
 
 
 def yes(data: Any, event: Answered) -> bool:

@@ -166,7 +166,13 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
     snapshot = head["snapshot"]
     asking = (one for one in head["pending"] if one["kind"] == AskPerson.kind or "doubt" in one)
     questions = tuple(
-        {"id": one["key"], "prompt": prompt, "schema": schema, "due": one.get("due")}
+        {
+            "id": one["key"],
+            "prompt": prompt,
+            "schema": schema,
+            "due": one.get("due"),
+            "who": one["effect"].get("who", ""),
+        }
         for one in asking
         for prompt, schema in [asked(one["effect"], one.get("doubt", ""))]
     )

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -64,6 +64,7 @@ class Question:
     schema: Any
     due: float | None
     run: RunId = ""
+    who: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,8 @@ class Setting:
     notice: Callable[[str], None] = lambda text: print(text, file=sys.stderr)
     tell: Callable[[str], None] = lambda text: None
     watchers: tuple[Watcher, ...] = ()
+    person: str = ""
+    """Who answers questions here."""
 
 
 def run(
@@ -212,9 +215,14 @@ def answer(
     question: str | None = None,
     agents: Functions | None = None,
     store: str | None = None,
+    by: str = "",
 ) -> Outcome:
     """Answer a question of a waiting run and go on. A machine that stands in no module is named."""
-    return _wait(_opened(store, agents, lambda setting: go_on_with_answer(setting, run, value, question, machine)))
+
+    def work(setting: Setting) -> Coroutine[Any, Any, Outcome]:
+        return go_on_with_answer(replace(setting, person=by), run, value, question, machine)
+
+    return _wait(_opened(store, agents, work))
 
 
 async def _opened(
@@ -281,7 +289,7 @@ async def go_on_with_answer(
         opened_machine = await reopen(hall, setting, run, machine)
         if (child := await _asking_child(hall, run, question)) is not None:
             return await go_on_with_answer(setting, child.run, value, child.id, machine)
-        advanced = await halls.answer(hall, run, value, question)
+        advanced = await halls.answer(hall, run, value, question, setting.person)
         if advanced.received == "duplicate":
             setting.notice("this question was answered before; the first answer stands")
         if run not in hall.leases or run in hall.crew.drives:
@@ -415,7 +423,8 @@ def outcome_of(machine: Machine, run: RunId, head: Head, below: tuple[Question, 
 def questions_of(run: RunId, head: Head) -> tuple[Question, ...]:
     """The questions of a run that wait for a person."""
     return tuple(
-        Question(one.key, *asked(encode(one.effect), one.doubt), one.due, run) for one in halls.questions(head)
+        Question(one.key, *asked(encode(one.effect), one.doubt), one.due, run, getattr(one.effect, "who", ""))
+        for one in halls.questions(head)
     )
 
 

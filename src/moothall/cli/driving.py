@@ -7,6 +7,7 @@ import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from moothall.app import running
@@ -67,6 +68,9 @@ def answer(parser: ArgumentParser) -> Work:
     parser.add_argument("--yes", action="store_true", help="answer yes")
     parser.add_argument("--no", action="store_true", help="answer no")
     parser.add_argument("--text", help="answer with a text")
+    parser.add_argument(
+        "--as", dest="person", default="", metavar="NAME", help="who answers, where a question says who may"
+    )
     add_driving(parser)
     parser.add_argument(
         "--json",
@@ -110,7 +114,8 @@ def _drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, A
     progress = Progress()
     with store_of(chosen) as store, hook_of(chosen, progress.notice) as hook:
         watchers = hook if chosen.quiet else (progress.watching, *hook)
-        setting = Setting(store, notice=notice, tell=lambda text: tell(chosen, text), watchers=watchers)
+        telling = partial(tell, chosen)
+        setting = Setting(store, notice=notice, tell=telling, watchers=watchers, person=_person(chosen))
         try:
             outcome = asyncio.run(_watched(progress, go(setting)))
             while (value := _prompted(chosen, outcome)) is not LATER:
@@ -151,8 +156,14 @@ def _render(chosen: Namespace, outcome: Outcome, account: Account) -> int:
 
 
 def _prompted(chosen: Namespace, outcome: Outcome) -> Any:
-    """What the person at the terminal answers to a single question; scripts are not asked."""
-    return prompted(encode(outcome.questions[0])) if len(outcome.questions) == 1 and not chosen.json else LATER
+    """What the person at the terminal answers to a single question; scripts are not asked, nor is somebody else."""
+    if len(outcome.questions) != 1 or chosen.json or outcome.questions[0].who not in ("", _person(chosen)):
+        return LATER
+    return prompted(encode(outcome.questions[0]))
+
+
+def _person(chosen: Namespace) -> str:
+    return str(getattr(chosen, "person", ""))
 
 
 def _explain(chosen: Namespace, outcome: Outcome, account: Account) -> None:

@@ -21,8 +21,10 @@ def shown(question: Mapping[str, Any], command: str) -> str:
     """A question as a person reads it later: what is asked, until when, and the command that answers."""
     until = question["due"]
     deadline = f" (until {datetime.fromtimestamp(until).astimezone():%Y-%m-%d %H:%M:%S})" if until is not None else ""
-    asked = painted(f"question {question['id']}{deadline}: {question['prompt']}", "bold", sys.stderr)
-    return f"{asked}\nanswer with:  {command} {_way(question['schema'])}"
+    who = question.get("who", "")
+    head = f"question {question['id']}{f' for {who}' if who else ''}{deadline}"
+    asked = painted(f"{head}: {question['prompt']}", "bold", sys.stderr)
+    return f"{asked}\nanswer with:  {command} {_way(question['schema'])}" + (f" --as {who}" if who else "")
 
 
 def _way(schema: Any) -> str:

@@ -308,6 +308,8 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
     if asked.doubt:
         return await _resolve(hall, run, asked, decode(Finding, value, "the answer"), by)
     assert isinstance(asked.effect, AskPerson)
+    if asked.effect.who not in ("", by):
+        raise Refused(f"run {run}: question {asked.key} is for {asked.effect.who}, not for {by or 'anybody else'}")
     if asked.due is not None and asked.due <= hall.clock.now():
         await advance(hall, run, Expired(), asked.key)
         await let_go_unless_driven(hall, run)

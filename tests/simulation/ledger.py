@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from moothall.kernel.effects import Effect
-from moothall.kernel.events import Delivered
+from moothall.kernel.events import Mark
 from moothall.runtime.journal import Entry, Pending, RunId, encode_entry
 from moothall.runtime.ports import Context, Lease, Store
 from tests.simulation.shim import Given
@@ -67,7 +67,7 @@ class Ledger:
         if entry.seq in kept:
             self.wrongs.append(f"{run}: entry {entry.seq} was written twice")
         kept[entry.seq] = entry
-        if entry.ignored and entry.event.name == Delivered.name:
+        if entry.ignored and not isinstance(entry.event, Mark):
             self._relieved.add(run)
         for wanted in entry.effects:
             self._wanted[f"{run}.{wanted.key}"] = wanted

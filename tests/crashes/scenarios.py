@@ -72,10 +72,12 @@ async def planner(prompt: str) -> str | Reply:
 
 
 async def fetch(effect: Any, context: Context) -> Event:
-    """Brings what is wanted: at once, slowly, or not before the second attempt."""
+    """Brings what is wanted: at once, a little later, slowly, or not before the second attempt."""
     if effect.what.startswith("shaky") and context.attempt == 1:
         await asyncio.sleep(LOST if isinstance(effect, Hurry) else 0)
         raise OSError("spilt")
+    if effect.what.startswith("later"):
+        await asyncio.sleep(int(effect.what[-1]) / 10)
     await asyncio.sleep(SLOW if effect.what.startswith("slow") else 0)
     return Fetched(effect.what)
 
@@ -330,6 +332,7 @@ SCENARIOS = (
     Scenario("tool, at-most-once", ONCE, found_out, cast(ONCE, Troupe()), ARTICLE, exact=False),
     Scenario("child", DELEGATING, plain, WITH_CHILD, BASKET, {child_id(RUN, "0.0"): CHILD}),
     Scenario("fan-out", fan("a", "b", "c", "d"), plain, HANDS, BASKET),
+    Scenario("fan-out, one by one", fan("later 3", "later 1", "later 2"), plain, HANDS, BASKET),
     Scenario("retries", SHAKING, plain, HANDS, BASKET),
     Scenario("question", APPROVING, answered, HANDS, BASKET),
     Scenario("timer", RINGING, plain, HANDS, BASKET),

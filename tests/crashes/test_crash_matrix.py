@@ -22,9 +22,9 @@ from tests.crashes.scenarios import SCENARIOS
 from tests.simulation.loop import VirtualLoop, complete
 from tests.simulation.shim import WRITES
 
-POINTS = 730
+POINTS = 762
 """So many points there are at least; fewer means that something is no longer looked at."""
-TWICE = 10_214
+TWICE = 10_010
 """So many pairs of points there are at least."""
 EVERY = 37
 """In a hurry, one of so many pairs is tried."""

@@ -67,6 +67,7 @@ class Fault(Enum):
     TIMED_OUT = "nothing was heard of an effect for too long"
     DOUBTED = "nobody knows whether an effect was done"
     REPEATED = "a person said that an effect may be performed again"
+    TOGETHER = "several entries shared a transaction"
     CHILD_DONE = "a child ended, and its parent heard of it"
     CHILD_CALLED_OFF = "a child ended that nobody wanted any more"
 
@@ -150,8 +151,11 @@ class FaultyStore(StoreShim):
             self._conflict(name, given)
             raise
         self._ledger.written(name, given, result)
-        self._note_entry(given.get("entry"))
+        for entry in (*given.get("earlier", ()), given["entry"]) if "entry" in given else ():
+            self._note_entry(entry)
         self._note_lease(name, given, result)
+        if given.get("earlier"):
+            self._fate.note(Fault.TOGETHER)
         await self._delay(name)
         self._fail(name, "unheard", _UNHEARD)
         self._ledger.acknowledged(name, given)
@@ -190,9 +194,7 @@ class FaultyStore(StoreShim):
         if name == "commit" and lease is not None and self._ledger.is_fenced(given["run"], lease):
             self._fate.note(Fault.FENCED)
 
-    def _note_entry(self, entry: Entry | None) -> None:
-        if entry is None:
-            return
+    def _note_entry(self, entry: Entry) -> None:
         event = entry.event
         if event.name in _KEPT:
             self._fate.note(_KEPT[event.name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from moothall.kernel.effects import Effect
-from moothall.kernel.events import Delivered
+from moothall.kernel.events import Mark
 from moothall.runtime.journal import Entry, Pending, RunId, encode_entry
 from moothall.runtime.ports import Context, Lease, Store
 from tests.simulation.shim import Given
@@ -29,7 +29,8 @@ class Ledger:
         """A write has reached the store."""
         run = given["record"].run if name == "begin" else given["run"]
         if name in ("begin", "commit"):
-            self._keep(run, given["entry"], given.get("lease"))
+            for entry in (*given.get("earlier", ()), given["entry"]):
+                self._keep(run, entry, given.get("lease"))
             self._note_holder(run, given.get("lease"), given.get("lease" if name == "begin" else "after"))
         elif name == "claim" and result is not None:
             self._tokens[run], self._holders[run] = result.token, result.owner
@@ -48,7 +49,8 @@ class Ledger:
         if name == "begin":
             self.heard.setdefault(given["record"].run, set()).add(0)
         if name == "commit":
-            self.heard.setdefault(given["run"], set()).add(given["entry"].seq)
+            together = (*given.get("earlier", ()), given["entry"])
+            self.heard.setdefault(given["run"], set()).update(entry.seq for entry in together)
 
     def is_fenced(self, run: RunId, lease: Lease) -> bool:
         """Whether somebody took the run from the holder of this lease."""
@@ -65,7 +67,7 @@ class Ledger:
         if entry.seq in kept:
             self.wrongs.append(f"{run}: entry {entry.seq} was written twice")
         kept[entry.seq] = entry
-        if entry.ignored and entry.event.name == Delivered.name:
+        if entry.ignored and not isinstance(entry.event, Mark):
             self._relieved.add(run)
         for wanted in entry.effects:
             self._wanted[f"{run}.{wanted.key}"] = wanted

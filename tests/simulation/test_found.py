@@ -23,7 +23,7 @@ from moothall.stores.memory import MemoryStore
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, asking, fan, hall_of, keep, line, machine_limits
 from tests.simulation.clock import SPEED, FastClock
 from tests.simulation.loop import VirtualLoop, complete
-from tests.simulation.machines import Stamp
+from tests.simulation.machines import Enter, Stamp
 from tests.simulation.shim import Given, StoreShim
 
 Act = Callable[[], Awaitable[None]]
@@ -362,6 +362,34 @@ def test_a_worker_that_comes_back_late_does_not_go_in_circles() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         assert loop.circles == 0
+
+    in_a_world(scene)
+
+
+@pytest.mark.xfail(reason="who takes a run back with a commit keeps the marks that it made under the lease before")
+def test_a_worker_that_takes_a_run_back_with_a_commit_does_not_trust_its_marks_from_before() -> None:
+    entering = Machine(
+        "entering",
+        data=Basket,
+        states=[State("entering", enter=[Enter("deed"), Enter("will")]), Final("entered")],
+        moves=[
+            On("entering", Fetched, to="entered", when=lambda basket, _: len(basket.got) == 1, do=keep),
+            On("entering", Fetched, do=keep),
+        ],
+    )
+
+    async def scene(hall: Hall, store: Gate, hands: Hands) -> None:
+        hall.performers = {Enter.kind: Performer(Enter, hands)}
+        await begun(hall, RUN, entering)
+        store.in_the_way["commit"] = [_nothing]
+        gate = store.hold("commit")
+        driving = asyncio.create_task(drive(hall, RUN))
+        await asyncio.sleep(0.01)
+        other = await store.claim(RUN, (await store.load(RUN)).lease, "far:1:there", hall.clock.now() + LEASE)
+        await store.release(RUN, other)
+        gate.set()
+        await driving
+        assert {what: context.again for what, context in hands.calls} == {"deed": True, "will": False}
 
     in_a_world(scene)
 

@@ -90,7 +90,6 @@ def test_the_same_seed_is_the_same_world_in_every_process() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.xfail(reason="one world in a thousand meets one of the weaknesses that test_found.py expects")
 def test_in_twenty_thousand_worlds_nothing_is_lost_doubled_or_made_up() -> None:
     worlds = lived(0, 20_000)
     print(f"{worlds.entries} entries, {worlds.happened}")

@@ -366,7 +366,6 @@ def test_a_worker_that_comes_back_late_does_not_go_in_circles() -> None:
     in_a_world(scene)
 
 
-@pytest.mark.xfail(reason="who takes a run back with a commit keeps the marks that it made under the lease before")
 def test_a_worker_that_takes_a_run_back_with_a_commit_does_not_trust_its_marks_from_before() -> None:
     entering = Machine(
         "entering",

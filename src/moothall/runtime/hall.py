@@ -285,8 +285,11 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
     for decision in decisions:
         _keep(hall, run, decision)
     doing = hall.crew.drives.get(run)
-    if doing is not None and (doing.key or doing.flying) and doing.task is not asyncio.current_task():
-        doing.notice(last.head)
+    if doing is not None:
+        if lease is not None and lease.owner != hall.owner:  # it was somebody else's meanwhile, or might have been
+            doing.begun.clear()
+        if (doing.key or doing.flying) and doing.task is not asyncio.current_task():
+            doing.notice(last.head)
     return True
 
 

@@ -145,7 +145,9 @@ async def _prepare_any(hall: Hall, run: RunId, doing: Drive, unprepared: list[Pe
         if event is not None:
             what = "called-off" if one.effect.kind == CancelChild.kind else event.name.rpartition(".")[2]
             mark = f"-{what}-{one.attempt}" if isinstance(event, Mark) else ""
-            await advance(hall, run, event, one.key + mark)
+            told = await advance(hall, run, event, one.key + mark)
+            if isinstance(event, Began) and told.received == "taken":
+                doing.begun.add(one.key)
             return True
     return False
 
@@ -159,7 +161,6 @@ async def _preparation(hall: Hall, run: RunId, doing: Drive, pending: Pending) -
         if isinstance(effect, CancelChild):
             doing.resting.discard(pending.key)
             return await cancel_child(hall, run, pending) or Began()
-        doing.begun.add(pending.key)
         return Began()
     if effect.repeats == "at-most-once" and pending.key not in doing.begun:
         return Doubted(f"{_who(effect)} had begun when its worker was lost; whether it was done is unknown")

@@ -93,9 +93,9 @@ def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 
 
 def test_looking_leaves_every_byte_and_every_file_as_it_was(store: Path) -> None:
-    before = {one.name: one.read_bytes() for one in store.parent.iterdir()}
+    before = {one.name: one.read_bytes() for one in store.parent.rglob("*") if one.is_file()}
     assert found(store)["runs"].level == "ok"
-    assert {one.name: one.read_bytes() for one in store.parent.iterdir()} == before
+    assert {one.name: one.read_bytes() for one in store.parent.rglob("*") if one.is_file()} == before
 
 
 def test_a_good_store_has_its_size_its_log_and_its_runs_by_status(store: Path) -> None:

@@ -282,10 +282,10 @@ def test_a_run_that_began_with_a_rehearsal_goes_on_with_it_and_announces_it_once
     assert capsys.readouterr().err.count("rehearsal stands in") == 1
 
 
-def test_a_run_is_not_resumed_under_another_definition() -> None:
+def test_a_run_is_not_resumed_under_a_definition_that_would_have_gone_another_way() -> None:
     run(SENT, "Ada", agents={"clerk": shout}, run_id="post")
-    changed = Machine(SENT.name, data=Letter, states=SENT.states, moves=SENT.moves[:-1])
-    with pytest.raises(DefinitionError, match="run post began under another definition of 'sent'"):
+    changed = Machine(SENT.name, data=Letter, states=SENT.states, moves=SENT.moves[1:])
+    with pytest.raises(DefinitionError, match="run post cannot go on under this definition of 'sent': entry 1 differs"):
         resume("post", changed, agents={"clerk": shout})
 
 

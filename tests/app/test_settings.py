@@ -48,7 +48,7 @@ def test_an_address_goes_before_the_environment_and_the_environment_before_the_d
     open_store().close()
     open_store(f"sqlite:{tmp_path / 'given.db'}").close()
     assert {file.name for file in tmp_path.iterdir()} >= {"set.db", "given.db"}
-    assert not (tmp_path / "home").exists()
+    assert not (tmp_path / "home" / "moothall.db").exists()
 
 
 def test_a_store_may_be_in_memory() -> None:

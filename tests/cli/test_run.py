@@ -117,4 +117,4 @@ def test_resuming_a_run_that_waits_exits_with_5(moot: Moot) -> None:
 def test_a_store_of_one_s_own_is_used_and_the_default_left_alone(moot: Moot, tmp_path: Path) -> None:
     assert moot("run", "machines.py:LETTER", "Ada", "--store", "sqlite:mine.db").code == 0
     assert (tmp_path / "mine.db").is_file()
-    assert not (tmp_path / "home").exists()
+    assert not (tmp_path / "home" / "moothall.db").exists()

@@ -275,7 +275,7 @@ def test_a_worker_says_which_run_it_cannot_open_and_drives_the_others(place: Pat
     worker = start("worker")
     wait_for(lambda: row(place, "hurried")["status"] == "done", "the end of the good run")
     ran = ended(worker, signal.SIGINT)
-    assert "run mine is left alone for now: run mine began under another definition" in ran.err
+    assert "run mine is left alone for now: run mine is of the machine 'slow', not of 'sluggish'" in ran.err
     assert row(place)["status"] == "live"
 
 

@@ -90,11 +90,11 @@ async def test_a_worker_stops_what_another_writer_made_pointless() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_run_is_not_opened_under_another_definition() -> None:
+async def test_a_run_is_not_opened_under_a_definition_that_would_have_gone_another_way() -> None:
     store = MemoryStore()
     await begun(hall_of(Hands(), store), line("bread"))
-    with pytest.raises(DefinitionError, match="run trial began under another definition of 'line'"):
-        await reopen(hall_of(Hands(), store), RUN, line("bread", "milk"))
+    with pytest.raises(DefinitionError, match="run trial cannot go on under this definition of 'line': entry 0"):
+        await reopen(hall_of(Hands(), store), RUN, line("milk", "bread"))
 
 
 @pytest.mark.anyio

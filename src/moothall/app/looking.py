@@ -107,10 +107,19 @@ async def prune(store: Store, days: float, *, really: bool) -> list[RunId]:
     """The runs that ended more than so many days ago; deleted where that is really meant."""
     runs = [one for one in await store.runs() if one.status != "live" and not one.status.startswith(SET_ASIDE)]
     limit = time.time() - days * 86400
-    old = [one.record.run for one in runs if (ended := await _ended(store, one)) is not None and ended < limit]
-    for run in old if really else ():
-        await store.forget(run)
-    return old
+    old = [one.record for one in runs if (ended := await _ended(store, one)) is not None and ended < limit]
+    old = _without_origins(old, await store.runs())
+    for one in old if really else ():
+        await store.forget(one.run)
+    return [one.run for one in old]
+
+
+def _without_origins(old: list[Record], runs: list[Stored]) -> list[Record]:
+    """Those of these runs that no other run was forked from but one of them: a fork shares its origin's journal."""
+    gone = {one.run for one in old}
+    origins = {one.record.origin for one in runs if one.record.run not in gone}
+    kept = [one for one in old if one.run not in origins]
+    return kept if len(kept) == len(old) else _without_origins(kept, runs)
 
 
 async def page(store: Store, run: RunId) -> str:

@@ -8,9 +8,10 @@ from moothall.agents.asking import AskAgent, CallTool
 from moothall.app.running import family_of
 from moothall.kernel.machine import Machine
 from moothall.runtime.decide import Run
+from moothall.runtime.hall import with_origin
 from moothall.runtime.journal import Reader, RunId
 from moothall.runtime.ports import Store
-from moothall.runtime.rebuild import Difference, first_difference
+from moothall.runtime.rebuild import Difference, compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +23,15 @@ class Replayed:
     entries: int
     difference: Difference | None
     is_changed: bool
-    """Whether the definition is another than the one that the run began with."""
+    """Whether the definition is another than that of the run."""
 
 
 async def replay(store: Store, run: RunId, machine: Machine | None = None) -> Replayed:
     """Compare the journal of a run with what its machine says today; no agent, tool or person is asked."""
-    record = (await store.load(run)).record
-    machine, _ = await family_of(store, record, {}, machine)
+    stored = await store.load(run)
+    machine, _ = await family_of(store, stored.record, {}, machine)
     entries = await store.entries(run)
     reader = Reader(machine, {AskAgent.kind: AskAgent, CallTool.kind: CallTool})
-    difference = first_difference(Run(record, machine), reader, entries)
-    return Replayed(run, machine.name, len(entries), difference, record.digest != machine.digest)
+    found = compared(await with_origin(store, Run(stored.record, machine)), reader, entries)
+    difference = found if isinstance(found, Difference) else None
+    return Replayed(run, machine.name, len(entries), difference, stored.definition() != machine.digest)

@@ -175,10 +175,10 @@ async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> 
     with halls.visiting(hall, run):
         hall.casts[run] = cast(machine, Troupe(model, known_agents(machine, setting.agents)))
         await halls.begin(hall, record, machine, input_data(machine, data))
-        return await _driven(hall, run)
+        return await driven(hall, run)
 
 
-async def _driven(hall: Hall, run: RunId) -> Outcome:
+async def driven(hall: Hall, run: RunId) -> Outcome:
     """Drive a run as far as it goes, and say how it stands."""
     machine = hall.runs[run].machine
     head = await drive(hall, run)
@@ -250,7 +250,7 @@ async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) ->
 
 async def _driven_with_parents(hall: Hall, setting: Setting, run: RunId, machine: Machine | None = None) -> Outcome:
     """Drive a run as far as it goes, and where that ends it, the run that started it, and so on."""
-    outcome = await _driven(hall, run)
+    outcome = await driven(hall, run)
     parent = hall.runs[run].record.parent
     if not parent or outcome.status in ("waiting", "running", "stuck") or not await exists(hall.store, parent):
         return outcome
@@ -360,7 +360,9 @@ async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | No
 async def family_of(
     store: Store, record: Record, agents: Functions, machine: Machine | None = None
 ) -> tuple[Machine, Troupe]:
-    """The machine of a run, and what it brings with it; a child has both from its parent."""
+    """The machine of a run, and what it brings with it; a child has both from its parent, a fork from its origin."""
+    if record.origin and not record.source and machine is None:
+        return await family_of(store, (await store.load(record.origin)).record, agents)
     if not record.parent:
         return machine or _machine_at(record), Troupe(record.model, agents)
     try:

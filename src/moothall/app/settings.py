@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from moothall.agents.ports import Model
@@ -44,7 +46,45 @@ def open_store(address: str | None = None, durability: str | None = None) -> Sto
     file = store_file(address)
     if file is None:
         return MemoryStore()
-    return SqliteStore(file, durability=durability_of(durability))
+    return SqliteStore(file, audit_key(), durability=durability_of(durability), anchors=anchors_directory())
+
+
+def anchors_directory() -> Path:
+    """The folder of the anchors: MOOTHALL_ANCHORS, else beside the stores in the state directory."""
+    return Path(os.environ.get("MOOTHALL_ANCHORS") or state_directory() / "anchors")
+
+
+def audit_key() -> bytes:
+    """The key that seals are made with: the file that MOOTHALL_AUDIT_KEY names, else the one in the state directory.
+
+    It is made where there is none. Where that cannot be done there is no key, and audits cannot tell.
+    """
+    named = os.environ.get("MOOTHALL_AUDIT_KEY")
+    file = Path(named) if named else state_directory() / "audit.key"
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise DefinitionError(f"the audit key cannot be read: {error}") from error
+    if named:
+        raise DefinitionError(f"the audit key {file} is not there; MOOTHALL_AUDIT_KEY names it")
+    return _new_key(file)
+
+
+def _new_key(file: Path) -> bytes:
+    """A new key, or the one that another process made at the same moment."""
+    new = file.with_name(f"{file.name}-{secrets.token_hex(4)}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        new.touch(mode=0o600)
+        new.write_bytes(secrets.token_bytes(32))
+        with suppress(FileExistsError):
+            os.link(new, file)
+        new.unlink()
+        return file.read_bytes()
+    except OSError:
+        return b""
 
 
 def durability_of(named: str | None = None) -> str:

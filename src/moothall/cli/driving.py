@@ -34,7 +34,7 @@ def run(parser: ArgumentParser) -> Work:
     parser.add_argument("--input-json", metavar="FILE", help="read the input from a JSON file")
     parser.add_argument("--model", default="", help="who plays agents that are no functions: rehearsal, scripted:FILE")
     parser.add_argument(
-        "--budget", type=_budget, help="the most to spend, such as usd=0.50,calls=20,tokens=9000,seconds=60"
+        "--budget", type=budget_of, help="the most to spend, such as usd=0.50,calls=20,tokens=9000,seconds=60"
     )
     parser.add_argument("--run-id", help="the id of the run (default: a new one)")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
@@ -44,7 +44,7 @@ def run(parser: ArgumentParser) -> Work:
         machine = find(chosen.machine)
         given = _input(parser, chosen)
         terms = Terms(chosen.run_id or running.new_id(machine), chosen.model, chosen.budget)
-        return _drive(chosen, terms.run, lambda setting: running.begin(setting, machine, given, terms))
+        return drive(chosen, terms.run, lambda setting: running.begin(setting, machine, given, terms))
 
     return work
 
@@ -56,7 +56,7 @@ def resume(parser: ArgumentParser) -> Work:
     add_driving(parser)
 
     def work(chosen: Namespace) -> int:
-        return _drive(chosen, chosen.run, lambda setting: running.go_on(setting, chosen.run))
+        return drive(chosen, chosen.run, lambda setting: running.go_on(setting, chosen.run))
 
     return work
 
@@ -85,7 +85,7 @@ def answer(parser: ArgumentParser) -> Work:
         value = _answer(parser, chosen)
         chosen.json = True in (chosen.json or ())
         go_on = running.go_on_with_answer
-        return _drive(chosen, chosen.run, lambda setting: go_on(setting, chosen.run, value, chosen.question))
+        return drive(chosen, chosen.run, lambda setting: go_on(setting, chosen.run, value, chosen.question))
 
     return work
 
@@ -110,7 +110,7 @@ def cancel(parser: ArgumentParser) -> Work:
     return work
 
 
-def _drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, Any, Outcome]]) -> int:
+def drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, Any, Outcome]]) -> int:
     progress = Progress()
     with store_of(chosen) as store, hook_of(chosen, progress.notice) as hook:
         watchers = hook if chosen.quiet else (progress.watching, *hook)
@@ -200,7 +200,7 @@ def _answer(parser: ArgumentParser, chosen: Namespace) -> Any:
     return chosen.text if chosen.text is not None else read_json(files[0])
 
 
-def _budget(text: str) -> Budget:
+def budget_of(text: str) -> Budget:
     limits: dict[str, Any] = {}
     for part in text.split(","):
         name, _, amount = part.partition("=")

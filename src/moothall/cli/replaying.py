@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
-from typing import Any
 
 from moothall.app.finding import find
 from moothall.app.replaying import Replayed
@@ -14,7 +12,7 @@ from moothall.app.replaying import replay as replayed
 from moothall.app.running import opened
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import add_store
-from moothall.cli.screen import notice, print_json, shortened
+from moothall.cli.screen import notice, print_json
 
 Work = Callable[[Namespace], int]
 
@@ -47,11 +45,4 @@ def _told(found: Replayed) -> str:
     difference = found.difference
     if difference is None:
         return f"{found.run}: the same again, {found.entries} entries"
-    kept, decided = _shown(difference.kept), _shown(difference.decided)
-    return (
-        f"{found.run}: entry {difference.seq} differs in {difference.part!r}: it says {kept}, now it would be {decided}"
-    )
-
-
-def _shown(value: Any) -> str:
-    return shortened(json.dumps(value, ensure_ascii=False))
+    return f"{found.run}: {difference}"

@@ -124,8 +124,29 @@ class Expired(Event):
     """A question's deadline passed without an answer."""
 
 
-class Mark(Event):
-    """Something about an effect in flight that is kept in the journal, and that the machine does not hear of."""
+class Note(Event):
+    """Something that is kept in the journal, and that the machine does not hear of."""
+
+    name = ""
+
+
+class Adopted(Note):
+    """The run goes on under another definition, which would have taken the same steps so far."""
+
+    name = "run.adopted"
+    digest: str
+    was: str
+
+
+class Forked(Note):
+    """The run goes its own way from here; up to here its journal is that of another run."""
+
+    name = "run.forked"
+    run: str
+
+
+class Mark(Note):
+    """Something about an effect in flight."""
 
     name = "effect"
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 from zlib import crc32
 
@@ -31,12 +32,34 @@ import orjson
 from moothall.errors import Broken, DefinitionError
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
-from moothall.kernel.events import Began, Doubted, Event, Exhausted, Faltered, GaveUp, Mark, Repeated
+from moothall.kernel.events import (
+    Adopted,
+    Began,
+    Doubted,
+    Event,
+    Exhausted,
+    Faltered,
+    Forked,
+    GaveUp,
+    Mark,
+    Note,
+    Repeated,
+)
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Ask, Snapshot, Step
-from moothall.runtime.journal import WAITING, CancelChild, Entry, Head, Pending, Record, TellParent
+from moothall.runtime.journal import (
+    WAITING,
+    CancelChild,
+    Entry,
+    Head,
+    Pending,
+    Record,
+    TellParent,
+    encode_pending,
+    fingerprint,
+)
 from moothall.runtime.retrying import NoMore, retry
 
 TRANSITIONS = 100_000
@@ -44,10 +67,14 @@ SAME = 3
 
 
 class Run(Frozen):
-    """One durable life of a machine: how it began, and its definition."""
+    """One durable life of a machine: how it began, its definition, and the run that it was forked from.
+
+    The origin is there where the whole journal is decided again.
+    """
 
     record: Record
     machine: Machine
+    origin: Run | None = None
 
 
 class Happening(Frozen):
@@ -75,8 +102,8 @@ def first(run: Run, data: object) -> Decision:
 def decide(run: Run, head: Head, happening: Happening) -> Decision:
     """The decision on one event."""
     event = happening.event
-    if isinstance(event, Mark):
-        return _marked(run, head, happening)
+    if isinstance(event, Note):
+        return _marked(run, head, happening) if isinstance(event, Mark) else _noted(run, head, happening)
     settled = in_flight(head, happening.cause)
     usage: Mapping[str, float] = getattr(event, "usage", _NOTHING)
     if settled is None:
@@ -102,7 +129,7 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
     if bill or usage:
         spent = _charged(spent, {**bill, **usage})
     same = _compared(head.same, step, settled) if run.record.endless else head.same
-    after = Head(head.seq, step.snapshot, kept, spent, head.issued, same, head.steps)
+    after = Head(head.seq, step.snapshot, kept, spent, head.issued, same, head.steps, head.definition)
     return _committed(run, step, after, happening, within)
 
 
@@ -111,17 +138,66 @@ def _stopped(run: Run, head: Head, happening: Happening) -> Decision:
 
     A run that is over itself has its last word after that of its children.
     """
-    granted: tuple[Pending, ...] = ()
-    for number, one in enumerate(head.pending):
-        others = granted + head.pending[number + 1 :]
-        before = replace(head, pending=others, steps=head.steps - 1)
-        granted += (_granted(run, replace(one, denied=""), before, (), happening.at) if one.denied else one,)
+    granted = _granted_anew(run, head, happening.at)
     decision = _ignored(replace(head, pending=granted), happening, head.spent)
     if not run.record.parent or head.snapshot.status == "live" or any(map(_is_called_off, granted)):
         return decision
     new = (_last_word(run, head.snapshot, replace(head, pending=granted), ()),)
     entry, after = replace(decision.entry, effects=new), replace(decision.head, pending=granted + new)
     return Decision(after, entry)
+
+
+def _granted_anew(run: Run, head: Head, at: float) -> tuple[Pending, ...]:
+    """The effects in flight, with the budget's word today on those that were denied."""
+    granted: tuple[Pending, ...] = ()
+    for number, one in enumerate(head.pending):
+        before = replace(head, pending=granted + head.pending[number + 1 :], steps=head.steps - 1)
+        granted += (_granted(run, replace(one, denied=""), before, (), at) if one.denied else one,)
+    return granted
+
+
+def _noted(run: Run, head: Head, happening: Happening) -> Decision:
+    """The decision on something that concerns the run and not its machine."""
+    match happening.event:
+        case Adopted(digest=digest):
+            after = replace(head, seq=head.seq + 1, definition=digest)
+        case Forked():
+            after = _parted(run, replace(head, seq=head.seq + 1, definition=""), happening.at)
+        case _:
+            raise Broken(f"nobody knows the note {happening.event.name}")
+    active = head.snapshot.active
+    return Decision(after, Entry(after.seq, happening.at, happening.cause, happening.event, active, active))
+
+
+def _parted(run: Run, head: Head, at: float) -> Head:
+    """The head of a run that leaves its origin here: what that has done since is in doubt, its children stay with it.
+
+    It has a budget of its own, of which nothing is spent yet, and which has its word on everything anew.
+    """
+    own = [one for one in head.pending if one.effect.kind not in _THE_ORIGINS]
+    left = run.record.limits
+    shared = _charged(_NOTHING, *(one.share for one in own if one.share is not None))
+    anew = tuple(
+        _unless_performed(run, replace(one, attempt=1, began=False, denied="?", doubt="", share=share))
+        for one in own
+        for share in [_shrunk(one.share, shared, left) if one.share is not None else None]
+    )
+    head = replace(head, pending=anew, spent={}, steps=0)
+    return replace(head, pending=_granted_anew(run, head, at))
+
+
+def _shrunk(share: Mapping[str, float], shared: Mapping[str, float], left: Mapping[str, float]) -> Mapping[str, float]:
+    """A child's share, less where all shares together are more than what is left."""
+    part = {name: share[name] * left[name] / shared[name] for name in share if left.get(name, inf) < shared[name]}
+    return {**share, **{name: amount // 1 if name in _WHOLE else amount for name, amount in part.items()}}
+
+
+def _unless_performed(run: Run, pending: Pending) -> Pending:
+    """A new effect; in doubt where the origin of the run has done the same since."""
+    if fingerprint(encode_pending(pending)) not in run.record.performed:
+        return pending
+    doubt = f"run {run.record.origin} did the same after entry {run.record.shared}"
+    return replace(pending, doubt=doubt)
 
 
 def _is_called_off(pending: Pending) -> bool:
@@ -176,6 +252,8 @@ def _marked(run: Run, head: Head, happening: Happening) -> Decision:
             changed = replace(pending, began=True)
         case Doubted(reason=reason):
             changed = replace(pending, doubt=reason, due=None)
+        case Repeated() if not pending.began:  # it was never tried: a fork did not want to do again what was done
+            changed = replace(pending, doubt="")
         case Repeated():
             spent = _charged(spent, _reserved(run, pending))
             again_at = _next_attempt(run, replace(head, spent=spent), pending, happening.at)
@@ -279,13 +357,15 @@ def _committed(run: Run, step: Step, head: Head, happening: Happening, within: s
             due = _due(effect, at) if effect.kind in WAITING else None
             share = _share(run, step, head, wanted, effect) if isinstance(effect, StartChild) else None
             pending = Pending(f"{head.seq + 1}.{len(wanted)}", effect, one.owner, nth, due, share=share)
-            wanted.append(_granted(run, pending, head, wanted, at))
+            pending = _granted(run, pending, head, wanted, at)
+            wanted.append(_unless_performed(run, pending) if run.record.performed else pending)
     if isinstance(happening.event, Exhausted) and not head.pending and wanted and all(one.denied for one in wanted):
         step, wanted = _given_up(step, wanted[0].denied), []
     if run.record.parent and _is_ending(step) and not any(map(_is_called_off, head.pending)):
         wanted.append(_last_word(run, step.snapshot, head, wanted))
     new = tuple(wanted)
-    after = Head(head.seq + 1, step.snapshot, head.pending + new, head.spent, issued, head.same, head.steps + 1)
+    seq, steps = head.seq + 1, head.steps + 1
+    after = Head(seq, step.snapshot, head.pending + new, head.spent, issued, head.same, steps, head.definition)
     return Decision(after, _entry(step, after.seq, happening, within, new))
 
 
@@ -359,6 +439,7 @@ _NOTHING: Mapping[str, float] = {}
 _NEW = (0, 0, 0)
 _UNSHARED = frozenset(("seconds", "transitions"))
 _WHOLE = frozenset(("calls", "tokens"))
+_THE_ORIGINS = frozenset((CancelChild.kind, TellParent.kind))
 _NEVER = frozenset((CancelSend.kind,))
 _NOT_AFTER_THE_END = _NEVER | WAITING
 

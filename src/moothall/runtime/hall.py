@@ -23,7 +23,7 @@ from typing import Any, Literal
 from moothall.errors import Broken, Conflict, DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.effects import AskPerson, Effect, StartChild
-from moothall.kernel.events import Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated
+from moothall.kernel.events import Adopted, Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
@@ -31,7 +31,7 @@ from moothall.runtime.crew import Crew
 from moothall.runtime.decide import Decision, Happening, Run, decide, first, in_flight
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
 from moothall.runtime.ports import LEASE, Clock, Lease, Performer, Store, Stored
-from moothall.runtime.rebuild import rebuilt
+from moothall.runtime.rebuild import Difference, compared, rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
 
@@ -149,11 +149,16 @@ def visiting(hall: Hall, run: RunId) -> Iterator[None]:
 
 async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> Head:
     """Begin a run: decide its first step and keep it."""
+    run = Run(record, machine)
+    return await begin_with(hall, run, first(run, data))
+
+
+async def begin_with(hall: Hall, run: Run, decision: Decision) -> Head:
+    """Begin a run with a decision."""
+    record = run.record
     hall.store.crowd += 1
     try:
         await hall.crew.wait_for_turn()
-        run = Run(record, machine)
-        decision = first(run, data)
         lease = None if decision.head.rests() else hall.held(1)
         await hall.store.begin(record, decision.head, decision.entry, lease)
     finally:
@@ -164,18 +169,17 @@ async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> H
 
 
 async def reopen(hall: Hall, run: RunId, machine: Machine, stored: Stored | None = None) -> Head:
-    """Open a run that the store holds, under the definition that it began with; who has just loaded it passes it on."""
+    """Open a run of the store, under its definition or one that adopts it; who has just loaded it passes it on."""
     stored = stored or await hall.store.load(run)
-    if stored.record.digest != machine.digest:
-        raise DefinitionError(
-            f"run {run} began under another definition of {machine.name!r} "
-            f"({stored.record.digest[:12]}, now {machine.digest[:12]}); bring the old one back, or start a new run"
-        )
     known = hall.heads.get(run)
     if known is not None and known.seq > stored.seq:  # the answer is older than what was committed here meanwhile
         return known
     hall.runs[run] = Run(stored.record, machine)
+    if stored.head and stored.definition() != machine.digest:
+        return await _adopted(hall, run, stored)
     hall.heads[run] = head = await _head(hall, run, stored)
+    if (head.definition or stored.record.digest) != machine.digest:  # it was made anew, by another definition
+        return await reopen(hall, run, machine)
     hall.leases.pop(run, None)
     if is_free(hall, stored.lease):
         hall.leases[run] = stored.lease
@@ -194,9 +198,42 @@ async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
                 raise
     else:
         entries = await hall.store.entries(run)
-    head = rebuilt(hall.runs[run], reader, entries)
+    head = rebuilt(await with_origin(hall.store, hall.runs[run]), reader, entries)
     await hall.store.repair(run, head)
     return head
+
+
+async def with_origin(store: Store, run: Run) -> Run:
+    """A run together with those that it was forked from, all under its machine."""
+    if not run.record.origin:
+        return run
+    origin = Run((await store.load(run.record.origin)).record, run.machine)
+    return Run(run.record, run.machine, await with_origin(store, origin))
+
+
+async def _adopted(hall: Hall, run: RunId, stored: Stored) -> Head:
+    """Let the definition of today adopt a run, if it would have taken the same steps; nothing is performed for that."""
+    machine = hall.runs[run].machine
+    if machine.name != stored.record.machine:
+        raise DefinitionError(f"run {run} is of the machine {stored.record.machine!r}, not of {machine.name!r}")
+    if not is_free(hall, stored.lease):
+        raise DefinitionError(
+            f"run {run} is being driven under another definition of {machine.name!r}; stop whoever drives it first"
+        )
+    entries = await hall.store.entries(run)
+    reader = Reader(machine, hall.effects(run))
+    head = compared(await with_origin(hall.store, hall.runs[run]), reader, entries)
+    if isinstance(head, Difference):
+        raise DefinitionError(
+            f"run {run} cannot go on under this definition of {machine.name!r}: {head}; bring the old one back, "
+            f"or `moot fork {run} --at {head.seq - 1}` from before it"
+        )
+    hall.heads[run], hall.leases[run] = head, stored.lease
+    if head.snapshot.status == "live":
+        event = Adopted(machine.digest, stored.definition())
+        decision = decide(hall.runs[run], head, Happening(event, f"adopted-{head.seq + 1}", hall.clock.now()))
+        await _committed(hall, run, (decision,))
+    return hall.heads[run]
 
 
 async def let_go(hall: Hall, run: RunId) -> None:

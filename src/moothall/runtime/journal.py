@@ -11,9 +11,12 @@ the performers declare, and everything is checked.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any
+
+import orjson
 
 from moothall.errors import Broken, MoothallError
 from moothall.kernel import effects as known
@@ -87,6 +90,8 @@ class Head(Frozen):
     bounds."""
     steps: int = 0
     """How many events moved the run, or might have."""
+    definition: str = ""
+    """The digest of the definition that adopted the run; none where it is still the one that it began with."""
 
     def wake(self) -> float | None:
         """When the run wants attention: 0 is now, None is never unless somebody tells it something."""
@@ -146,6 +151,11 @@ class Record(Frozen):
     parent: RunId = ""
     parent_key: str = ""
     depth: int = 0
+    origin: RunId = ""
+    """The run that this one was forked from; up to entry `shared` their journals are one."""
+    shared: int = -1
+    performed: tuple[str, ...] = ()
+    """Fingerprints of what the origin has done behind that entry, which is not done again unasked."""
 
 
 class Reader(Frozen):
@@ -167,6 +177,7 @@ class Reader(Frozen):
                 _counts(plain["issued"], "issued"),
                 _same(plain["same"], "same") if "same" in plain else {},
                 decode(int, plain["steps"], "steps"),
+                decode(str, plain.get("definition", ""), "definition"),
             )
         except (KeyError, TypeError, MoothallError) as error:
             raise Broken(f"the stored snapshot cannot be read: {error}") from error
@@ -249,6 +260,12 @@ def encode_pending(pending: Pending) -> Any:
     return encode(pending_shape(pending))
 
 
+def fingerprint(pending: Mapping[str, Any]) -> str:
+    """What an effect in flight, as JSON, has in common with every other that would do the same."""
+    wanted = orjson.dumps((pending["kind"], pending["effect"]), option=orjson.OPT_SORT_KEYS)
+    return hashlib.blake2b(wanted, digest_size=8).hexdigest()
+
+
 def encode_head(head: Head) -> Any:
     """A head as JSON."""
     return encode(head_shape(head, list(map(pending_shape, head.pending))))
@@ -309,6 +326,8 @@ def head_shape(head: Head, pending: Sequence[Any]) -> dict[str, Any]:
     }
     if head.same:
         shape["same"] = head.same
+    if head.definition:
+        shape["definition"] = head.definition
     return shape
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
@@ -31,6 +31,25 @@ class Stored(Frozen):
     seq: int
     status: str
     lease: Lease
+
+    def definition(self) -> str:
+        """The digest of the definition that the run has now."""
+        adopted: str = self.head.get("definition", "")
+        return adopted or self.record.digest
+
+
+class Audit(Frozen):
+    """What an audit of a run has shown. Of a broken one, `entry` is the first that is wrong; the digest is its latest.
+
+    Nobody can tell where nothing outside the store knows where the journal ends, or whose signatures these are.
+    """
+
+    run: RunId
+    verdict: Literal["intact", "broken", "cannot tell"]
+    why: str
+    entry: int | None = None
+    entries: int = 0
+    digest: str = ""
 
 
 SET_ASIDE = "set aside: "
@@ -73,8 +92,11 @@ class Store(Protocol):
         """All runs, the newest first."""
         ...
 
-    async def entries(self, run: RunId, start: int = 0) -> list[Mapping[str, Any]]:
-        """The journal of a run as JSON, from an entry on. Broken names the first entry that does not fit."""
+    async def entries(self, run: RunId, start: int = 0, limit: int | None = None) -> list[Mapping[str, Any]]:
+        """The journal of a run as JSON, from an entry on, all of it or so many entries at most.
+
+        What a fork shares with its origin is read there. Broken names the first entry that does not fit.
+        """
         ...
 
     async def find(self, run: RunId, cause: str) -> int | None:
@@ -127,6 +149,14 @@ class Store(Protocol):
 
     async def forget(self, run: RunId) -> None:
         """Delete a run with all that is its own."""
+        ...
+
+    async def audit(self, run: RunId, digest: tuple[int, bytes] | None = None) -> Audit:
+        """Whether a run is as it was written; a digest is the number and seal of its latest entry, kept elsewhere."""
+        ...
+
+    async def anchored(self) -> list[RunId]:
+        """The runs that should be there, as is known outside the store."""
         ...
 
     def close(self) -> None:

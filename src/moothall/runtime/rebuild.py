@@ -7,14 +7,17 @@ journal can be compared with what its machine says today.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from moothall.errors import Broken
+from moothall.errors import Broken, DefinitionError, Refused
+from moothall.kernel.events import Forked
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.decide import Decision, Happening, Run, decide, first
 from moothall.runtime.journal import Head, Reader, encode_entry
 
+SHOWN = 160
 Entries = Sequence[Mapping[str, Any]]
 
 
@@ -26,6 +29,15 @@ class Difference(Frozen):
     kept: Any
     decided: Any
 
+    def __str__(self) -> str:
+        kept, decided = _shown(self.kept), _shown(self.decided)
+        return f"entry {self.seq} differs in {self.part!r}: it says {kept}, now it would be {decided}"
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
 
 def rebuilt(run: Run, reader: Reader, entries: Entries) -> Head:
     """The head after these entries, if they are the journal of this run and say the same as its machine does."""
@@ -36,23 +48,44 @@ def rebuilt(run: Run, reader: Reader, entries: Entries) -> Head:
     return head
 
 
-def first_difference(run: Run, reader: Reader, entries: Entries) -> Difference | None:
-    """Where a journal and its machine disagree for the first time; None where they never do."""
-    for entry, decision in _decided_again(run, reader, entries):
-        again = encode_entry(decision.entry)
-        for part in dict.fromkeys((*entry, *again)):
-            kept, decided = entry.get(part), again.get(part)
-            if kept != decided:
-                return Difference(entry["seq"], part, kept, decided)
-    return None
+def compared(run: Run, reader: Reader, entries: Entries) -> Head | Difference:
+    """The head after these entries, or where they and what their machine says today disagree for the first time."""
+    seq = 0
+    try:
+        for entry, decision in _decided_again(run, reader, entries):
+            again = encode_entry(decision.entry)
+            for part in dict.fromkeys((*entry, *again)):
+                kept, decided = entry.get(part), again.get(part)
+                if kept != decided and not _is_given(seq, part):
+                    return Difference(seq, part, kept, decided)
+            seq += 1
+    except (Refused, DefinitionError) as error:
+        return Difference(seq, "event", entries[seq]["event"], str(error))
+    return decision.head
+
+
+def _is_given(seq: int, part: str) -> bool:
+    """Whether a part of an entry is what a run was given and not decided: data may have gained fields since."""
+    return seq == 0 and part == "event"
+
+
+def _lineage(run: Run | None) -> Iterator[Run]:
+    """A run, the one that it was forked from, and so on."""
+    while run is not None:
+        yield run
+        run = run.origin
 
 
 def _decided_again(run: Run, reader: Reader, entries: Entries) -> Iterator[tuple[Mapping[str, Any], Decision]]:
     if not entries or entries[0]["cause"] != "start":
         raise Broken(f"run {run.record.run}: its journal has no beginning")
+    line = list(_lineage(run))
+    run = line.pop()
     decision = first(run, reader.data(entries[0]["event"]["data"]))
     yield entries[0], decision
     for entry in entries[1:]:
+        if entry["event"]["name"] == Forked.name:
+            run = line.pop()
         happening = Happening(reader.event(entry["event"]), entry["cause"], entry["at"])
         decision = decide(run, decision.head, happening)
         yield entry, decision

@@ -11,7 +11,7 @@ from typing import Any
 
 from moothall.errors import Conflict, Refused
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry, encode_head
-from moothall.runtime.ports import LEASE, SET_ASIDE, Lease, Stored
+from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Lease, Stored
 from moothall.stores.plain import read, written
 
 _FREE = Lease("", 1, 0.0)
@@ -29,6 +29,10 @@ class _Kept:
         self.causes: dict[str, int] = {}
         self.lease = lease
         self.aside = ""
+
+    def length(self) -> int:
+        """How many entries the journal has, with those that it shares."""
+        return self.record.shared + 1 + len(self.entries)
 
 
 class MemoryStore:
@@ -57,7 +61,7 @@ class MemoryStore:
     ) -> None:
         kept = self._runs.get(run)
         before = head.seq - len(earlier)
-        if kept is None or len(kept.entries) != before or (lease is not None and lease.token != kept.lease.token):
+        if kept is None or kept.length() != before or (lease is not None and lease.token != kept.lease.token):
             raise Conflict(f"run {run} was moved by another writer, or is not there")
         self._keep(kept, head, (*earlier, entry) if earlier else (entry,))
         kept.aside = ""
@@ -86,14 +90,22 @@ class MemoryStore:
     async def runs(self) -> list[Stored]:
         return [await self.load(run) for run in reversed(self._runs)]
 
-    async def entries(self, run: RunId, start: int = 0) -> list[Mapping[str, Any]]:
+    async def entries(self, run: RunId, start: int = 0, limit: int | None = None) -> list[Mapping[str, Any]]:
         kept = self._runs.get(run)
-        found = kept.entries[start:] if kept is not None else []
-        return [read(one) if self._strict else encode_entry(one) for one in found]
+        if kept is None:
+            return []
+        shared = kept.record.shared + 1
+        end = kept.length() if limit is None else start + limit
+        above = await self.entries(kept.record.origin, start, min(end, shared) - start) if start < shared else []
+        own = kept.entries[max(start - shared, 0) : max(end - shared, 0)]
+        return above + [read(one) if self._strict else encode_entry(one) for one in own]
 
     async def find(self, run: RunId, cause: str) -> int | None:
         kept = self._runs.get(run)
-        return kept.causes.get(cause) if kept is not None else None
+        if kept is None or cause in kept.causes:
+            return kept.causes[cause] if kept is not None else None
+        found = await self.find(kept.record.origin, cause) if kept.record.origin else None
+        return found if found is not None and found <= kept.record.shared else None
 
     async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:
         free = [
@@ -124,7 +136,7 @@ class MemoryStore:
         return wake
 
     async def seq(self, run: RunId) -> int:
-        return len(self._runs[run].entries) - 1 if run in self._runs else -1
+        return self._runs[run].length() - 1 if run in self._runs else -1
 
     async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
         kept = self._runs[run]
@@ -163,6 +175,13 @@ class MemoryStore:
 
     async def forget(self, run: RunId) -> None:
         self._runs.pop(run, None)
+
+    async def audit(self, run: RunId, digest: tuple[int, bytes] | None = None) -> Audit:
+        await self.load(run)
+        return Audit(run, "cannot tell", "a store in memory seals nothing", entries=self._runs[run].length())
+
+    async def anchored(self) -> list[RunId]:
+        return []
 
     def close(self) -> None:
         """Nothing to let go of."""

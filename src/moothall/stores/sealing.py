@@ -1,53 +1,100 @@
-"""Seals what a store keeps, so that what is read back can be checked.
+"""Seals what a store keeps, so that what is read back can be checked and audited.
 
-Entries form a chain that begins with the run's id: the seal of each covers its body and the seal before it, so none
-can be changed, removed, put in between or taken from another run without breaking the chain behind it. A head has a
-seal of its own, and so has the record of how a run began. The key never enters the store.
+A seal is a hash, a MAC of it under a key that never enters the store, and four bytes that tell which key it was. The
+hash finds what was damaged; whoever can write the file can make a new one, but not its MAC.
+
+Entries form a chain that begins with the run's id, or for a fork also with the last entry that it shares: the seal of
+each covers its body and the seal before it, so none can be changed, removed, put in between or taken from another run
+without breaking the chain behind it. A head has a seal of its own, and so has the record of how a run began.
 """
 
 from __future__ import annotations
 
 import hashlib
 from hmac import compare_digest
-from typing import Any
+from typing import Any, Literal
 
-SIZE = 16
+SIZE = 32
+_HASH, _MAC, _KEY = 16, 12, 4
+_NO_KEY, _NO_MAC = bytes(_KEY), bytes(_MAC + _KEY)
 
-
-def chain_start(key: bytes, run: str) -> bytes:
-    """What stands before the first entry of a run."""
-    return hashlib.blake2b(run.encode(), key=key, digest_size=SIZE, person=b"chain").digest()
-
-
-def entry_seal(key: bytes, before: bytes, seq: int, body: bytes) -> bytes:
-    """The seal of an entry behind another."""
-    return hashlib.blake2b(b"%s%d %s" % (before, seq, body), key=key, digest_size=SIZE).digest()
+Signed = Literal["ours", "wrong", "unknown"]
 
 
-def head_seal(key: bytes, tip: bytes, run: str, head: bytes) -> bytes:
-    """The seal of a head after the entry with this seal."""
-    return hashlib.blake2b(b"%s%s %s" % (tip, run.encode(), head), key=key, digest_size=SIZE, person=b"head").digest()
+def chain_start(run: str, shared: bytes = b"") -> bytes:
+    """What stands before the first entry that a run has itself; `shared` is the seal of the last that it shares."""
+    return hashlib.blake2b(shared + run.encode(), digest_size=_HASH, person=b"chain").digest()
 
 
-def record_seal(key: bytes, run: str, record: bytes) -> bytes:
-    """The seal of the record of this run."""
-    return hashlib.blake2b(b"%s %s" % (run.encode(), record), key=key, digest_size=SIZE, person=b"record").digest()
+class Sealing:
+    """Seals with a key; without one there is no MAC, and nobody can vouch for a seal."""
+
+    __slots__ = ("_key", "_keyed")
+
+    def __init__(self, key: bytes) -> None:
+        key = hashlib.blake2b(key).digest() if key else b""
+        self._key = hashlib.blake2b(key, digest_size=_KEY, person=b"key").digest() if key else _NO_KEY
+        self._keyed = hashlib.blake2b(key=key, digest_size=_MAC) if key else None
+
+    def entry(self, before: bytes, seq: int, body: bytes) -> bytes:
+        """The seal of an entry behind another."""
+        return self._signed(_entry(before, seq, body, self._key))
+
+    def head(self, tip: bytes, run: str, head: bytes) -> bytes:
+        """The seal of a head after the entry with this seal."""
+        return self._signed(_head(tip, run, head, self._key))
+
+    def record(self, run: str, record: bytes) -> bytes:
+        """The seal of the record of this run."""
+        return self._signed(_record(run, record, self._key))
+
+    def entry_holds(self, before: Any, seq: Any, body: Any, seal: Any) -> bool:
+        """Whether what was read as an entry is what was once written there."""
+        if not (type(before) is bytes and type(seq) is int and type(body) is bytes and _is_seal(seal)):
+            return False
+        return compare_digest(seal[:_HASH], _entry(before, seq, body, seal[-_KEY:])) and self.signed(seal) != "wrong"
+
+    def head_holds(self, tip: Any, run: str, head: Any, seal: Any) -> bool:
+        """Whether what was read as a head is what was once written there."""
+        if not (type(tip) is bytes and type(head) is bytes and _is_seal(seal)):
+            return False
+        return compare_digest(seal[:_HASH], _head(tip, run, head, seal[-_KEY:])) and self.signed(seal) != "wrong"
+
+    def record_holds(self, run: str, sealed: Any) -> bool:
+        """Whether what was read as a record, behind its seal, is what was once written there."""
+        if type(sealed) is not bytes or not _is_seal(seal := sealed[:SIZE]):
+            return False
+        kept = _record(run, sealed[SIZE:], seal[-_KEY:])
+        return compare_digest(seal[:_HASH], kept) and self.signed(seal) != "wrong"
+
+    def signed(self, seal: bytes) -> Signed:
+        """Whose MAC is in a seal: ours, one that pretends to be ours, or one that we cannot judge."""
+        if seal[-_KEY:] == _NO_KEY:
+            return "unknown" if seal[_HASH:] == _NO_MAC else "wrong"
+        if self._keyed is None or seal[-_KEY:] != self._key:
+            return "unknown"
+        return "ours" if compare_digest(self._signed(seal[:_HASH]), seal) else "wrong"
+
+    def _signed(self, digest: bytes) -> bytes:
+        if self._keyed is None:
+            return digest + _NO_MAC
+        mac = self._keyed.copy()
+        mac.update(digest)
+        return digest + mac.digest() + self._key
 
 
-def record_holds(key: bytes, run: str, sealed: Any) -> bool:
-    """Whether what was read as a record, behind its seal, is what was once written there."""
-    return type(sealed) is bytes and compare_digest(sealed[:SIZE], record_seal(key, run, sealed[SIZE:]))
+def _is_seal(found: Any) -> bool:
+    return type(found) is bytes and len(found) == SIZE
 
 
-def entry_holds(key: bytes, before: Any, seq: Any, body: Any, seal: Any) -> bool:
-    """Whether what was read as an entry is what was once written there."""
-    if not (type(before) is bytes and type(seq) is int and type(body) is bytes and type(seal) is bytes):
-        return False
-    return compare_digest(seal, entry_seal(key, before, seq, body))
+def _entry(before: bytes, seq: int, body: bytes, key: bytes) -> bytes:
+    return hashlib.blake2b(b"%s%d %s" % (before, seq, body), digest_size=_HASH, salt=key).digest()
 
 
-def head_holds(key: bytes, tip: Any, run: str, head: Any, seal: Any) -> bool:
-    """Whether what was read as a head is what was once written there."""
-    if not (type(tip) is bytes and type(head) is bytes and type(seal) is bytes):
-        return False
-    return compare_digest(seal, head_seal(key, tip, run, head))
+def _head(tip: bytes, run: str, head: bytes, key: bytes) -> bytes:
+    text = b"%s%s %s" % (tip, run.encode(), head)
+    return hashlib.blake2b(text, digest_size=_HASH, salt=key, person=b"head").digest()
+
+
+def _record(run: str, record: bytes, key: bytes) -> bytes:
+    return hashlib.blake2b(b"%s %s" % (run.encode(), record), digest_size=_HASH, salt=key, person=b"record").digest()

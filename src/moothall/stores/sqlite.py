@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,23 +40,18 @@ from moothall.runtime.journal import (
     head_shape,
     pending_shape,
 )
-from moothall.runtime.ports import LEASE, SET_ASIDE, Lease, Stored
+from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Lease, Stored
+from moothall.stores.anchors import Anchors
+from moothall.stores.auditing import Link, Trail, verdict
 from moothall.stores.plain import digest_of, packed, read, unpacked, written
-from moothall.stores.sealing import (
-    SIZE,
-    chain_start,
-    entry_holds,
-    entry_seal,
-    head_holds,
-    head_seal,
-    record_holds,
-    record_seal,
-)
+from moothall.stores.sealing import SIZE, Sealing, chain_start
 
 BATCH = 256
 AT_ONCE = 4
 LARGEST = 1024 * 1024
 PLACES = 10_000
+LAST = 2**63 - 1
+"""The greatest number that an entry can have in the file."""
 TABLES = frozenset(("runs", "entries", "texts"))
 
 
@@ -71,13 +67,16 @@ Part = tuple[Pending, orjson.Fragment, int]
 class _Place(NamedTuple):
     """What is remembered of a run between its commits.
 
-    Its number in the file, the seal of its last entry, when it wants attention, and its effects in flight by key.
+    Its number in the file, the seal of its last entry, when it wants attention, its effects in flight by key, and the
+    run that it was forked from with the last entry that they share. `moves` says that the anchors know that it moves.
     """
 
     number: int
     tip: bytes
     wake: float | None
     parts: Mapping[str, Part]
+    origin: tuple[RunId, int] = ("", -1)
+    moves: bool = False
 
 
 class _Commit(NamedTuple):
@@ -104,10 +103,10 @@ class _Wish:
 class SqliteStore:
     """A store in one file."""
 
-    def __init__(self, path: Path, key: bytes = b"", *, durability: str = "full") -> None:
+    def __init__(self, path: Path, key: bytes = b"", *, durability: str = "full", anchors: Path | None = None) -> None:
         self.crowd = 0
         self._sql = _statements()
-        self._key = key
+        self._sealing = Sealing(key)
         self._places: dict[RunId, _Place] = {}
         self._waiting: list[_Wish] = []
         self._writing = False
@@ -126,6 +125,7 @@ class SqliteStore:
             self._reading.text_factory = _text
             self._cursors.append(self._reading.cursor())
             self._look = self._cursors[1].execute
+            self._anchors = Anchors(anchors / f"{self._name()}.jsonl") if anchors is not None else None
         except (sqlite3.Error, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in the error
             self._db.close()
             raise _unusable(path, error) from error
@@ -139,20 +139,40 @@ class SqliteStore:
         _migrate(self._db)
         self._db.execute(self._sql["columns"])
 
+    def _name(self) -> str:
+        """The store's own name."""
+        name: str = self._db.execute(self._sql["name"]).fetchone()[0]
+        return re.sub(r"\W", "", name) or "nameless"
+
     # writing
 
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
-        texts: dict[str, bytes] = {}
-        start = _Place(0, chain_start(self._key, record.run), None, {})
-        body, tip, kept, seal, parts = self._sealed(record.run, start, head, entry, texts)
+        run, origin, texts = record.run, (record.origin, record.shared), dict[str, bytes]()
+        start = _Place(0, self._chain_start(run, origin), None, {}, origin)
+        body, tip, kept, seal, parts = self._sealed(run, start, head, entry, texts)
         owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
         began = written(encode(record))
-        sealed = Blob(record_seal(self._key, record.run, began) + began)
-        row: tuple[Any, ...] = (record.run, record.machine, sealed, head.seq, head.snapshot.status)
+        sealed = Blob(self._sealing.record(run, began) + began)
+        row: tuple[Any, ...] = (run, record.machine, sealed, head.seq, head.snapshot.status)
         row = (*row, Blob(kept), Blob(tip), Blob(seal), wake := head.wake(), owner, until)
         appended = (entry.seq, entry.cause, Blob(body), Blob(tip))
+        self._say_moves(run, start, record.shared)
         number = await self._have_written(partial(self._begin, row, appended, texts))
-        self._remember(record.run, _Place(number, tip, wake, parts))
+        self._remember(run, self._anchored(run, head.seq, _Place(number, tip, wake, parts, origin)))
+
+    def _say_moves(self, run: RunId, place: _Place, seq: int) -> None:
+        """Tell the anchors that a run is about to move on from an entry."""
+        if self._anchors is not None and not place.moves:
+            self._anchors.say("moves", run, seq, place.tip)
+
+    def _anchored(self, run: RunId, seq: int, place: _Place) -> _Place:
+        """The place of a run that has moved; where nothing is to be done now, the anchors know that it rests there."""
+        if self._anchors is None:
+            return place
+        if place.wake == 0.0:
+            return place._replace(moves=True)
+        self._anchors.say("rests", run, seq, place.tip)
+        return place
 
     def _begin(self, row: tuple[Any, ...], entry: tuple[Any, ...], texts: Mapping[str, bytes]) -> int:
         try:
@@ -178,7 +198,7 @@ class SqliteStore:
         except (MoothallError, asyncio.CancelledError):
             self._places.pop(run, None)
             raise
-        self._places[run] = commit.after
+        self._places[run] = self._anchored(run, head.seq, commit.after)
 
     async def _have_written(self, work: Callable[[], T]) -> T:
         """Have something written: in place where nobody else is busy here, else together with what others want."""
@@ -210,6 +230,7 @@ class SqliteStore:
         self, run: RunId, head: Head, entries: Sequence[Entry], lease: Lease | None, after: Lease | None
     ) -> _Commit:
         place = self._places.get(run) or self._place(run)
+        self._say_moves(run, place, head.seq - len(entries))
         texts: dict[str, bytes] = {}
         number, before, wake, entry = place.number, Blob(place.tip), head.wake(), entries[-1]
         appended, place = self._chained(place, entries[:-1], texts) if len(entries) > 1 else ([], place)
@@ -223,7 +244,8 @@ class SqliteStore:
             statement, row = "move", (*row, owner, token, until, number, old, before, lease.token)
         appended.append((number, entry.seq, entry.cause, Blob(body), sealed))
         wakes = lease is not None and wake != place.wake
-        return _Commit(run, self._sql[statement], row, appended, texts, wakes, _Place(number, tip, wake, parts))
+        then = _Place(number, tip, wake, parts, place.origin)
+        return _Commit(run, self._sql[statement], row, appended, texts, wakes, then)
 
     def _chained(
         self, place: _Place, entries: Sequence[Entry], texts: dict[str, bytes]
@@ -232,7 +254,7 @@ class SqliteStore:
         rows: list[tuple[Any, ...]] = []
         for one in entries:
             body = packed(entry_shape(one, list(map(pending_shape, one.effects))), texts)
-            place = place._replace(tip=entry_seal(self._key, place.tip, one.seq, body))
+            place = place._replace(tip=self._sealing.entry(place.tip, one.seq, body))
             rows.append((place.number, one.seq, one.cause, Blob(body), Blob(place.tip)))
         return rows, place
 
@@ -251,8 +273,8 @@ class SqliteStore:
                 f"run {run}: its snapshot would have {len(kept) // 1024} KB, and at most {LARGEST // 1024} can be kept "
                 "at every step; what grows belongs into a thread, which a move appends to"
             )
-        tip = entry_seal(self._key, place.tip, entry.seq, body)
-        return body, tip, kept, head_seal(self._key, tip, run, kept), parts
+        tip = self._sealing.entry(place.tip, entry.seq, body)
+        return body, tip, kept, self._sealing.head(tip, run, kept), parts
 
     def _flush(self) -> None:
         """Give the next batch to the writing thread, and the word to those who wait when it is done."""
@@ -327,7 +349,8 @@ class SqliteStore:
         stored = self._stored(rows[0])
         if not stored.record.digest:
             raise Broken(f"run {run}: the record of how it began, or of who holds it, is damaged; bring back a copy")
-        self._remember(run, _Place(rows[0][0], rows[0][7], rows[0][9], {}))
+        origin = stored.record.origin, stored.record.shared
+        self._remember(run, _Place(rows[0][0], rows[0][7], rows[0][9], {}, origin))
         return stored
 
     async def runs(self) -> list[Stored]:
@@ -339,12 +362,12 @@ class SqliteStore:
         began, lease = self._record(run, sealed), _lease(*held)
         if began is None or lease is None or type(seq) is not int:
             return Stored(Record(str(run), str(machine), "", 0.0), {}, -1, _status(status, {}), Lease("", 0, 0.0))
-        plain = self._head(run, number, seq, head) if head_holds(self._key, tip, run, head, seal) else {}
+        plain = self._head(run, number, seq, head) if self._sealing.head_holds(tip, run, head, seal) else {}
         return Stored(began, plain, seq, _status(status, plain), lease)
 
     def _record(self, run: Any, sealed: Any) -> Record | None:
         """How a run began; None where that cannot be told any more."""
-        if type(run) is not str or not record_holds(self._key, run, sealed):
+        if type(run) is not str or not self._sealing.record_holds(run, sealed):
             return None
         try:
             return decode(Record, read(sealed[SIZE:]), "record")
@@ -359,30 +382,66 @@ class SqliteStore:
             return {}
         return plain if plain.get("seq") == seq else {}
 
-    async def entries(self, run: RunId, start: int = 0) -> list[Mapping[str, Any]]:
-        first = max(start - 1, 0)
-        rows = self._found("entries", first, run)
-        latest, after = rows[0][0] if rows else -1, first + len(rows)
-        if type(latest) is int and latest < first:
-            return []
-        if latest != after - 1 or [row[1] for row in rows] != list(range(first, after)):
-            raise Broken(f"run {run}: entries of its journal are missing or do not belong there")
-        text = self._text_of(run, self._place(run).number)
-        before = chain_start(self._key, run) if first == 0 else rows[0][4]
-        found = []
-        for _, seq, cause, body, seal in rows if first == 0 else rows[1:]:
-            if not entry_holds(self._key, before, seq, body, seal):
-                raise Broken(f"run {run}: entry {seq} of its journal was changed or does not belong there")
-            before = seal
-            if seq >= start:
-                found.append(unpacked(body, text))
-                if found[-1]["cause"] != cause:
-                    raise Broken(f"run {run}: the cause of entry {seq} of its journal was changed")
+    async def entries(self, run: RunId, start: int = 0, limit: int | None = None) -> list[Mapping[str, Any]]:
+        last = LAST if limit is None else start + limit - 1
+        found: list[Mapping[str, Any]] = []
+        for one, first, end in self._pieces(run):
+            if first <= last and start <= end:
+                found += self._own_entries(one, first, max(start, first), min(last, end))
         return found
 
+    def _pieces(self, run: RunId) -> list[tuple[RunId, int, int]]:
+        """Where the journal of a run stands: with the runs that it was forked from, and with itself."""
+        if not self._found("seq", run):
+            return []
+        origin, shared = self._place(run).origin
+        above = [(one, first, min(end, shared)) for one, first, end in self._pieces(origin)] if origin else []
+        return [*above, (run, shared + 1, LAST)]
+
+    def _own_entries(self, run: RunId, first: int, start: int, last: int) -> Iterator[Mapping[str, Any]]:
+        """The entries of a run from one to another, of those that it has itself."""
+        since = max(start - 1, first)
+        rows = self._found("entries", since, last, run)
+        latest, after = rows[0][0] if rows else -1, since + len(rows)
+        if type(latest) is int and min(latest, last) < since:
+            return
+        if after - 1 not in (latest, last) or [row[1] for row in rows] != list(range(since, after)):
+            raise Broken(f"run {run}: entries of its journal are missing or do not belong there")
+        place = self._place(run)
+        text = self._text_of(run, place.number)
+        before = self._chain_start(run, place.origin) if since == start else rows[0][4]
+        for _, seq, cause, body, seal in rows if since == start else rows[1:]:
+            if not self._sealing.entry_holds(before, seq, body, seal):
+                raise Broken(f"run {run}: entry {seq} of its journal was changed or does not belong there")
+            before = seal
+            entry = unpacked(body, text)
+            if entry["cause"] != cause:
+                raise Broken(f"run {run}: the cause of entry {seq} of its journal was changed")
+            yield entry
+
+    def _is_fork(self, run: RunId) -> bool:
+        place = self._places.get(run)
+        return bool(place.origin[0]) if place is not None else len(self._pieces(run)) > 1
+
+    def _chain_start(self, run: RunId, origin: tuple[RunId, int]) -> bytes:
+        """What stands before the first entry that a run has itself."""
+        if not origin[0]:
+            return chain_start(run)
+        name, shared = origin
+        while shared <= self._place(name).origin[1]:
+            name = self._place(name).origin[0]
+        rows = self._found("entries", shared, shared, name)
+        if not rows or type(rows[0][4]) is not bytes:
+            raise Broken(f"run {run}: entry {shared} of run {name}, which it was forked from, is lost")
+        return chain_start(run, rows[0][4])
+
     async def find(self, run: RunId, cause: str) -> int | None:
-        rows = self._found("find", run, cause)
-        return rows[0][0] if rows else None
+        for one, _, end in self._pieces(run) if self._is_fork(run) else [(run, 0, LAST)]:
+            rows = self._found("find", one, cause)
+            if rows and rows[0][0] <= end:
+                seq: int = rows[0][0]
+                return seq
+        return None
 
     async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:
         absent = written(list(gone)).decode()
@@ -400,8 +459,10 @@ class SqliteStore:
             rows = self._found("place", run)
             if not rows:
                 raise Conflict(f"run {run} is not there any more")
-            number, tip, wake = rows[0]
-            self._remember(run, _Place(number, tip, wake, {}))
+            number, tip, wake, sealed = rows[0]
+            record = self._record(run, sealed)
+            origin = (record.origin, record.shared) if record is not None else ("", -1)
+            self._remember(run, _Place(number, tip, wake, {}, origin))
         return self._places[run]
 
     def _text_of(self, run: RunId, number: int) -> Callable[[bytes], str]:
@@ -449,12 +510,12 @@ class SqliteStore:
         await self._changed("forgive", run, lease.token)
 
     async def repair(self, run: RunId, head: Head) -> None:
-        _, seq, _, _, tip = self._found("entries", head.seq, run)[0]
+        _, seq, _, _, tip = self._found("entries", head.seq, head.seq, run)[0]
         if seq != head.seq:
             raise Broken(f"run {run}: its journal has no entry {head.seq}")
         texts: dict[str, bytes] = {}
         kept = packed(encode_head(head), texts)
-        seal, number = head_seal(self._key, tip, run, kept), self._place(run).number
+        seal, number = self._sealing.head(tip, run, kept), self._place(run).number
         row = (kept, seal, tip, head.seq, head.snapshot.status, head.wake(), run)
 
         def put_back() -> None:
@@ -476,6 +537,39 @@ class SqliteStore:
         statements = [one for one in self._sql["forget"].split(";\n") if one.strip()]
         await self._have_written(lambda: [self._execute(statement, {"run": run}) for statement in statements])
         self._places.pop(run, None)
+        if self._anchors is not None:
+            self._anchors.say("gone", run, -1, b"")
+
+    # auditing
+
+    async def audit(self, run: RunId, digest: tuple[int, bytes] | None = None) -> Audit:
+        trails = self._trails(run)
+        if not trails and (self._anchors is None or run not in self._anchors.runs()):
+            raise Refused(f"there is no run {run!r} in this store; `moot ls` shows what there is")
+        said = {one.run: self._anchors.of(one.run) if self._anchors is not None else [] for one in trails}
+        return verdict(run, trails, said, self._sealing, digest)
+
+    async def anchored(self) -> list[RunId]:
+        return list(self._anchors.runs()) if self._anchors is not None else []
+
+    def _trails(self, run: RunId, last: int = LAST) -> list[Trail]:
+        """All that the file has of a run, and of those that it was forked from, as it stands there."""
+        rows = self._found("load", run)
+        if not rows:
+            return []
+        number, _, _, sealed, latest, _, head, tip, seal, *_ = rows[0]
+        record = self._record(run, sealed)
+        text = self._text_of(run, number)
+        found = self._found("entries", 0, last, run)
+        links = tuple(
+            Link(seq, cause, body, seal, _is_readable(seq, cause, body, text))
+            for _, seq, cause, body, seal in found
+            if seq is not None
+        )
+        is_whole = last == LAST
+        trail = Trail(run, record, sealed, latest if is_whole else last, links, (head, tip, seal) if is_whole else None)
+        above = self._trails(record.origin, record.shared) if record is not None and record.origin else []
+        return [*above, trail]
 
     async def _changed(self, name: str, *values: Any) -> bool:
         return await self._have_written(lambda: self._execute(self._sql[name], values).rowcount == 1)
@@ -483,6 +577,8 @@ class SqliteStore:
     def close(self) -> None:
         if self._thread is not None:
             self._thread.shutdown()
+        if self._anchors is not None:
+            self._anchors.close()
         for cursor in self._cursors:  # a statement that failed would keep the file open
             cursor.close()
         self._reading.close()
@@ -499,6 +595,15 @@ def _parts(head: Head, known: Mapping[str, Part], texts: dict[str, bytes]) -> Ma
             part = (one, orjson.Fragment(plain), len(plain))
         parts[one.key] = part
     return parts
+
+
+def _is_readable(seq: Any, cause: Any, body: Any, text: Callable[[bytes], str]) -> bool:
+    """Whether an entry, with its long texts, says of itself what the file says of it."""
+    try:
+        entry = unpacked(body, text)
+        return bool(entry["seq"] == seq and entry["cause"] == cause)
+    except (Broken, TypeError, KeyError, AttributeError, ValueError):
+        return False
 
 
 def _connected(path: Path) -> sqlite3.Connection:

@@ -8,6 +8,10 @@ SELECT number, runs.run, machine, record, runs.seq, status, head, tip, runs.seal
     entries.run, entries.seq, cause, entries.body, entries.seal, texts.run, digest, texts.body
 FROM runs, entries, texts LIMIT 0;
 
+-- name: name
+-- the name of the store
+SELECT id FROM store;
+
 -- name: begin
 -- keep a new run, held by whoever began it; fails where its id is taken
 INSERT INTO runs (run, machine, record, seq, status, head, tip, seal, wake, owner, token, until)
@@ -50,8 +54,8 @@ FROM runs WHERE run = ?;
 SELECT number FROM runs NOT INDEXED WHERE run = ?;
 
 -- name: place
--- the number of a run, the seal of its latest entry, and when it wants attention
-SELECT number, tip, wake FROM runs WHERE run = ?;
+-- the number of a run, the seal of its latest entry, when it wants attention, and how it began
+SELECT number, tip, wake, record FROM runs WHERE run = ?;
 
 -- name: runs
 -- all runs, the newest first
@@ -59,9 +63,9 @@ SELECT number, run, machine, record, seq, status, head, tip, seal, wake, owner, 
 FROM runs ORDER BY number DESC;
 
 -- name: entries
--- the latest entry that a run should have, and its journal from an entry on
+-- the latest entry that a run should have, and its journal from one entry to another
 SELECT runs.seq, entries.seq, entries.cause, entries.body, entries.seal
-FROM runs LEFT JOIN entries ON entries.run = runs.number AND entries.seq >= ?
+FROM runs LEFT JOIN entries ON entries.run = runs.number AND entries.seq BETWEEN ? AND ?
 WHERE runs.run = ? ORDER BY entries.seq;
 
 -- name: find

@@ -1,0 +1,87 @@
+"""Forking runs: what a fork brings with it, and what it may spend."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from moothall.app.casting import cast, endless, known_agents
+from moothall.app.finding import source_of
+from moothall.app.running import Outcome, Setting, driven, family_of, hall_of
+from moothall.kernel.machine import Budget, Machine
+from moothall.runtime import hall as halls
+from moothall.runtime.forking import Origin, Performed, fork, origin_of
+from moothall.runtime.hall import Hall
+from moothall.runtime.journal import Record, RunId
+from moothall.runtime.ports import Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """What the caller decides about a fork."""
+
+    run: RunId
+    repeats: bool = False
+    budget: Budget | None = None
+
+
+async def performed_since(setting: Setting, run: RunId, at: int | None, machine: Machine | None = None) -> Origin:
+    """Where a run stood after an entry, and what it has done since that a fork might do again."""
+    hall = hall_of(setting)
+    record = (await hall.store.load(run)).record
+    machine, troupe = await family_of(hall.store, record, setting.agents, machine)
+    hall.casts[run] = cast(machine, troupe)
+    with halls.visiting(hall, run):
+        return await origin_of(hall, run, at, machine)
+
+
+async def go_own_way(setting: Setting, origin: Origin, chosen: Fork) -> Outcome:
+    """Begin a fork and drive it as far as it goes."""
+    hall, machine, before = hall_of(setting), origin.machine, origin.stored.record
+    _, troupe = await family_of(hall.store, before, setting.agents, machine)
+    known_agents(machine, setting.agents)
+    limits = await _left(hall, origin) if chosen.budget is None else chosen.budget.limits()
+    record = Record(
+        chosen.run,
+        machine.name,
+        machine.digest,
+        time.time(),
+        source_of(machine) or before.source,
+        before.model,
+        limits,
+        endless(machine) is not None,
+        origin=before.run,
+    )
+    with halls.visiting(hall, chosen.run):
+        hall.casts[chosen.run] = cast(machine, troupe)
+        await fork(hall, origin, record, repeats=chosen.repeats)
+        return await driven(hall, chosen.run)
+
+
+async def _left(hall: Hall, origin: Origin) -> Mapping[str, float]:
+    """What the budget of a run has left today, without what its other forks were given, or have spent in the end."""
+    record, head = origin.stored.record, origin.stored.head
+    latest = (await hall.store.entries(record.run, origin.stored.seq))[-1]["at"]
+    used = {**head["spent"], "seconds": latest - record.began, "transitions": head["steps"]}
+    forks = [_drawn(one) for one in await hall.store.runs() if one.record.origin == record.run]
+    return {
+        name: max(0, limit - used.get(name, 0) - sum(given.get(name, 0) for given in forks))
+        for name, limit in record.limits.items()
+    }
+
+
+def _drawn(fork: Stored) -> Mapping[str, float]:
+    if fork.status == "live" or not fork.head:
+        return fork.record.limits
+    spent: Mapping[str, float] = fork.head["spent"]
+    return spent
+
+
+def listed(performed: tuple[Performed, ...]) -> list[str]:
+    """What a run has done, a line each."""
+    return [f"{one.key:>6}  {one.kind}  {_named(one)}" for one in performed]
+
+
+def _named(one: Performed) -> str:
+    return str(next((one.effect[name] for name in ("agent", "tool", "machine") if one.effect.get(name)), ""))

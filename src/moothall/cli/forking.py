@@ -1,0 +1,51 @@
+"""The command that lets a run go another way from an earlier entry on: `fork`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+
+from moothall.app import running
+from moothall.app.finding import find
+from moothall.app.forking import Fork, go_own_way, listed, performed_since
+from moothall.app.running import Setting
+from moothall.cli.driving import budget_of, drive
+from moothall.cli.options import add_driving
+from moothall.cli.screen import notice
+from moothall.runtime.forking import Origin
+
+Work = Callable[[Namespace], int]
+
+
+def fork(parser: ArgumentParser) -> Work:
+    """Go another way from an entry on."""
+    parser.add_argument("run", help="the id of the run to fork")
+    parser.add_argument("--at", type=int, metavar="N", help="the last entry to share with it (default: its latest)")
+    parser.add_argument("--run-id", help="the id of the fork (default: a new one)")
+    parser.add_argument("--machine", help="go on with this one, FILE.py:NAME or package.module:NAME")
+    parser.add_argument("--repeat", action="store_true", help="do again what the run has done since, without asking")
+    parser.add_argument("--budget", type=budget_of, help="the most to spend (default: what the run's budget has left)")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    add_driving(parser)
+
+    def work(chosen: Namespace) -> int:
+        machine = find(chosen.machine) if chosen.machine else None
+        with running.opened(chosen.store) as store:
+            origin = asyncio.run(performed_since(Setting(store, notice=notice), chosen.run, chosen.at, machine))
+        fork = Fork(chosen.run_id or running.new_id(origin.machine), _may_repeat(chosen, origin), chosen.budget)
+        return drive(chosen, fork.run, lambda setting: go_own_way(setting, origin, fork))
+
+    return work
+
+
+def _may_repeat(chosen: Namespace, origin: Origin) -> bool:
+    """Whether what the run has done since may be done again: as was said, or as the person at the terminal says."""
+    if not origin.performed:
+        return False
+    notice("\n".join([f"run {chosen.run} has done this after entry {origin.shared}:", *listed(origin.performed)]))
+    if chosen.repeat or chosen.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return bool(chosen.repeat)
+    print("may the fork do it again where it comes to it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from moothall.agents.asking import tool as tool
     from moothall.agents.asking import yes as yes
     from moothall.agents.ports import Reply as Reply
+    from moothall.app.forking import fork as fork
     from moothall.app.running import Outcome as Outcome
     from moothall.app.running import answer as answer
     from moothall.app.running import arun as arun
@@ -69,6 +70,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "agents.asking": "Replied Returned ToolCall YesNo ask call child days hours minutes question tool yes",
     "agents.ports": "Reply",
+    "app.forking": "fork",
     "app.running": "Outcome answer arun resume run",
     "errors": "Broken Conflict DefinitionError EffectFailed MoothallError Refused",
     "kernel.effects": "Alarm Effect Send",

@@ -47,6 +47,7 @@ PUBLIC: tuple[str, ...] = (
     "child",
     "days",
     "emitting",
+    "fork",
     "hours",
     "minutes",
     "otherwise",

@@ -6,12 +6,23 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from moothall.app.casting import cast, endless, known_agents
+from moothall.app.casting import Functions, cast, endless, known_agents
 from moothall.app.finding import source_of
-from moothall.app.running import Outcome, Setting, driven, family_of, hall_of
+from moothall.app.running import (
+    Outcome,
+    Setting,
+    driven,
+    family_of,
+    hall_of,
+    new_id,
+    opened_for,
+    usable_id,
+    wait_for,
+)
 from moothall.kernel.machine import Budget, Machine
+from moothall.runtime import forking
 from moothall.runtime import hall as halls
-from moothall.runtime.forking import Origin, Performed, fork, origin_of
+from moothall.runtime.forking import Origin, Performed, origin_of
 from moothall.runtime.hall import Hall
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Stored
@@ -19,11 +30,31 @@ from moothall.runtime.ports import Stored
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """What the caller decides about a fork."""
+    """What the caller decides about a fork; `repeats` says that it may do again what its origin has done since."""
 
     run: RunId
     repeats: bool = False
     budget: Budget | None = None
+
+
+def fork(
+    run: RunId,
+    machine: Machine | None = None,
+    *,
+    at: int | None = None,
+    repeats: bool = False,
+    budget: Budget | None = None,
+    agents: Functions | None = None,
+    store: str | None = None,
+    run_id: RunId | None = None,
+) -> Outcome:
+    """Go another way from an entry of a run on. What the run has done since is not done again unasked."""
+
+    async def work(setting: Setting) -> Outcome:
+        origin = await performed_since(setting, run, at, machine)
+        return await go_own_way(setting, origin, Fork(run_id or new_id(origin.machine), repeats, budget))
+
+    return wait_for(opened_for(store, agents, work))
 
 
 async def performed_since(setting: Setting, run: RunId, at: int | None, machine: Machine | None = None) -> Origin:
@@ -53,9 +84,9 @@ async def go_own_way(setting: Setting, origin: Origin, chosen: Fork) -> Outcome:
         endless(machine) is not None,
         origin=before.run,
     )
-    with halls.visiting(hall, chosen.run):
+    with halls.visiting(hall, usable_id(chosen.run)):
         hall.casts[chosen.run] = cast(machine, troupe)
-        await fork(hall, origin, record, repeats=chosen.repeats)
+        await forking.fork(hall, origin, record, repeats=chosen.repeats)
         return await driven(hall, chosen.run)
 
 
@@ -72,8 +103,9 @@ async def _left(hall: Hall, origin: Origin) -> Mapping[str, float]:
 
 
 def _drawn(fork: Stored) -> Mapping[str, float]:
+    """What a fork may spend or has spent of its origin's budget; time passes for all."""
     if fork.status == "live" or not fork.head:
-        return fork.record.limits
+        return {**fork.record.limits, "seconds": 0}
     spent: Mapping[str, float] = fork.head["spent"]
     return spent
 

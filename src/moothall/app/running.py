@@ -123,7 +123,7 @@ def run(
     run_id: RunId | None = None,
 ) -> Outcome:
     """Run a machine to its end, or until it waits for a person. Durable: `moot resume` goes on after a crash."""
-    return _wait(arun(machine, data, agents=agents, model=model, budget=budget, store=store, run_id=run_id))
+    return wait_for(arun(machine, data, agents=agents, model=model, budget=budget, store=store, run_id=run_id))
 
 
 async def arun(
@@ -159,9 +159,7 @@ class Terms:
 
 async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> Outcome:
     """Begin a run and drive it as far as it goes."""
-    run, hall = terms.run, hall_of(setting)
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", run):
-        raise Refused(f"{run!r} is no run id; use letters, digits and dashes")
+    run, hall = usable_id(terms.run), hall_of(setting)
     limits = (machine.budget or Budget()).limits() | (terms.budget or Budget()).limits()
     finding = endless(machine)
     if not limits and (finding := finding or endless_below(machine)) is not None:
@@ -204,7 +202,7 @@ def resume(
     run: RunId, machine: Machine | None = None, *, agents: Functions | None = None, store: str | None = None
 ) -> Outcome:
     """Go on with a run where its journal ends. The machine is found by itself where it stands in a module."""
-    return _wait(_opened(store, agents, lambda setting: go_on(setting, run, machine)))
+    return wait_for(opened_for(store, agents, lambda setting: go_on(setting, run, machine)))
 
 
 def answer(
@@ -222,12 +220,13 @@ def answer(
     def work(setting: Setting) -> Coroutine[Any, Any, Outcome]:
         return go_on_with_answer(replace(setting, person=by), run, value, question, machine)
 
-    return _wait(_opened(store, agents, work))
+    return wait_for(opened_for(store, agents, work))
 
 
-async def _opened(
+async def opened_for(
     store: str | None, agents: Functions | None, work: Callable[[Setting], Coroutine[Any, Any, Outcome]]
 ) -> Outcome:
+    """What comes of some work, with a store that is open for it."""
     with opened(store) as kept:
         return await work(Setting(kept, agents or {}))
 
@@ -452,6 +451,13 @@ def _stuck(machine: Machine, snapshot: Snapshot) -> str:
     )
 
 
+def usable_id(run: RunId) -> RunId:
+    """A run id that can be written everywhere, or a refusal."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", run):
+        raise Refused(f"{run!r} is no run id; use letters, digits and dashes")
+    return run
+
+
 def new_id(machine: Machine) -> RunId:
     """A new run id that says which machine it is."""
     slug = re.sub(r"[^A-Za-z0-9]+", "-", machine.name).strip("-") or "run"
@@ -481,7 +487,7 @@ def opened(address: str | None, durability: str | None = None) -> Iterator[Store
             store.close()
 
 
-def _wait(work: Coroutine[Any, Any, T]) -> T:
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
     """Wait for async work from sync code, also where a loop is already running, as in notebooks."""
     if not _loop_is_running():
         return asyncio.run(work)

@@ -1,0 +1,83 @@
+"""Roles: the library, what a user lays over it, and which tools a role has."""
+
+from typing import Any
+
+import pytest
+
+from moothall.agents.roles import Role, roles, shipped
+from moothall.errors import DefinitionError
+
+TOOLS = ("read_file", "write_file", "edit_file", "execute_terminal", "git_status", "git_diff")
+
+
+def test_every_shipped_role_can_be_read_and_has_a_prompt_of_its_own() -> None:
+    found = roles({})
+    assert found.keys() >= {"coder", "reviewer", "architect", "product_manager", "tester", "security", "performance"}
+    assert found.keys() >= {"kiss", "generalist", "datamodeling"}
+    assert len({role.systemMessage for role in found.values()}) == len(found)
+    assert all(len(role.systemMessage) > 80 for role in found.values())
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "required"),
+    [("reviewer", "review_work", ["improvement_needed"]), ("product_manager", "task_approval", ["approved"])],
+)
+def test_the_decisions_that_workflow_files_rely_on_are_shipped(role: str, name: str, required: list[str]) -> None:
+    [tool] = roles({})[role].parsingTools
+    assert tool.function.name == name
+    assert tool.function.parameters["required"] == required
+
+
+def test_a_role_of_a_user_is_laid_over_the_shipped_one_field_by_field() -> None:
+    reviewer = roles({"reviewer": {"level": "fast", "reminder": "Be brief."}})["reviewer"]
+    assert (reviewer.level, reviewer.reminder) == ("fast", "Be brief.")
+    assert reviewer.systemMessage == shipped()["reviewer"]["systemMessage"]
+    assert reviewer.parsingTools == roles({})["reviewer"].parsingTools
+
+
+def test_a_role_that_names_the_tools_it_has_replaces_the_list_of_those_it_has_not() -> None:
+    reviewer = roles({"reviewer": {"includedTools": ["git_*"]}})["reviewer"]
+    assert [one for one in TOOLS if reviewer.may_use(one)] == ["git_status", "git_diff"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "allowed"),
+    [
+        ({}, list(TOOLS)),
+        ({"includedTools": []}, []),
+        ({"includedTools": ["read_file"]}, ["read_file"]),
+        ({"includedTools": ["*"]}, list(TOOLS)),
+        ({"includedTools": ["*_file"]}, ["read_file", "write_file", "edit_file"]),
+        ({"includedTools": ["/^git/"]}, ["git_status", "git_diff"]),
+        ({"includedTools": ["/_(file|diff)$/"]}, ["read_file", "write_file", "edit_file", "git_diff"]),
+        ({"excludedTools": ["execute_*", "/write/"]}, ["read_file", "edit_file", "git_status", "git_diff"]),
+        ({"includedTools": ["read.file", "READ_FILE"]}, []),
+    ],
+)
+def test_tools_are_named_exactly_with_stars_or_as_regular_expressions(fields: Any, allowed: list[str]) -> None:
+    role = roles({"mine": fields})["mine"]
+    assert [one for one in TOOLS if role.may_use(one)] == allowed
+
+
+def test_entries_that_match_no_tool_can_be_named() -> None:
+    role = Role(excludedTools=("write_file", "writefile", "/^git/", "x*"))
+    assert role.idle_entries(TOOLS) == ("writefile", "x*")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ([], "expected an object of roles by name, got list"),
+        ({"mine": "coder"}, "mine: expected an object, got str"),
+        ({"mine": {"level": "clever"}}, "mine.level"),
+        ({"mine": {"systemmessage": "x"}}, "systemmessage"),
+        ({"mine": {"includedTools": ["a"], "excludedTools": ["b"]}}, "name one of them"),
+        ({"mine": {"excludedTools": ["/(/"]}}, "is no regular expression"),
+        ({"mine": {"parsingTools": [{"type": "function"}]}}, "parsingTools"),
+    ],
+)
+def test_a_mistake_in_a_role_names_the_role_and_the_field(given: Any, says: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        roles(given, "roles.json")
+    assert says in str(caught.value)
+    assert str(caught.value).startswith("roles.json: ")

@@ -1,18 +1,19 @@
 """Who performs what in a run: its functions, the model that plays the agents that are none, the machines it may start.
 
 A child plays with what its parent brings: the functions of its parent's table, of its own, and of the caller. A machine
-that is started by name is looked for in the parent's table, among the built-in ones, and beside the parent.
+that is started by name is looked for in the parent's table, beside the parent, and among the built-in ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from moothall.agents.asking import TURN, AskAgent, Asking, Calling, CallTool, Starting, Turning
-from moothall.app.finding import beside, source_of
+from moothall.app.finding import beside, built_in, is_built_in, source_of
 from moothall.app.settings import open_model
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
@@ -27,6 +28,7 @@ from moothall.runtime.ports import Performer
 
 T = TypeVar("T")
 Functions = Mapping[str, Callable[..., Any]]
+HOUSE_TOOLS = {"pipeline": "moothall.app.pipeline.validating"}
 ENDLESS = frozenset(("unbounded-cycle", "eventless-cycle"))
 
 
@@ -41,7 +43,7 @@ class Troupe:
 
     def joined_by(self, machine: Machine) -> Troupe:
         """The same with what stands in the table of a machine."""
-        functions = {**bound_functions(machine), **self.functions}
+        functions = {**_house_tools(machine), **bound_functions(machine), **self.functions}
         return Troupe(self.model, functions, {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes})
 
 
@@ -78,18 +80,10 @@ def child_machine(parent: Machine, name: str) -> Machine:
     bound = {
         one.child: one.machine for one in parent.actions() if isinstance(one, Starting) and one.machine is not None
     }
-    machine = bound.get(name) or _built_in(name) or beside(source_of(parent), name)
+    machine = bound.get(name) or beside(source_of(parent), name) or built_in(name)
     if machine is None:
         raise DefinitionError(f"no machine is called {name!r}; put it into the same file as {parent.name!r}")
     return machine
-
-
-def _built_in(name: str) -> Machine | None:
-    if not name.startswith(TURN) or not name.removeprefix(TURN).isdigit():
-        return None
-    from moothall.machines.turn import turn  # a run without tools never needs it
-
-    return turn(int(name.removeprefix(TURN)))
 
 
 def _said(effect: StartChild, output: Any) -> Event:
@@ -205,6 +199,16 @@ def bound_functions(machine: Machine) -> Functions:
             for name, function in action.functions.items():
                 if found.setdefault(name, function) is not function:
                     raise DefinitionError(f"machine {machine.name}: two functions are called {name!r}; rename one")
+    return found
+
+
+@_once
+def _house_tools(machine: Machine) -> Functions:
+    """The tools that a built-in machine asks for by name; a table is pure and cannot hold them."""
+    room = HOUSE_TOOLS.get(machine.name.partition("-")[0], "")
+    if not room or not is_built_in(machine):
+        return {}
+    found: Functions = import_module(room).TOOLS
     return found
 
 

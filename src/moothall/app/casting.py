@@ -43,7 +43,8 @@ class Troupe:
 
     def joined_by(self, machine: Machine) -> Troupe:
         """The same with what stands in the table of a machine."""
-        functions = {**_house_tools(machine), **bound_functions(machine), **self.functions}
+        house = _house_tools(machine)
+        functions = {**(house.TOOLS if house else {}), **bound_functions(machine), **self.functions}
         return Troupe(self.model, functions, {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes})
 
 
@@ -202,14 +203,17 @@ def bound_functions(machine: Machine) -> Functions:
     return found
 
 
+def lacking(machine: Machine, data: Any, given: Functions) -> str:
+    """Why a run of a built-in machine cannot go on with what is here; "" where it can."""
+    house = _house_tools(machine)
+    return "" if house is None or house.TOOLS.keys() <= given.keys() else str(house.lacking(data))
+
+
 @_once
-def _house_tools(machine: Machine) -> Functions:
-    """The tools that a built-in machine asks for by name; a table is pure and cannot hold them."""
+def _house_tools(machine: Machine) -> Any:
+    """The module with the tools that a built-in machine asks for by name; its table is pure and cannot hold them."""
     room = HOUSE_TOOLS.get(machine.name.partition("-")[0], "")
-    if not room or not is_built_in(machine):
-        return {}
-    found: Functions = import_module(room).TOOLS
-    return found
+    return import_module(room) if room and is_built_in(machine) else None
 
 
 @_once

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,14 +10,18 @@ from moothall.app.casting import Functions
 from moothall.app.pipeline.states import OrchestrationState, OrchestrationStateMachine, logger
 from moothall.app.pipeline.validating import as_checks, checker
 from moothall.app.pipeline.watching import StateMachineObserver, View, telling
-from moothall.app.running import Outcome, Setting, Terms, begin, new_id, opened, wait_for
-from moothall.errors import DefinitionError
+from moothall.app.replaying import decisions_of
+from moothall.app.running import Outcome, Setting, Terms, begin, go_on, new_id, opened, wait_for
+from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
 from moothall.machines.pipeline import CHECK_PLAN, MAX_ITERATIONS, Job, Verdict, pipeline
 from moothall.machines.pipeline.plans import DEFAULT_CHECKS, CheckFunction, Plan
+from moothall.runtime.hall import Observer
 from moothall.runtime.journal import RunId
 from moothall.runtime.observing import Aside
+
+Go = Callable[[Setting], Coroutine[Any, Any, Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +131,34 @@ class AgentOrchestrator:
             "soft_fail_score": config.soft_fail_score,
             "checks": encode(as_checks(self.job_config.checks)),
         }
+        machine = pipeline(config.max_iterations)
+        budget = Budget(tokens=config.token_budget)
+        terms = Terms(self.job_config.run_id or new_id(machine), self.job_config.model, budget)
+        return self._watched(lambda setting: begin(setting, machine, job, terms))
+
+    def resume(self, run: RunId) -> OrchestratorResult:
+        """Go on with a pipeline that was cut off, with the functions of this configuration."""
+        return self._watched(lambda setting: go_on(setting, run), run)
+
+    def _watched(self, go: Go, begun: RunId = "") -> OrchestratorResult:
+        """Let a run go on before the eyes of all who want to see."""
         self.state_machine.reset()
-        asides = [Aside(telling(one, config.max_iterations)) for one in self.observers]
-        result = result_of(wait_for(self._driven(job, asides)))
+        views = [telling(one, self.job_config.agent.max_iterations) for one in self.observers]
+        asides = [Aside(view) for view in views]
+        own = View(self.state_machine, self.state_machine.log)
+        outcome = wait_for(self._driven(go, (own, *asides), begun, (own, *views)))
         for one in asides:
             one.wait_until_seen()
         logger.info("\n" + self.state_machine.format_metrics_report())
-        return result
+        return result_of(outcome)
 
-    async def _driven(self, job: Mapping[str, Any], asides: Sequence[Aside]) -> Outcome:
-        config, machine = self.job_config, pipeline(self.job_config.agent.max_iterations)
-        functions = {name: one for name, one in config.checks.items() if callable(one)}
-        agents = {CHECK_PLAN: checker(functions), **config.agents}
-        terms = Terms(config.run_id or new_id(machine), config.model, Budget(tokens=config.agent.token_budget))
-        with opened(config.store) as store:
-            view = View(self.state_machine, self.state_machine.log)
-            setting = Setting(store, agents, (view, *asides))
-            return await begin(setting, machine, job, terms)
+    async def _driven(self, go: Go, observers: tuple[Observer, ...], begun: RunId, views: Sequence[View]) -> Outcome:
+        functions = {name: one for name, one in self.job_config.checks.items() if callable(one)}
+        with opened(self.job_config.store) as store:
+            if begun:
+                decisions = await decisions_of(store, begun)
+                if not isinstance(decisions[0].head.snapshot.data, Job):
+                    raise Refused(f"run {begun} is no pipeline; `moot resume {begun}` goes on with it")
+                for view in views:
+                    view.catch_up(begun, decisions)
+            return await go(Setting(store, {CHECK_PLAN: checker(functions), **self.job_config.agents}, observers))

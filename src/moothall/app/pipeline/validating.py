@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.step import Failed, Value
-from moothall.machines.pipeline import CHECK_PLAN
+from moothall.machines.pipeline import CHECK_PLAN, Job
 from moothall.machines.pipeline.plans import DEFAULT_CHECKS, Check, CheckFunction, Draft, Plan
 from moothall.scripting.javascript import JavaScript
 
@@ -45,12 +45,14 @@ def read_checks(path: Path) -> tuple[Check, ...]:
 
 def as_checks(given: Mapping[str, CheckFunction | str]) -> tuple[Check, ...]:
     """Checks as they are given in Python, by name: an expression, or a function that is registered under the name."""
+    plain = [
+        {"name": name, "function": name} if callable(one) else {"name": name, "expression": one}
+        for name, one in given.items()
+    ]
     try:
-        return tuple(
-            Check(name, function=name) if callable(one) else Check(name, expression=one) for name, one in given.items()
-        )
-    except (AttributeError, ValueError) as error:
-        raise DefinitionError(f"checks={given!r}: {error}; write checks={{'name': function or expression}}") from error
+        return decode(tuple[Check, ...], plain, "checks")
+    except Refused as refusal:
+        raise DefinitionError(f"{refusal}; write checks={{'name': function or expression}}") from refusal
 
 
 def _unregistered(check: Check, functions: Registered) -> str:
@@ -58,7 +60,7 @@ def _unregistered(check: Check, functions: Registered) -> str:
     return f"check {check.name!r} names the function {check.function!r}, which is not registered; there are {known}"
 
 
-def checker(registered: Registered) -> Callable[..., Awaitable[list[str]]]:
+def checker(registered: Registered) -> Callable[..., Coroutine[Any, Any, list[str]]]:
     """The tool that tells what speaks against a plan, check by check, with these functions beside the shipped ones."""
     functions = {**DEFAULT_CHECKS, **registered}
 
@@ -67,6 +69,14 @@ def checker(registered: Registered) -> Callable[..., Awaitable[list[str]]]:
         return await asyncio.to_thread(_objections, draft, decode(tuple[Check, ...], checks, "checks"), functions)
 
     return check_plan
+
+
+def lacking(job: Job) -> str:
+    """Why a run cannot go on with the shipped functions alone; "" where it can."""
+    for one in job.checks:
+        if one.function and one.function not in DEFAULT_CHECKS:
+            return f"{_unregistered(one, DEFAULT_CHECKS)}; go on in Python, with AgentOrchestrator(…).resume(…)"
+    return ""
 
 
 TOOLS: Mapping[str, Callable[..., Any]] = {CHECK_PLAN: checker({})}

@@ -8,7 +8,7 @@ that raises is logged, once, and told nothing more.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from moothall.agents.asking import Replied, Returned
@@ -21,6 +21,7 @@ from moothall.app.pipeline.states import (
     targets_of,
 )
 from moothall.kernel.codec import encode
+from moothall.runtime.decide import Decision
 from moothall.runtime.journal import Entry, Head, RunId
 
 Tell = Callable[[StateTransition], None]
@@ -58,7 +59,7 @@ class View:
 
     def __init__(self, states: OrchestrationStateMachine, tell: Tell) -> None:
         self.states = states
-        self._tell = tell
+        self.tell = tell
         self._since = 0.0
         self._tokens = 0.0
 
@@ -73,6 +74,13 @@ class View:
             end = OrchestrationState.BUDGET_EXHAUSTED if entry.status == "limited" else OrchestrationState.FAILED
             self._moved(end, entry, head)
 
+    def catch_up(self, run: RunId, decisions: Sequence[Decision]) -> None:
+        """See what happened before, and tell nobody: they were told then."""
+        tell, self.tell = self.tell, lambda made: None
+        for one in decisions:
+            self(run, one.entry, one.head)
+        self.tell = tell
+
     def _moved(self, there: OrchestrationState, entry: Entry, head: Head) -> None:
         here = self.states.current_state
         made = StateTransition(
@@ -86,7 +94,7 @@ class View:
         )
         self._since, self._tokens = entry.at, 0.0
         if self.states.record(made):
-            self._tell(made)
+            self.tell(made)
 
 
 def _context(entry: Entry) -> dict[str, Any]:

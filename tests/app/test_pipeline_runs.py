@@ -4,18 +4,22 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from moothall import EffectFailed, Reply
+from moothall import ChildDone, EffectFailed, Reply, child
+from moothall.app.casting import child_machine
+from moothall.app.checking import certificate
 from moothall.app.finding import built_in, find, source_of
 from moothall.app.looking import show
 from moothall.app.pipeline.validating import as_checks, checker, read_checks
 from moothall.app.replaying import replay
 from moothall.app.running import opened, resume, run
 from moothall.errors import DefinitionError, Refused
+from moothall.kernel.certify import Certificate
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State, always
@@ -233,6 +237,34 @@ def test_a_built_in_machine_is_found_again_by_its_name() -> None:
 
 def test_another_machine_of_that_name_is_not_taken_for_it() -> None:
     assert source_of(OTHER).endswith(":OTHER")
+
+
+@dataclass(frozen=True)
+class Order:
+    brief: str
+    made: Any = None
+
+
+COMMISSION = Machine(
+    "commission",
+    data=Order,
+    states=[State("delegating", enter=child("pipeline-2", "brief")), Final("delivered")],
+    moves=[On("delegating", ChildDone, to="delivered", do=lambda order, ended: replace(order, made=ended.data))],
+)
+
+
+def test_a_pipeline_can_be_the_child_of_another_machine_by_its_name(tmp_path: Path) -> None:
+    outcome = run(COMMISSION, Order(BRIEF), model=script(tmp_path, 4, 8), run_id="order")
+    assert outcome.result.made["implementation"] == "boat 2"
+    assert (outcome.result.made["iterations"], outcome.spent["tokens"]) == (2, 660)
+    bound = certificate(COMMISSION)
+    assert isinstance(bound, Certificate)
+    assert bound.resources["ask.agent"] == 6
+
+
+def test_a_machine_in_the_same_file_comes_before_the_built_in_one() -> None:
+    assert child_machine(COMMISSION, "pipeline") is OTHER
+    assert child_machine(COMMISSION, "pipeline-2") is pipeline(2)
 
 
 def test_a_run_that_is_over_says_the_same_when_it_is_resumed(tmp_path: Path) -> None:

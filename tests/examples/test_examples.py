@@ -19,7 +19,7 @@ def test_an_example_has_fewer_than_forty_lines(name: str) -> None:
 
 
 def test_every_example_is_tried_here() -> None:
-    assert {file.name for file in EXAMPLES.glob("*.py")} == {*EVERY, "demo.py", "endless.py"}
+    assert {file.name for file in EXAMPLES.glob("*.py")} == {*EVERY, "demo.py", "endless.py", "haiku.py"}
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,7 @@ def test_every_example_is_tried_here() -> None:
         ("research.py", "[rehearsal] editor"),
         ("newsroom.py", "status='waiting'"),
         ("shop.py", "a lamp: paid\n"),
+        ("haiku.py", "judging → implementing (Soft failure, refining implementation)\n"),
     ],
 )
 def test_an_example_runs_as_a_script(tmp_path: Path, name: str, says: str) -> None:

@@ -3,6 +3,8 @@
 import inspect
 from importlib import import_module
 
+import pytest
+
 PUBLIC: tuple[str, ...] = (
     "Alarm",
     "Answered",
@@ -59,20 +61,42 @@ PUBLIC: tuple[str, ...] = (
     "yes",
 )
 
+PIPELINE: tuple[str, ...] = (
+    "AgentConfig",
+    "AgentOrchestrator",
+    "CheckpointManager",
+    "DEFAULT_CHECKS",
+    "Draft",
+    "InvalidTransitionError",
+    "JobConfig",
+    "MetricsLogger",
+    "OrchestrationState",
+    "OrchestrationStateMachine",
+    "OrchestratorResult",
+    "Plan",
+    "StateMachineObserver",
+    "StateMetrics",
+    "StateTransition",
+    "Verdict",
+)
 
-def test_the_public_names_are_these() -> None:
-    assert sorted(import_module("moothall").__all__) == sorted(PUBLIC)
+MODULES = {"moothall": PUBLIC, "moothall.pipeline": PIPELINE}
 
 
-def test_every_public_name_resolves() -> None:
-    moothall = import_module("moothall")
-    missing = [name for name in moothall.__all__ if not hasattr(moothall, name)]
+@pytest.mark.parametrize("module", MODULES)
+def test_the_public_names_are_these(module: str) -> None:
+    assert sorted(import_module(module).__all__) == sorted(MODULES[module])
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_name_resolves(module: str) -> None:
+    missing = [name for name in MODULES[module] if not hasattr(import_module(module), name)]
     assert not missing
 
 
-def test_every_public_class_and_function_says_what_it_is() -> None:
-    moothall = import_module("moothall")
-    offered = {name: getattr(moothall, name) for name in moothall.__all__}
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_class_and_function_says_what_it_is(module: str) -> None:
+    offered = {name: getattr(import_module(module), name) for name in MODULES[module]}
     silent = [name for name, thing in offered.items() if is_explainable(thing) and not is_explained(thing)]
     assert not silent
 

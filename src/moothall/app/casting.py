@@ -1,18 +1,19 @@
 """Who performs what in a run: its functions, the model that plays the agents that are none, the machines it may start.
 
 A child plays with what its parent brings: the functions of its parent's table, of its own, and of the caller. A machine
-that is started by name is looked for in the parent's table, among the built-in ones, and beside the parent.
+that is started by name is looked for in the parent's table, beside the parent, and among the built-in ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from moothall.agents.asking import TURN, AskAgent, Asking, Calling, CallTool, Starting, Turning
-from moothall.app.finding import beside, source_of
+from moothall.app.finding import beside, built_in, is_built_in, source_of
 from moothall.app.settings import open_model
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
@@ -27,6 +28,7 @@ from moothall.runtime.ports import Performer
 
 T = TypeVar("T")
 Functions = Mapping[str, Callable[..., Any]]
+HOUSE_TOOLS = {"pipeline": "moothall.app.pipeline.validating"}
 ENDLESS = frozenset(("unbounded-cycle", "eventless-cycle"))
 
 
@@ -41,7 +43,8 @@ class Troupe:
 
     def joined_by(self, machine: Machine) -> Troupe:
         """The same with what stands in the table of a machine."""
-        functions = {**bound_functions(machine), **self.functions}
+        house = _house_tools(machine)
+        functions = {**(house.TOOLS if house else {}), **bound_functions(machine), **self.functions}
         return Troupe(self.model, functions, {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes})
 
 
@@ -78,18 +81,10 @@ def child_machine(parent: Machine, name: str) -> Machine:
     bound = {
         one.child: one.machine for one in parent.actions() if isinstance(one, Starting) and one.machine is not None
     }
-    machine = bound.get(name) or _built_in(name) or beside(source_of(parent), name)
+    machine = bound.get(name) or beside(source_of(parent), name) or built_in(name)
     if machine is None:
         raise DefinitionError(f"no machine is called {name!r}; put it into the same file as {parent.name!r}")
     return machine
-
-
-def _built_in(name: str) -> Machine | None:
-    if not name.startswith(TURN) or not name.removeprefix(TURN).isdigit():
-        return None
-    from moothall.machines.turn import turn  # a run without tools never needs it
-
-    return turn(int(name.removeprefix(TURN)))
 
 
 def _said(effect: StartChild, output: Any) -> Event:
@@ -206,6 +201,19 @@ def bound_functions(machine: Machine) -> Functions:
                 if found.setdefault(name, function) is not function:
                     raise DefinitionError(f"machine {machine.name}: two functions are called {name!r}; rename one")
     return found
+
+
+def lacking(machine: Machine, data: Any, given: Functions) -> str:
+    """Why a run of a built-in machine cannot go on with what is here; "" where it can."""
+    house = _house_tools(machine)
+    return "" if house is None or house.TOOLS.keys() <= given.keys() else str(house.lacking(data))
+
+
+@_once
+def _house_tools(machine: Machine) -> Any:
+    """The module with the tools that a built-in machine asks for by name; its table is pure and cannot hold them."""
+    room = HOUSE_TOOLS.get(machine.name.partition("-")[0], "")
+    return import_module(room) if room and is_built_in(machine) else None
 
 
 @_once

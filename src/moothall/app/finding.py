@@ -1,4 +1,4 @@
-"""Finds machines: `FILE.py:NAME` and `package.module:NAME`, and the other way round.
+"""Finds machines: `FILE.py:NAME`, `package.module:NAME` and built-in ones by name, and the other way round.
 
 A file that is loaded to find its machine must not start runs while it is loaded; `run` asks `is_loading`.
 """
@@ -9,6 +9,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+from collections.abc import Callable
 from os.path import isabs, isfile
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +18,8 @@ from weakref import WeakKeyDictionary
 from moothall.errors import DefinitionError, MoothallError
 from moothall.kernel.machine import Machine
 
+BUILT_IN = {"pipeline": "moothall.machines.pipeline", "turn": "moothall.machines.turn"}
+"""The machines that come with the package: where the function is that makes one, in the size that it is given."""
 REMEDY = 'put that under `if __name__ == "__main__":`'
 _loading: list[str] = []
 _loaded: dict[str, ModuleType] = {}
@@ -30,7 +33,9 @@ def is_loading() -> str:
 
 
 def find(source: str) -> Machine:
-    """The machine at this source. Without `:NAME` the file's only machine."""
+    """The machine at this source. Without `:NAME` the file's only machine, or a built-in one."""
+    if (machine := built_in(source)) is not None:
+        return machine
     path, _, name = source.rpartition(":") if ":" in source else (source, "", "")
     known = getattr(_loaded.get(path), name, None) if name else None
     if isinstance(known, Machine) and isfile(path):
@@ -48,6 +53,15 @@ def find(source: str) -> Machine:
     if len(machines) != 1:
         raise DefinitionError(f"{path}: {_listed(machines)}; name one as {path}:NAME")
     return next(iter(machines.values()))
+
+
+def built_in(name: str) -> Machine | None:
+    """The built-in machine of this name, `NAME` or `NAME-SIZE`; None where there is none."""
+    family, _, size = name.partition("-")
+    if family not in BUILT_IN or not (name == family or (size.isascii() and size.isdigit())):
+        return None
+    make: Callable[..., Machine] = getattr(importlib.import_module(BUILT_IN[family]), family)
+    return make(int(size)) if size else make()
 
 
 def beside(source: str, name: str) -> Machine | None:
@@ -153,8 +167,14 @@ def source_of(machine: Machine) -> str:
     """Where a machine can be found again from any folder; "" where it was made on the fly."""
     if machine not in _sources:
         found = (_source_in(module, machine) for module in _modules())
-        _sources[machine] = next(filter(None, found), "")
+        _sources[machine] = machine.name if is_built_in(machine) else next(filter(None, found), "")
     return _sources[machine]
+
+
+def is_built_in(machine: Machine) -> bool:
+    """Whether a machine is the built-in one of its name, and not another that is called the same."""
+    known = built_in(machine.name)
+    return known is not None and known.digest == machine.digest
 
 
 def _modules() -> list[ModuleType]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from moothall.agents.asking import AskAgent, CallTool
 from moothall.app.running import family_of
 from moothall.kernel.machine import Machine
-from moothall.runtime.decide import Run
+from moothall.runtime.decide import Decision, Run
 from moothall.runtime.hall import with_origin
 from moothall.runtime.journal import Reader, RunId
 from moothall.runtime.ports import Store
-from moothall.runtime.rebuild import Difference, compared
+from moothall.runtime.rebuild import Difference, compared, decided_again
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,18 @@ async def replay(store: Store, run: RunId, machine: Machine | None = None) -> Re
     stored = await store.load(run)
     machine, _ = await family_of(store, stored.record, {}, machine)
     entries = await store.entries(run)
-    reader = Reader(machine, {AskAgent.kind: AskAgent, CallTool.kind: CallTool})
-    found = compared(await with_origin(store, Run(stored.record, machine)), reader, entries)
+    found = compared(await with_origin(store, Run(stored.record, machine)), _reader(machine), entries)
     difference = found if isinstance(found, Difference) else None
     return Replayed(run, machine.name, len(entries), difference, stored.definition() != machine.digest)
+
+
+async def decisions_of(store: Store, run: RunId) -> list[Decision]:
+    """Every decision of a run so far, made again from its journal."""
+    record = (await store.load(run)).record
+    machine, _ = await family_of(store, record, {})
+    origin, entries = await with_origin(store, Run(record, machine)), await store.entries(run)
+    return [decision for _, decision in decided_again(origin, _reader(machine), entries)]
+
+
+def _reader(machine: Machine) -> Reader:
+    return Reader(machine, {AskAgent.kind: AskAgent, CallTool.kind: CallTool})

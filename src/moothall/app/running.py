@@ -28,6 +28,7 @@ from moothall.app.casting import (
     endless_below,
     input_data,
     known_agents,
+    lacking,
     unplayed,
 )
 from moothall.app.finding import REMEDY, find, is_loading, source_of
@@ -238,7 +239,7 @@ async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) ->
         setting.notice(f"run {run} was set aside; it is tried once more")
         await hall.store.take_back(run)
     with halls.visiting(hall, run):
-        await reopen(hall, setting, run, machine)
+        await _reopen_to_drive(hall, setting, run, machine)
         head = hall.heads[run]
         if head.snapshot.status != "live":
             setting.tell(f"run {run} is over")
@@ -330,7 +331,7 @@ async def work(setting: Setting, stop: asyncio.Event, most: int, *, until_idle: 
         if tried is not None:
             tried[run] = await hall.store.seq(run)
         try:
-            await reopen(hall, setting, run)
+            await _reopen_to_drive(hall, setting, run)
         except MoothallError as error:
             setting.notice(f"run {run} is left alone for now: {error}")
             raise
@@ -354,6 +355,13 @@ async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | No
     hall.casts[run] = cast(machine, troupe)
     await halls.reopen(hall, run, machine, stored)
     return machine
+
+
+async def _reopen_to_drive(hall: Hall, setting: Setting, run: RunId, machine: Machine | None = None) -> None:
+    """Open a run again to go on with it, if all is here that it needs."""
+    machine, head = await reopen(hall, setting, run, machine), hall.heads[run]
+    if head.snapshot.status == "live" and (reason := lacking(machine, head.snapshot.data, setting.agents)):
+        raise DefinitionError(f"run {run} cannot go on here: {reason}")
 
 
 async def family_of(

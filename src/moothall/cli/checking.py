@@ -11,6 +11,7 @@ from moothall.app.checking import certificate
 from moothall.app.conformance import run_folder
 from moothall.app.finding import find
 from moothall.cli.main import DEFINITION, DONE, FAILED
+from moothall.cli.options import MACHINE
 from moothall.cli.screen import painted, print_json
 from moothall.kernel.certify import Certificate
 from moothall.kernel.draw import draw
@@ -22,7 +23,7 @@ Work = Callable[[Namespace], int]
 
 def check(parser: ArgumentParser) -> Work:
     """Check a machine."""
-    parser.add_argument("machine", help="FILE.py:NAME or package.module:NAME")
+    parser.add_argument("machine", help=MACHINE)
     parser.add_argument("--json", action="store_true", help="print findings and certificate as JSON")
 
     def work(chosen: Namespace) -> int:
@@ -42,7 +43,7 @@ def check(parser: ArgumentParser) -> Work:
 
 def graph(parser: ArgumentParser) -> Work:
     """Draw a machine."""
-    parser.add_argument("machine", help="FILE.py:NAME or package.module:NAME")
+    parser.add_argument("machine", help=MACHINE)
     parser.add_argument("--format", choices=("tree", "mermaid", "dot", "json"), default="mermaid", help="what to draw")
 
     parser.add_argument("--active", default="", metavar="STATES", help="highlight these states, such as drafting,web")

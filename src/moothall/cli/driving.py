@@ -8,15 +8,16 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Coroutine
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from moothall.app import running
-from moothall.app.finding import find
+from moothall.app.finding import built_in, find
 from moothall.app.looking import account_of
 from moothall.app.running import Outcome, Setting, Terms
 from moothall.app.spending import Account
 from moothall.cli.main import DONE, FAILED, WAITING
-from moothall.cli.options import add_driving, add_quiet, add_store, command, hook_of, store_of, tell
+from moothall.cli.options import MACHINE, add_driving, add_quiet, add_store, command, hook_of, store_of, tell
 from moothall.cli.questions import LATER, prompted, read_json, shown
 from moothall.cli.screen import Progress, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
@@ -24,21 +25,17 @@ from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
 
 Work = Callable[[Namespace], int]
+OWN_WAYS = {"pipeline": "moothall.cli.pipelining"}
+"""The built-in machines whose results are presented in a way of their own."""
 BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transitions": int}
 
 
 def run(parser: ArgumentParser) -> Work:
     """Start a machine."""
-    parser.add_argument("machine", help="FILE.py:NAME or package.module:NAME")
+    parser.add_argument("machine", help=MACHINE)
     parser.add_argument("input", nargs="?", help="the input: a text for the first field of the data, or a JSON object")
     parser.add_argument("--input-json", metavar="FILE", help="read the input from a JSON file")
-    parser.add_argument("--model", default="", help="who plays agents that are no functions: rehearsal, scripted:FILE")
-    parser.add_argument(
-        "--budget", type=budget_of, help="the most to spend, such as usd=0.50,calls=20,tokens=9000,seconds=60"
-    )
-    parser.add_argument("--run-id", help="the id of the run (default: a new one)")
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    add_driving(parser)
+    add_beginning(parser)
 
     def work(chosen: Namespace) -> int:
         machine = find(chosen.machine)
@@ -47,6 +44,17 @@ def run(parser: ArgumentParser) -> Work:
         return drive(chosen, terms.run, lambda setting: running.begin(setting, machine, given, terms))
 
     return work
+
+
+def add_beginning(parser: ArgumentParser) -> None:
+    """What every command has that begins a run."""
+    parser.add_argument("--model", default="", help="who plays agents that are no functions: rehearsal, scripted:FILE")
+    parser.add_argument(
+        "--budget", type=budget_of, help="the most to spend, such as usd=0.50,calls=20,tokens=9000,seconds=60"
+    )
+    parser.add_argument("--run-id", help="the id of the run (default: a new one)")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    add_driving(parser)
 
 
 def resume(parser: ArgumentParser) -> Work:
@@ -111,6 +119,7 @@ def cancel(parser: ArgumentParser) -> Work:
 
 
 def drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, Any, Outcome]]) -> int:
+    """Let a run go on, tell of it, and present how it stands in the end."""
     progress = Progress()
     with store_of(chosen) as store, hook_of(chosen, progress.notice) as hook:
         watchers = hook if chosen.quiet else (progress.watching, *hook)
@@ -126,7 +135,9 @@ def drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, An
             progress.clear()
             notice(_stopped(asyncio.run(running.exists(store, run)), command("resume", chosen, run)))
             return FAILED
-        return _render(chosen, outcome, asyncio.run(account_of(store, outcome.run)))
+        code = _presenting(outcome)(chosen, outcome)
+        _explain(chosen, outcome, asyncio.run(account_of(store, outcome.run)))
+        return code
 
 
 def _stopped(begun: bool, go_on: str) -> str:
@@ -142,7 +153,17 @@ async def _watched(progress: Progress, work: Coroutine[Any, Any, Outcome]) -> Ou
         progress.clear()
 
 
-def _render(chosen: Namespace, outcome: Outcome, account: Account) -> int:
+def _presenting(outcome: Outcome) -> Callable[[Namespace, Outcome], int]:
+    """How the result of a run is printed; most are as they are."""
+    room = OWN_WAYS.get(outcome.machine.partition("-")[0], "")
+    machine = built_in(outcome.machine) if room else None
+    if machine is None or machine.data is not type(outcome.data):
+        return _present
+    own: Callable[[Namespace, Outcome], int] = import_module(room).present
+    return own
+
+
+def _present(chosen: Namespace, outcome: Outcome) -> int:
     if chosen.json:
         print_json(outcome)
     elif outcome.status in ("done", "limited"):
@@ -151,7 +172,6 @@ def _render(chosen: Namespace, outcome: Outcome, account: Account) -> int:
             if isinstance(outcome.result, str)
             else json.dumps(encode(outcome.result), ensure_ascii=False)
         )
-    _explain(chosen, outcome, account)
     return {"done": DONE, "waiting": WAITING}.get(outcome.status, FAILED)
 
 

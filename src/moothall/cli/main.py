@@ -31,6 +31,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "run": Command("start a machine and drive it as far as it goes", "driving"),
+    "pipeline": Command("plan, validate, implement and judge until the judge is content", "pipelining"),
     "resume": Command("go on with a run where its journal ends", "driving"),
     "answer": Command("answer a question of a waiting run, and go on", "driving"),
     "cancel": Command("ask a run to stop, wherever it is driven", "driving"),

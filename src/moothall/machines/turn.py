@@ -142,7 +142,7 @@ def the_exhaustion(turn: Turn, _: Event) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def turn(rounds: int) -> Machine:
+def turn(rounds: int = 8) -> Machine:
     """The machine of an agent that may have tools called in so many rounds."""
     return Machine(
         f"{TURN}{rounds}",

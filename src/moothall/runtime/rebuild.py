@@ -41,7 +41,7 @@ def _shown(value: Any) -> str:
 
 def rebuilt(run: Run, reader: Reader, entries: Entries) -> Head:
     """The head after these entries, if they are the journal of this run and say the same as its machine does."""
-    for entry, decision in _decided_again(run, reader, entries):
+    for entry, decision in decided_again(run, reader, entries):
         head = decision.head
         if entry["seq"] and (list(head.snapshot.active) != entry["to"] or head.seq != entry["seq"]):
             raise Broken(f"run {run.record.run}: entry {entry['seq']} does not follow from the ones before it")
@@ -52,7 +52,7 @@ def compared(run: Run, reader: Reader, entries: Entries) -> Head | Difference:
     """The head after these entries, or where they and what their machine says today disagree for the first time."""
     seq = 0
     try:
-        for entry, decision in _decided_again(run, reader, entries):
+        for entry, decision in decided_again(run, reader, entries):
             again = encode_entry(decision.entry)
             for part in dict.fromkeys((*entry, *again)):
                 kept, decided = entry.get(part), again.get(part)
@@ -76,7 +76,8 @@ def _lineage(run: Run | None) -> Iterator[Run]:
         run = run.origin
 
 
-def _decided_again(run: Run, reader: Reader, entries: Entries) -> Iterator[tuple[Mapping[str, Any], Decision]]:
+def decided_again(run: Run, reader: Reader, entries: Entries) -> Iterator[tuple[Mapping[str, Any], Decision]]:
+    """Each entry of a journal with the decision that its machine makes today."""
     if not entries or entries[0]["cause"] != "start":
         raise Broken(f"run {run.record.run}: its journal has no beginning")
     line = list(_lineage(run))

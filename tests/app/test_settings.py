@@ -5,15 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.settings import (
-    absolute_model,
-    configured_hook,
-    configured_model,
-    durability_of,
-    open_model,
-    open_store,
-    state_directory,
-)
+from moothall.app.models import absolute_model, open_model
+from moothall.app.settings import configured_hook, configured_model, durability_of, open_store, state_directory
 from moothall.errors import DefinitionError
 from moothall.models.rehearsal import RehearsalModel
 from moothall.models.scripted import ScriptedModel
@@ -73,7 +66,7 @@ def test_a_store_may_lie_at_a_path_with_a_colon(tmp_path: Path) -> None:
 def test_what_is_no_model_says_how_to_write_one(name: str) -> None:
     with pytest.raises(DefinitionError) as error:
         open_model(name)
-    assert str(error.value).startswith(f"{name!r} is no model; write rehearsal or scripted:FILE")
+    assert str(error.value).startswith(f"{name!r} is no model; write rehearsal, scripted:FILE, openai:NAME")
 
 
 def test_models_are_opened_by_name(tmp_path: Path) -> None:

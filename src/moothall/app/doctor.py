@@ -21,12 +21,12 @@ from pathlib import Path
 
 from moothall.app.hooks import Patience, ear_of
 from moothall.app.looking import summary_of
+from moothall.app.models import open_model
 from moothall.app.running import STAND_IN, opened
 from moothall.app.settings import (
     configured_hook,
     configured_model,
     durability_of,
-    open_model,
     store_address,
     store_file,
 )

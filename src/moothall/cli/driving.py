@@ -15,7 +15,7 @@ from moothall.app.finding import find
 from moothall.app.looking import account_of
 from moothall.app.running import Outcome, Setting, Terms
 from moothall.app.spending import Account
-from moothall.cli.main import DONE, FAILED, WAITING
+from moothall.cli.main import DONE, FAILED, PROVIDER, WAITING
 from moothall.cli.options import add_driving, add_quiet, add_store, command, hook_of, store_of, tell
 from moothall.cli.questions import LATER, prompted, read_json, shown
 from moothall.cli.screen import Progress, notice, print_json, status
@@ -32,7 +32,9 @@ def run(parser: ArgumentParser) -> Work:
     parser.add_argument("machine", help="FILE.py:NAME or package.module:NAME")
     parser.add_argument("input", nargs="?", help="the input: a text for the first field of the data, or a JSON object")
     parser.add_argument("--input-json", metavar="FILE", help="read the input from a JSON file")
-    parser.add_argument("--model", default="", help="who plays agents that are no functions: rehearsal, scripted:FILE")
+    parser.add_argument(
+        "--model", default="", help="who plays agents that are no functions, such as openai:NAME, smart or rehearsal"
+    )
     parser.add_argument(
         "--budget", type=_budget, help="the most to spend, such as usd=0.50,calls=20,tokens=9000,seconds=60"
     )
@@ -115,7 +117,8 @@ def _drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, A
     with store_of(chosen) as store, hook_of(chosen, progress.notice) as hook:
         watchers = hook if chosen.quiet else (progress.watching, *hook)
         telling = partial(tell, chosen)
-        setting = Setting(store, notice=notice, tell=telling, watchers=watchers, person=_person(chosen))
+        hear = None if chosen.quiet else progress.listener()
+        setting = Setting(store, notice=notice, tell=telling, watchers=watchers, person=_person(chosen), hear=hear)
         try:
             outcome = asyncio.run(_watched(progress, go(setting)))
             while (value := _prompted(chosen, outcome)) is not LATER:
@@ -152,6 +155,8 @@ def _render(chosen: Namespace, outcome: Outcome, account: Account) -> int:
             else json.dumps(encode(outcome.result), ensure_ascii=False)
         )
     _explain(chosen, outcome, account)
+    if outcome.fault == "provider":
+        return PROVIDER
     return {"done": DONE, "waiting": WAITING}.get(outcome.status, FAILED)
 
 

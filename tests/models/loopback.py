@@ -189,7 +189,7 @@ def _events(values: Iterator[Any]) -> Iterator[bytes]:
 
 
 def _pieces(text: str) -> list[str]:
-    size = max(1, len(text) // 3)
+    size = max(1, -(-len(text) // 2))
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 

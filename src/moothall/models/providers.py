@@ -46,6 +46,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.google import GoogleProvider
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -75,13 +76,26 @@ KEY_HEADERS: Mapping[Protocol, tuple[str, str]] = {
     "google": ("x-goog-api-key", ""),
 }
 HEADERS = frozenset(
-    ("accept", "accept-encoding", "anthropic-beta", "anthropic-version", "connection", "content-length")
-    + ("content-type", "host", "transfer-encoding", "user-agent")
+    {
+        "accept",
+        "accept-encoding",
+        "anthropic-beta",
+        "anthropic-version",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "transfer-encoding",
+        "user-agent",
+    }
 )
 """The headers that leave, besides the key."""
 
 AGAIN = frozenset((408, 409, 425, 429))
 """The codes of a refusal that does not last."""
+
+ENDS_ARE_TOLD = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+"""A stream without its end is no reply, although some servers never tell it."""
 
 
 class Endpoint(Frozen):
@@ -228,9 +242,12 @@ def direct_model(endpoint: Endpoint, client: httpx2.AsyncClient) -> DirectModel:
             asked = openai.AsyncOpenAI(
                 base_url=endpoint.address, api_key=NO_KEY, http_client=client, max_retries=0, timeout=endpoint.timeout
             )
-            if endpoint.is_own:
-                return OpenAIChatModel(endpoint.model, provider=OpenAIProvider(openai_client=asked))
-            return OpenAIChatModel(endpoint.model, provider=OpenAICompatibleProvider("openai", openai_client=asked))
+            provider = (
+                OpenAIProvider(openai_client=asked)
+                if endpoint.is_own
+                else OpenAICompatibleProvider("openai", openai_client=asked)
+            )
+            return OpenAIChatModel(endpoint.model, provider=provider, profile=ENDS_ARE_TOLD)
         case "anthropic":
             claude = anthropic.AsyncAnthropic(
                 base_url=endpoint.address, api_key=NO_KEY, http_client=client, max_retries=0, timeout=endpoint.timeout

@@ -11,8 +11,10 @@ import json
 import socket
 import struct
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from queue import Queue
+from threading import Event, Thread
 from typing import Any
 
 USED = (11, 7)
@@ -130,6 +132,26 @@ async def _answer(turn: Turn, asked: Asked, writer: asyncio.StreamWriter) -> boo
             writer.write(body)
             await writer.drain()
             return True
+
+
+@contextmanager
+def loopback_aside(*script: Turn | Callable[[Asked], Turn]) -> Iterator[Loopback]:
+    """The same for tests that are not async: the server has a thread and an event loop of its own."""
+    begun: Queue[Loopback] = Queue()
+    over = Event()
+
+    async def serve() -> None:
+        async with loopback(*script) as served:
+            begun.put(served)
+            await asyncio.to_thread(over.wait)
+
+    thread = Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    try:
+        yield begun.get(timeout=30)
+    finally:
+        over.set()
+        thread.join()
 
 
 @asynccontextmanager
@@ -272,7 +294,7 @@ def _anthropic(said: Said) -> dict[str, Any]:
         {"type": "tool_use", "id": id, "name": name, "input": _anthropic_input(arguments)}
         for id, name, arguments in said.calls
     ]
-    base = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": content}
+    base: dict[str, Any] = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": content}
     return {**base, "stop_reason": _anthropic_stop(said), "stop_sequence": None, "usage": _anthropic_used(said)}
 
 

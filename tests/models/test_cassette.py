@@ -17,7 +17,6 @@ from moothall.errors import DefinitionError, EffectFailed
 from moothall.models.cassette import CassetteModel, read
 from tests.models.asking import LOOK, request
 
-pytestmark = pytest.mark.anyio
 TEXT = Reply("The sea rises.", usage={"tokens": 9, "usd": 0.01})
 CALLING = Reply("", {"good": True}, {}, (ToolCall("look", {"place": "Ys"}, "a"),))
 
@@ -34,45 +33,49 @@ class Counted:
         return self.replies.pop(0)
 
 
+def ask(model: CassetteModel, asked: Request) -> Reply:
+    return asyncio.run(model.reply(asked))
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "tapes" / "one.jsonl"
 
 
-async def record(file: Path, *pairs: tuple[Request, Reply], name: str = "openai:m") -> None:
+def record(file: Path, *pairs: tuple[Request, Reply], name: str = "openai:m") -> None:
     for asked, said in pairs:
-        assert await CassetteModel(file, "record", Counted(said), name).reply(asked) == said
+        assert ask(CassetteModel(file, "record", Counted(said), name), asked) == said
 
 
-async def missed(file: Path, asked: Request, name: str = "") -> str:
+def missed(file: Path, asked: Request, name: str = "") -> str:
     with pytest.raises(DefinitionError) as raised:
-        await CassetteModel(file, "replay", None, name).reply(asked)
+        ask(CassetteModel(file, "replay", None, name), asked)
     return str(raised.value)
 
 
-async def test_what_was_recorded_is_said_again_without_a_model(file: Path) -> None:
+def test_what_was_recorded_is_said_again_without_a_model(file: Path) -> None:
     other = replace(request(tools=(LOOK,)), nth=2)
-    await record(file, (request(), TEXT), (other, CALLING))
+    record(file, (request(), TEXT), (other, CALLING))
     replayed = CassetteModel(file, "replay")
-    assert await replayed.reply(other) == CALLING
-    assert await replayed.reply(request()) == TEXT
+    assert ask(replayed, other) == CALLING
+    assert ask(replayed, request()) == TEXT
 
 
-async def test_auto_asks_only_what_was_never_asked(file: Path) -> None:
+def test_auto_asks_only_what_was_never_asked(file: Path) -> None:
     inner = Counted(TEXT, Reply("another"))
     model = CassetteModel(file, "auto", inner, "openai:m")
-    assert [await model.reply(request()) for _ in range(3)] == [TEXT] * 3
-    assert (await model.reply(replace(request(), prompt="Write about wind"))).text == "another"
+    assert [ask(model, request()) for _ in range(3)] == [TEXT] * 3
+    assert (ask(model, replace(request(), prompt="Write about wind"))).text == "another"
     assert inner.calls == 2
 
 
-async def test_record_always_asks_and_the_latest_reply_counts(file: Path) -> None:
-    await record(file, (request(), Reply("old")), (request(), Reply("new")))
-    assert await CassetteModel(file, "replay").reply(request()) == Reply("new")
+def test_record_always_asks_and_the_latest_reply_counts(file: Path) -> None:
+    record(file, (request(), Reply("old")), (request(), Reply("new")))
+    assert ask(CassetteModel(file, "replay"), request()) == Reply("new")
 
 
-async def test_a_line_is_json_that_a_person_can_read(file: Path) -> None:
-    await record(file, (request(), TEXT))
+def test_a_line_is_json_that_a_person_can_read(file: Path) -> None:
+    record(file, (request(), TEXT))
     [line] = file.read_text("utf-8").splitlines()
     told: dict[str, Any] = json.loads(line)
     assert told["prompt"] == "Write about tides"
@@ -92,58 +95,58 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("asked", "words"), CHANGES.values(), ids=CHANGES.keys())
-async def test_a_miss_names_the_nearest_question_and_what_differs(file: Path, asked: Request, words: str) -> None:
+def test_a_miss_names_the_nearest_question_and_what_differs(file: Path, asked: Request, words: str) -> None:
     far = replace(request(), prompt="Something else altogether", nth=9, agent="clerk")
-    await record(file, (far, TEXT), (request(), TEXT))
-    told = await missed(file, asked)
+    record(file, (far, TEXT), (request(), TEXT))
+    told = missed(file, asked)
     assert "the nearest is line 2, where it differs: " in told
     assert words in told
     assert told.count("is now") == 1
     assert told.endswith("record it with mode=auto")
 
 
-async def test_another_model_is_a_miss_and_no_model_takes_any(file: Path) -> None:
-    await record(file, (request(), TEXT), name="openai:m")
-    assert "model: '\"openai:m\"' is now '\"openai:n\"'" in await missed(file, request(), "openai:n")
-    assert await CassetteModel(file, "replay", None, "").reply(request()) == TEXT
+def test_another_model_is_a_miss_and_no_model_takes_any(file: Path) -> None:
+    record(file, (request(), TEXT), name="openai:m")
+    assert "model: '\"openai:m\"' is now '\"openai:n\"'" in missed(file, request(), "openai:n")
+    assert ask(CassetteModel(file, "replay", None, ""), request()) == TEXT
 
 
-async def test_the_difference_in_a_long_prompt_is_shown_where_it_is(file: Path) -> None:
-    await record(file, (replace(request(), prompt="x" * 5_000 + "tides"), TEXT))
-    told = await missed(file, replace(request(), prompt="x" * 5_000 + "winds"))
+def test_the_difference_in_a_long_prompt_is_shown_where_it_is(file: Path) -> None:
+    record(file, (replace(request(), prompt="x" * 5_000 + "tides"), TEXT))
+    told = missed(file, replace(request(), prompt="x" * 5_000 + "winds"))
     assert "…xxxxxxxxxxxxxxxxxxxxtides' is now '…xxxxxxxxxxxxxxxxxxxxwinds'" in told
 
 
-async def test_half_a_line_that_a_crash_left_is_passed_over_and_taken_away(file: Path) -> None:
-    await record(file, (request(), TEXT))
+def test_half_a_line_that_a_crash_left_is_passed_over_and_taken_away(file: Path) -> None:
+    record(file, (request(), TEXT))
     whole = file.read_bytes()
     file.write_bytes(whole + whole[: len(whole) // 2])
-    assert await CassetteModel(file, "replay").reply(request()) == TEXT
-    await record(file, (replace(request(), nth=2), TEXT))
+    assert ask(CassetteModel(file, "replay"), request()) == TEXT
+    record(file, (replace(request(), nth=2), TEXT))
     assert len(list(read(file))) == 2
 
 
-async def test_a_line_in_the_middle_that_is_none_is_named(file: Path) -> None:
-    await record(file, (request(), TEXT))
+def test_a_line_in_the_middle_that_is_none_is_named(file: Path) -> None:
+    record(file, (request(), TEXT))
     file.write_bytes(b'{"asked": 1}\n' + file.read_bytes())
-    assert "line 1 cannot be read: " in await missed(file, request())
+    assert "line 1 cannot be read: " in missed(file, request())
 
 
-async def test_failures_are_not_recorded(file: Path) -> None:
+def test_failures_are_not_recorded(file: Path) -> None:
     class Failing:
         async def reply(self, request: Request) -> Reply:
             raise EffectFailed("down")
 
     with pytest.raises(EffectFailed):
-        await CassetteModel(file, "record", Failing()).reply(request())
+        ask(CassetteModel(file, "record", Failing()), request())
     assert not file.exists()
 
 
-async def test_any_text_can_be_recorded(file: Path) -> None:
+def test_any_text_can_be_recorded(file: Path) -> None:
     said = Reply("a\x00b \u2028 → 👩‍🚀")
     asked = replace(request(), prompt="half \ud800 a character")
-    await record(file, (asked, said))
-    assert await CassetteModel(file, "replay").reply(asked) == said
+    record(file, (asked, said))
+    assert ask(CassetteModel(file, "replay"), asked) == said
 
 
 APPENDING = """
@@ -157,16 +160,16 @@ for number in range(50):
 """
 
 
-async def test_lines_of_several_processes_do_not_run_into_each_other(file: Path) -> None:
+def test_lines_of_several_processes_do_not_run_into_each_other(file: Path) -> None:
     path = os.pathsep.join(sys.path)
     writers = [
         subprocess.Popen([sys.executable, "-c", APPENDING, file, name], env={**os.environ, "PYTHONPATH": path})
         for name in ("a", "b", "c")
     ]
-    assert [await asyncio.to_thread(one.wait) for one in writers] == [0, 0, 0]
+    assert [one.wait() for one in writers] == [0, 0, 0]
     lines = list(read(file))
     said = {name: [line.reply.text for line in lines if line.asked.model == name] for name in ("a", "b", "c")}
-    assert said == dict.fromkeys("abc", [str(number) for number in range(50)])
+    assert said == {name: [str(number) for number in range(50)] for name in "abc"}
 
 
 @pytest.mark.parametrize("mode", ["record", "auto"])
@@ -180,7 +183,7 @@ def test_a_cassette_that_is_not_there_is_named(file: Path) -> None:
         CassetteModel(file, "replay")
 
 
-async def test_a_cassette_that_cannot_be_written_is_a_failure_of_the_world(tmp_path: Path) -> None:
+def test_a_cassette_that_cannot_be_written_is_a_failure_of_the_world(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(EffectFailed, match="cannot be written"):
-        await CassetteModel(tmp_path / "file" / "x", "record", Counted(TEXT)).reply(request())
+        ask(CassetteModel(tmp_path / "file" / "x", "record", Counted(TEXT)), request())

@@ -37,7 +37,7 @@ async def test_what_the_failed_ones_cost_is_paid_too() -> None:
 
 async def test_where_all_fail_the_one_that_is_back_first_decides_when_to_come_again() -> None:
     models = [Saying(EffectFailed("a", retry_after=60)), Saying(EffectFailed("b", retry_after=5, usage={"tokens": 1}))]
-    with pytest.raises(EffectFailed, match="^a; b$") as raised:
+    with pytest.raises(EffectFailed, match=r"^a; b$") as raised:
         await FallbackModel(models).reply(request())
     assert (raised.value.retry_after, raised.value.final, raised.value.usage) == (5, False, {"tokens": 1})
 

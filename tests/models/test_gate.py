@@ -20,12 +20,14 @@ class Told:
     def __init__(self) -> None:
         self.failing: EffectFailed | None = None
         self.shut: asyncio.Event | None = None
+        self.arrived = asyncio.Event()
         self.now = self.most = self.calls = 0
 
     async def reply(self, request: Request) -> Reply:
         self.calls += 1
         self.now += 1
         self.most = max(self.most, self.now)
+        self.arrived.set()
         try:
             if self.shut is not None:
                 await self.shut.wait()
@@ -55,7 +57,7 @@ class Stage:
     async def refused(self) -> EffectFailed:
         """Be asked and let nothing through."""
         calls = self.told.calls
-        with pytest.raises(EffectFailed, match="failed 3 times in a row|failed 4 times in a row") as raised:
+        with pytest.raises(EffectFailed, match=r"failed [34] times in a row") as raised:
             await self.model.reply(request())
         assert self.told.calls == calls
         return raised.value
@@ -65,8 +67,7 @@ async def test_no_more_calls_at_once_than_the_measure_allows() -> None:
     stage = Stage()
     stage.told.shut = asyncio.Event()
     asking = [asyncio.create_task(stage.model.reply(request())) for _ in range(10)]
-    while stage.told.now < 2:
-        await asyncio.sleep(0)
+    await stage.told.arrived.wait()
     stage.told.shut.set()
     assert [reply.text for reply in await asyncio.gather(*asking)] == ["ok"] * 10
     assert stage.told.most == 2
@@ -101,8 +102,8 @@ async def test_after_its_rest_one_call_finds_out_and_the_others_wait() -> None:
     stage.clock.move(30)
     stage.told.shut = asyncio.Event()
     probe = asyncio.create_task(stage.model.reply(request()))
-    while stage.told.now < 1:
-        await asyncio.sleep(0)
+    stage.told.arrived.clear()
+    await stage.told.arrived.wait()
     assert (await stage.refused()).retry_after == SOON
     stage.told.shut.set()
     assert (await probe).text == "ok"
@@ -123,8 +124,8 @@ async def test_a_cancelled_call_that_was_to_find_out_leaves_that_to_the_next() -
     stage.clock.move(30)
     stage.told.shut = asyncio.Event()
     probe = asyncio.create_task(stage.model.reply(request()))
-    while stage.told.now < 1:
-        await asyncio.sleep(0)
+    stage.told.arrived.clear()
+    await stage.told.arrived.wait()
     probe.cancel()
     await asyncio.gather(probe, return_exceptions=True)
     stage.told.shut = None

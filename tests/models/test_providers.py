@@ -142,7 +142,8 @@ async def test_usage_that_is_not_told_is_not_known(protocol: Protocol, heard: bo
 @heard_or_not
 async def test_arguments_that_are_no_json_are_kept_as_they_came(protocol: Protocol, heard: bool) -> None:
     reply = await asked(protocol, Said("", [("a", "look", '{"place": "Os')]), heard, tools=(LOOK,))
-    assert [call.arguments for call in reply.calls] == ['{"place": "Os']
+    [call] = reply.calls
+    assert str(call.arguments) == '{"place": "Os'
 
 
 @every_protocol

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, get_args
 from urllib.parse import urlsplit
 
 from moothall.agents.ports import Model
-from moothall.app.settings import LEVELS, AddressSettings, level, settings
+from moothall.app.settings import LEVELS, AddressSettings, level_model, settings
 from moothall.errors import DefinitionError
 from moothall.kernel.frozen import Frozen
 from moothall.models.cassette import CassetteModel, Mode
@@ -105,7 +105,7 @@ def absolute_model(name: str) -> str:
 def _chain(name: str) -> list[str]:
     """The names of the models that are asked one after the other. A cassette takes all that follows it."""
     if name in LEVELS:
-        found = level(name).value
+        found = level_model(name).value
         if not found:
             raise DefinitionError(
                 f"no model is set for the level {name!r}; write it below [levels] in settings.toml, or set "

@@ -24,7 +24,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any
 
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
@@ -105,21 +104,12 @@ def settings() -> Settings:
     import tomllib  # most have no such file
 
     try:
-        found = decode(Settings, _plain(tomllib.loads(text)), "settings")
+        found = decode(Settings, tomllib.loads(text), "settings")
     except (tomllib.TOMLDecodeError, Refused) as error:
         raise DefinitionError(f"{file}: {error}") from error
     if unknown := sorted(found.levels.keys() - set(LEVELS)):
         raise DefinitionError(f"{file}: there is no level {unknown[0]!r}; there are {', '.join(LEVELS)}")
     return found
-
-
-def _plain(value: Any) -> Any:
-    """TOML as JSON has it; dates are texts there."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, str | int | float | bool) else str(value)
 
 
 def setting(name: str) -> Set:
@@ -131,7 +121,7 @@ def setting(name: str) -> Set:
     return Set(value, settings_file().name) if value else Set()
 
 
-def level(name: str) -> Set:
+def level_model(name: str) -> Set:
     """The model of a level, and where it was found."""
     variable = f"MOOTHALL_LEVEL_{name.upper()}"
     if value := os.environ.get(variable):

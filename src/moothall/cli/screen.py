@@ -93,7 +93,7 @@ class Progress:
             self.clear()
             seconds = time.monotonic() - self._since
             said = next((text for agent, text in self._said.items() if text and agent in self._waiting), "")
-            told = f": {shortened(said[::-1], HEARD)[::-1]}" if said else f", {self._account()}"
+            told = f": …{shortened(said, HEARD)}" if said else f", {self._account()}"
             line = f"… {shortened(self._waiting, 40)} ({seconds:.0f} s){told}"
             line = shortened(line, shutil.get_terminal_size().columns - 8)
             print(painted(f"       {line}", "dim", sys.stderr), end="\r", file=sys.stderr, flush=True)

@@ -186,9 +186,10 @@ class ProviderModel:
         match error:
             case said.ModelQuotaExceededError():
                 return "the account has nothing left; top it up"
+            case said.ModelAuthenticationError() if not endpoint.key:
+                return f"{endpoint.address} wants a key, and none is bound to it; bind one in settings.toml"
             case said.ModelAuthenticationError():
-                key = endpoint.key_name or "none was sent, for none is bound to this address"
-                return f"{endpoint.address} does not accept the key; check it ({key})"
+                return f"{endpoint.address} does not accept the key; check it ({endpoint.key_name})"
             case said.ModelNotFoundError():
                 return f"{endpoint.address} does not know it; check the name and the address"
             case said.ModelContextWindowExceededError():

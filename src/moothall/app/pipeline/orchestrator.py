@@ -40,7 +40,7 @@ class AgentConfig:
     def __post_init__(self) -> None:
         if type(self.max_iterations) is not int or not 0 <= self.max_iterations < 10**DIGITS:
             raise DefinitionError(
-                f"max_iterations is a whole number of at least 0 and at most {DIGITS} digits, not {self.max_iterations!r}"
+                f"max_iterations is a whole number from 0 on, of at most {DIGITS} digits, not {self.max_iterations!r}"
             )
         try:
             Job("a brief", pass_score=self.pass_score, soft_fail_score=self.soft_fail_score)

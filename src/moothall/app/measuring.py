@@ -1,0 +1,237 @@
+"""Measuring runs: their journals are read piece by piece and folded, children and all.
+
+What a child spent is taken from its own journal where the store has it, so that a child at work counts too; else from
+its last word to its parent. A machine that was changed since the run began does not explain its states any more; the
+run is then measured by what its entries say alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from moothall.app.casting import Troupe
+from moothall.app.looking import summary
+from moothall.app.projections.costs import Bill, Costs, Line, Players
+from moothall.app.projections.metrics import Metrics, StateFigures, merged
+from moothall.app.projections.nesting import Entry, nesting_of
+from moothall.app.running import family_of
+from moothall.app.spending import amount_of
+from moothall.errors import Broken, MoothallError, Refused
+from moothall.kernel.effects import StartChild
+from moothall.kernel.machine import Machine
+from moothall.runtime.children import child_id
+from moothall.runtime.journal import Record, RunId
+from moothall.runtime.ports import Store
+
+PIECE = 256
+Join = Callable[[RunId], Awaitable[Costs | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A run, its metrics, and when they were looked at."""
+
+    run: RunId
+    machine: str
+    status: str
+    metrics: Metrics
+    until: float
+    notes: tuple[str, ...] = ()
+    """What could not be read and is counted by hearsay."""
+
+    def states(self) -> tuple[StateFigures, ...]:
+        """The figures of its states."""
+        return self.metrics.states(self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class AllMeasured:
+    """All runs of a store: the figures of each machine's states, the costs, and the runs that cannot be read."""
+
+    runs: Mapping[str, int]
+    states: Mapping[str, tuple[StateFigures, ...]]
+    costs: Costs
+    unread: Mapping[RunId, str]
+
+
+async def pieces(store: Store, run: RunId) -> AsyncIterator[list[Entry]]:
+    """The journal of a run, a few entries at a time."""
+    start = 0
+    while piece := await store.entries(run, start, PIECE):
+        yield piece
+        start += len(piece)
+
+
+async def measure(store: Store, run: RunId) -> Measured:
+    """The metrics of a run; what its children spent is in its costs."""
+    notes: list[str] = []
+
+    async def join(child: RunId) -> Costs | None:
+        try:
+            record = (await store.load(child)).record
+            return (await _folded(store, record, join)).costs if _is_child(record) else None
+        except Refused:
+            return None
+        except Broken as error:
+            notes.append(f"{error}; what it told its parent is counted")
+            return None
+
+    stored = await store.load(run)
+    metrics = await _folded(store, stored.record, join)
+    stands = (await summary(store, stored)).status
+    return Measured(run, stored.record.machine, stands, metrics, time.time(), tuple(notes))
+
+
+def _is_child(record: Record) -> bool:
+    """Whether a run is the child that its id says; anybody may call a run like that."""
+    return bool(record.parent) and record.run == child_id(record.parent, record.parent_key)
+
+
+async def measure_all(store: Store) -> AllMeasured:
+    """The metrics of every run of a store, those of one machine together. Children are runs like others here."""
+    stored = await store.runs()
+    known = {one.record.run for one in stored if _is_child(one.record)}
+    now, costs = time.time(), Costs()
+    runs: dict[str, int] = {}
+    states: dict[str, tuple[StateFigures, ...]] = {}
+    unread: dict[RunId, str] = {}
+
+    async def join(child: RunId) -> Costs | None:
+        return Costs() if child in known - unread.keys() else None
+
+    for one in sorted(stored, key=lambda one: -one.record.depth):
+        record = one.record
+        try:
+            metrics = await _folded(store, record, join)
+        except MoothallError as error:
+            unread[record.run] = str(error)
+            continue
+        runs[record.machine] = runs.get(record.machine, 0) + 1
+        states[record.machine] = merged((*states.get(record.machine, ()), *metrics.states(now)))
+        costs = costs.plus(metrics.costs.called(partial(_among_others, record)))
+    return AllMeasured(runs, states, costs, unread)
+
+
+def _among_others(record: Record, line: Line) -> Line:
+    """A line of a run where states of several machines stand side by side."""
+    return line._replace(state=f"{record.machine}.{line.state}", child=line.child or bool(record.parent))
+
+
+async def _folded(store: Store, record: Record, join: Join) -> Metrics:
+    metrics, at = await begun(store, record), -1
+    try:
+        async for piece in pieces(store, record.run):
+            for entry in piece:
+                at = entry["seq"]
+                metrics = metrics.after(entry)
+                for key in _children(entry):
+                    if (costs := await join(child_id(record.run, key))) is not None:
+                        metrics = metrics.joined(key, costs)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Broken(f"run {record.run}: entry {at} of its journal cannot be read: {error!r}") from error
+    return metrics
+
+
+def _children(entry: Entry) -> Collection[str]:
+    wanted = entry["effects"]
+    return [one["key"] for one in wanted if one["kind"] == StartChild.kind and not one.get("denied")] if wanted else ()
+
+
+async def begun(store: Store, record: Record) -> Metrics:
+    """The metrics of a run before its first entry."""
+    family = await _family(store, record)
+    if family is None:
+        return Metrics(players=Players(record.model))
+    machine, troupe = family
+    players = Players(record.model, frozenset(troupe.joined_by(machine).functions))
+    return Metrics(nesting_of(machine if machine.digest == record.digest else None), players)
+
+
+async def machine_of(store: Store, record: Record) -> Machine | None:
+    """The machine of a run as it is today, where it can still be found."""
+    family = await _family(store, record)
+    return family[0] if family is not None else None
+
+
+async def _family(store: Store, record: Record) -> tuple[Machine, Troupe] | None:
+    try:
+        return await family_of(store, record, {})
+    except MoothallError:
+        return None
+
+
+# in words and as JSON
+
+
+def tokens_of(bill: Bill) -> str:
+    """The tokens of a bill; what nobody told is not nothing."""
+    return _at_least("tokens", bill.tokens, bill.uncounted) if bill.calls or bill.tokens else ""
+
+
+def usd_of(bill: Bill) -> str:
+    """The money of a bill; what nobody told is not nothing."""
+    return _at_least("usd", bill.usd, bill.unpriced) if bill.calls or bill.usd else ""
+
+
+def _at_least(resource: str, amount: float, unknown: int) -> str:
+    if unknown > 0:
+        return f"≥ {amount_of(resource, amount)}" if amount else "unknown"
+    return amount_of(resource, amount)
+
+
+def plain_costs(costs: Costs) -> dict[str, Any]:
+    """Costs for JSON."""
+    parts: dict[str, Any] = {"total": costs.total().plain(), "children": costs.total(children=True).plain()}
+    for part in ("model", "agent", "state"):
+        parts[f"by_{part}"] = {name: bill.plain() for name, bill in costs.by(part).items()}
+    return parts
+
+
+def plain_state(figures: StateFigures) -> dict[str, Any]:
+    """The figures of a state for JSON."""
+    return {
+        "state": figures.state,
+        "visits": figures.visits,
+        "open": figures.is_open,
+        "total": figures.total,
+        "average": figures.average,
+        "shortest": figures.shortest,
+        "longest": figures.longest,
+        "waited": figures.waited,
+        **figures.bill.plain(),
+    }
+
+
+def plain_metrics(measured: Measured) -> dict[str, Any]:
+    """The metrics of a run for JSON."""
+    metrics, until = measured.metrics, measured.until
+    slowest, hungriest, commonest = metrics.slowest(until), metrics.hungriest(until), metrics.commonest()
+    ways = sorted(metrics.transitions.items(), key=lambda item: -item[1])
+    return {
+        "run": measured.run,
+        "machine": measured.machine,
+        "status": measured.status,
+        "entries": metrics.entries,
+        "began": metrics.began,
+        "seconds": metrics.seconds(until),
+        "spent_on": metrics.spent_on(until),
+        "states": [plain_state(one) for one in measured.states()],
+        "transitions": [{"from": before, "to": after, "times": times} for (before, after), times in ways],
+        "slowest": slowest.state if slowest else None,
+        "hungriest": hungriest.state if hungriest else None,
+        "commonest": list(commonest[0]) if commonest else None,
+        "notes": list(measured.notes),
+    }
+
+
+def plain_all(measured: AllMeasured) -> dict[str, Any]:
+    """The metrics of all runs for JSON."""
+    machines = [
+        {"machine": name, "runs": runs, "states": [plain_state(one) for one in measured.states[name]]}
+        for name, runs in measured.runs.items()
+    ]
+    return {"machines": machines, "unread": dict(measured.unread)}

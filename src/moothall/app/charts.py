@@ -70,13 +70,11 @@ def _name(name: str, y: float, told: str) -> str:
 class Lanes:
     """Who was at work when: a lane for each, with what lies close together drawn as one."""
 
-    began: float
-    until: float
-    lanes: dict[tuple[str, str], list[list[float]]] = field(default_factory=dict)
+    lanes: dict[tuple[str, str], list[tuple[float, float]]] = field(default_factory=dict)
     left_out: int = 0
 
-    def add(self, spans: Iterable[Span]) -> None:
-        """Spans, in the order in which they ended."""
+    def add(self, spans: Iterable[Span], until: float) -> None:
+        """Spans; those that have not ended reach until then."""
         for span in spans:
             if span.kind in TIMERS or span.kind == TellParent.kind or span.denied:
                 continue
@@ -84,40 +82,44 @@ class Lanes:
             if lane not in self.lanes and len(self.lanes) >= MOST:
                 self.left_out += 1
                 continue
-            self._draw(self.lanes.setdefault(lane, []), span)
+            self.lanes.setdefault(lane, []).append((span.since, until if span.until is None else span.until))
 
-    def _draw(self, lane: list[list[float]], span: Span) -> None:
-        start, end = span.since, self.until if span.until is None else span.until
-        grain = (self.until - self.began) / GRAIN
-        while lane and lane[-1][1] >= start - grain:
-            before = lane.pop()
-            start, end = min(start, before[0]), max(end, before[1])
-        lane.append([start, end])
-
-    def svg(self) -> str:
-        """The chart, with a scale below it."""
-        seconds = self.until - self.began
+    def svg(self, began: float, seconds: float) -> str:
+        """The chart of so many seconds, with a scale below it."""
         if not self.lanes or seconds <= 0:
             return ""
         scale = (WIDTH - NAMES - 20) / seconds
         foot = ROW * len(self.lanes)
-        rows = [self._tick(seconds * tick / TICKS, foot, scale) for tick in range(TICKS + 1)]
+        rows = [_tick(seconds * tick / TICKS, foot, scale) for tick in range(TICKS + 1)]
         for number, ((look, who), lane) in enumerate(self.lanes.items()):
             rows.append(_name(who, ROW * number, who))
-            rows += [self._bar(look, start, end, ROW * number, scale) for start, end in lane]
+            parts = _close_together(lane, seconds / GRAIN)
+            rows += [_piece(look, start - began, end - began, ROW * number, scale) for start, end in parts]
         note = f"{self.left_out} effects of others are not drawn" if self.left_out else ""
         return _chart("Who was at work, and who was waited for", WIDTH, foot + 22, rows, note)
 
-    def _bar(self, look: str, start: float, end: float, y: float, scale: float) -> str:
-        x, width = NAMES + (start - self.began) * scale, max((end - start) * scale, 1.5)
-        told = f"{duration_of(start - self.began)} to {duration_of(end - self.began)}"
-        where = f'x="{x:.1f}" y="{y + 5:g}" width="{width:.1f}" height="{ROW - 10}"'
-        return f'<rect class="{look}" {where}><title>{told}</title></rect>'
 
-    def _tick(self, seconds: float, y: float, scale: float) -> str:
-        x = NAMES + seconds * scale
-        line = f'<path class="grid" d="M{x:.1f},0V{y}"/>'
-        return f'{line}<text class="soft" x="{x:.1f}" y="{y + 16}" text-anchor="middle">{duration_of(seconds)}</text>'
+def _close_together(lane: Iterable[tuple[float, float]], grain: float) -> list[tuple[float, float]]:
+    """What lies closer together than can be drawn, as one."""
+    found: list[tuple[float, float]] = []
+    for start, end in sorted(lane):
+        if found and start - found[-1][1] <= grain:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+def _piece(look: str, start: float, end: float, y: float, scale: float) -> str:
+    x, width = NAMES + start * scale, max((end - start) * scale, 1.5)
+    where = f'x="{x:.1f}" y="{y + 5:g}" width="{width:.1f}" height="{ROW - 10}"'
+    return f'<rect class="{look}" {where}><title>{duration_of(start)} to {duration_of(end)}</title></rect>'
+
+
+def _tick(seconds: float, y: float, scale: float) -> str:
+    x = NAMES + seconds * scale
+    line = f'<path class="grid" d="M{x:.1f},0V{y}"/>'
+    return f'{line}<text class="soft" x="{x:.1f}" y="{y + 16}" text-anchor="middle">{duration_of(seconds)}</text>'
 
 
 def look_of(span: Span) -> str:

@@ -17,7 +17,7 @@ from moothall.app.casting import Troupe
 from moothall.app.looking import summary
 from moothall.app.projections.costs import Bill, Costs, Line, Players
 from moothall.app.projections.metrics import Metrics, StateFigures, merged
-from moothall.app.projections.nesting import Entry, nesting_of
+from moothall.app.projections.nesting import UNKNOWN, Entry, nesting_of
 from moothall.app.running import family_of
 from moothall.app.spending import amount_of
 from moothall.errors import Broken, MoothallError, Refused
@@ -29,6 +29,8 @@ from moothall.runtime.ports import Store
 
 PIECE = 256
 Join = Callable[[RunId], Awaitable[Costs | None]]
+Saw = Callable[[Entry, Metrics, Metrics], None]
+"""Is shown an entry and the metrics before and after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,8 @@ async def pieces(store: Store, run: RunId) -> AsyncIterator[list[Entry]]:
         start += len(piece)
 
 
-async def measure(store: Store, run: RunId) -> Measured:
-    """The metrics of a run; what its children spent is in its costs."""
+async def measure(store: Store, run: RunId, saw: Saw | None = None) -> Measured:
+    """The metrics of a run; what its children spent is in its costs. `saw` is shown each of its entries."""
     notes: list[str] = []
 
     async def join(child: RunId) -> Costs | None:
@@ -81,7 +83,7 @@ async def measure(store: Store, run: RunId) -> Measured:
             return None
 
     stored = await store.load(run)
-    metrics = await _folded(store, stored.record, join)
+    metrics = await _folded(store, stored.record, join, saw)
     stands = (await summary(store, stored)).status
     return Measured(run, stored.record.machine, stands, metrics, time.time(), tuple(notes))
 
@@ -121,13 +123,15 @@ def _among_others(record: Record, line: Line) -> Line:
     return line._replace(state=f"{record.machine}.{line.state}", child=line.child or bool(record.parent))
 
 
-async def _folded(store: Store, record: Record, join: Join) -> Metrics:
+async def _folded(store: Store, record: Record, join: Join, saw: Saw | None = None) -> Metrics:
     metrics, at = await begun(store, record), -1
     try:
         async for piece in pieces(store, record.run):
             for entry in piece:
                 at = entry["seq"]
-                metrics = metrics.after(entry)
+                before, metrics = metrics, metrics.after(entry)
+                if saw is not None:
+                    saw(entry, before, metrics)
                 for key in _children(entry):
                     if (costs := await join(child_id(record.run, key))) is not None:
                         metrics = metrics.joined(key, costs)
@@ -148,7 +152,7 @@ async def begun(store: Store, record: Record) -> Metrics:
         return Metrics(players=Players(record.model))
     machine, troupe = family
     players = Players(record.model, frozenset(troupe.joined_by(machine).functions))
-    return Metrics(nesting_of(machine if machine.digest == record.digest else None), players)
+    return Metrics(nesting_of(machine) if machine.digest == record.digest else UNKNOWN, players)
 
 
 async def machine_of(store: Store, record: Record) -> Machine | None:

@@ -41,7 +41,7 @@ class Told:
 class Story:
     """What a page has of each entry, as it is read: rows of the journal, what was said, lanes of time."""
 
-    lanes: Lanes
+    lanes: Lanes = field(default_factory=Lanes)
     rows: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
 
@@ -55,7 +55,7 @@ def page_of(told: Told, story: Story) -> str:
         _facts(told),
         _drawn(told),
         _states(told.measured),
-        _timeline(story.lanes),
+        _timeline(told.measured, story.lanes),
         _costs(told.measured),
         _transitions(told.measured),
         _conversation(story.said),
@@ -130,10 +130,11 @@ def _states(measured: Measured) -> str:
 NOBODY = "(no state)"
 
 
-def _timeline(lanes: Lanes) -> str:
+def _timeline(measured: Measured, lanes: Lanes) -> str:
     looks = dict.fromkeys(look for look, _ in lanes.lanes)
     legend = " ".join(f'<span class="key {look}">{LOOKS[look]}</span>' for look in looks)
-    return f'<h2>The time</h2>\n{lanes.svg()}<p class="dim">{legend}</p>' if looks else ""
+    chart = lanes.svg(measured.metrics.began, measured.metrics.seconds(measured.until))
+    return f'<h2>The time</h2>\n{chart}<p class="dim">{legend}</p>' if chart else ""
 
 
 LOOKS = {"work": "agents and other work", "tool": "tools", "child": "children", "wait": "people"}

@@ -1,15 +1,15 @@
-"""Reports of a run: a page, Markdown, CSV or JSON. The journal is read twice, for the sums and for what is told."""
+"""Reports of a run: a page, Markdown, CSV or JSON. The journal is read once, for the sums and for what is told."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
-from moothall.app.charts import Lanes
 from moothall.app.looking import summary
-from moothall.app.measuring import machine_of, measure, pieces, plain_costs, plain_metrics
-from moothall.app.projections.flight import Flight, Span
+from moothall.app.measuring import machine_of, measure, plain_costs, plain_metrics
+from moothall.app.projections.flight import Span
+from moothall.app.projections.metrics import Metrics
 from moothall.app.projections.nesting import Entry
 from moothall.app.projections.transcript import transcript
 from moothall.app.report import Story, Told, page_of, row, spoken
@@ -21,61 +21,88 @@ from moothall.runtime.ports import Store
 
 async def report(store: Store, run: RunId, format: str) -> str:
     """A run, told in one of the formats."""
-    stored, measured = await store.load(run), await measure(store, run)
+    stored, writer = await store.load(run), WRITERS[format]()
+    measured = await measure(store, run, writer.saw)
     machine = await machine_of(store, stored.record)
     is_changed = machine is not None and machine.digest != stored.record.digest
-    return await _WRITERS[format](store, Told(await summary(store, stored), measured, machine, is_changed))
+    return writer.whole(Told(await summary(store, stored), measured, machine, is_changed))
 
 
-async def _walk(store: Store, told: Told) -> AsyncIterator[tuple[Entry, Flight, Flight]]:
-    """The entries that were measured, each with what was under way before and after it."""
-    metrics, flight = told.measured.metrics, Flight()
-    async for piece in pieces(store, told.measured.run):
-        for entry in piece[: max(0, metrics.entries - piece[0]["seq"])]:
-            after = flight.after(entry, metrics.nesting.moved(entry).left)
-            yield entry, flight, after
-            flight = after
+class Writer(Protocol):
+    """Is shown every entry of a run with the metrics before and after it, and tells the whole in the end."""
+
+    def saw(self, entry: Entry, before: Metrics, after: Metrics) -> None:
+        """One more entry."""
+        ...
+
+    def whole(self, told: Told) -> str:
+        """The report."""
+        ...
 
 
-async def _html(store: Store, told: Told) -> str:
-    metrics = told.measured.metrics
-    story = Story(Lanes(metrics.began, metrics.began + metrics.seconds(told.measured.until)))
-    async for entry, before, after in _walk(store, told):
-        story.rows.append(row(entry, metrics.began))
-        story.said += map(spoken, transcript(entry, before))
-        story.lanes.add(after.ended)
-    story.lanes.add(metrics.flight.spans.values())
-    return page_of(told, story)
+class Page:
+    """Writes one HTML page."""
+
+    def __init__(self) -> None:
+        self._story = Story()
+
+    def saw(self, entry: Entry, before: Metrics, after: Metrics) -> None:
+        self._story.rows.append(row(entry, after.began))
+        self._story.said += map(spoken, transcript(entry, before.flight))
+        self._story.lanes.add(after.flight.ended, after.at)
+
+    def whole(self, told: Told) -> str:
+        self._story.lanes.add(told.measured.metrics.flight.spans.values(), told.measured.until)
+        return page_of(told, self._story)
 
 
-async def _markdown(store: Store, told: Told) -> str:
-    said: list[str] = []
-    async for entry, before, _ in _walk(store, told):
-        said += map(quoted, transcript(entry, before))
-    return markdown_of(told, said)
+class Markdown:
+    """Writes Markdown."""
+
+    def __init__(self) -> None:
+        self._said: list[str] = []
+
+    def saw(self, entry: Entry, before: Metrics, after: Metrics) -> None:
+        self._said += map(quoted, transcript(entry, before.flight))
+
+    def whole(self, told: Told) -> str:
+        return markdown_of(told, self._said)
 
 
-async def _csv(store: Store, told: Told) -> str:
-    began = told.measured.metrics.began
-    return csv_of([csv_row(entry, began, before, after) async for entry, before, after in _walk(store, told)])
+class Csv:
+    """Writes a table with a row for each entry."""
+
+    def __init__(self) -> None:
+        self._rows: list[Sequence[str | float]] = []
+
+    def saw(self, entry: Entry, before: Metrics, after: Metrics) -> None:
+        self._rows.append(csv_row(entry, after.began, before.flight, after.flight))
+
+    def whole(self, told: Told) -> str:
+        return csv_of(self._rows)
 
 
-async def _json(store: Store, told: Told) -> str:
-    timeline: list[dict[str, Any]] = []
-    said: list[dict[str, Any]] = []
-    async for entry, before, after in _walk(store, told):
-        timeline += map(_plain_span, after.ended)
-        said += map(encode, transcript(entry, before))
-    metrics = told.measured.metrics
-    timeline += map(_plain_span, metrics.flight.spans.values())
-    whole = {
-        "summary": told.summary,
-        "metrics": plain_metrics(told.measured),
-        "costs": plain_costs(metrics.costs),
-        "timeline": timeline,
-        "transcript": said,
-    }
-    return json.dumps(encode(whole), ensure_ascii=False, indent=2) + "\n"
+class Json:
+    """Writes all projections as JSON."""
+
+    def __init__(self) -> None:
+        self._timeline: list[dict[str, Any]] = []
+        self._said: list[dict[str, Any]] = []
+
+    def saw(self, entry: Entry, before: Metrics, after: Metrics) -> None:
+        self._timeline += map(_plain_span, after.flight.ended)
+        self._said += map(encode, transcript(entry, before.flight))
+
+    def whole(self, told: Told) -> str:
+        metrics = told.measured.metrics
+        whole = {
+            "summary": told.summary,
+            "metrics": plain_metrics(told.measured),
+            "costs": plain_costs(metrics.costs),
+            "timeline": [*self._timeline, *map(_plain_span, metrics.flight.spans.values())],
+            "transcript": self._said,
+        }
+        return json.dumps(encode(whole), ensure_ascii=False, indent=2) + "\n"
 
 
 def _plain_span(span: Span) -> dict[str, Any]:
@@ -84,10 +111,5 @@ def _plain_span(span: Span) -> dict[str, Any]:
     return {**kept, "waits": span.waits}
 
 
-_WRITERS: Mapping[str, Callable[[Store, Told], Awaitable[str]]] = {
-    "html": _html,
-    "md": _markdown,
-    "csv": _csv,
-    "json": _json,
-}
-FORMATS = tuple(_WRITERS)
+WRITERS: Mapping[str, type[Writer]] = {"html": Page, "md": Markdown, "csv": Csv, "json": Json}
+FORMATS = tuple(WRITERS)

@@ -54,6 +54,11 @@ class Span(Frozen):
         """Whether somebody is at work."""
         return not self.waits and self.kind not in TIMERS and not self.denied
 
+    def ended(self, at: float, outcome: str) -> Span:
+        """The same at its end."""
+        parts = (self.attempts, self.denied, self.doubted, self.joined)
+        return Span(self.key, self.kind, self.who, self.state, self.since, at, outcome, *parts)
+
     def seconds(self, until: float) -> float:
         """How long it took, or has taken so far."""
         return max(0.0, (until if self.until is None else self.until) - self.since)
@@ -93,13 +98,13 @@ class Flight(Frozen):
             if key in spans:
                 spans[key] = _marked(spans[key], event)
         elif cause in spans:
-            ended.append(replace(spans.pop(cause), until=at, outcome=event))
+            ended.append(spans.pop(cause).ended(at, event))
         elif cause in late:
             late = {key: one for key, one in late.items() if key != cause}
         over = "status" in entry
         if left or over:
             for one in [one for one in spans.values() if over or one.state in left]:
-                ended.append(replace(spans.pop(one.key), until=at, outcome=DROPPED))
+                ended.append(spans.pop(one.key).ended(at, DROPPED))
                 charges += _dropped(one)
                 late = _traced(late, one)
         for wanted in entry["effects"]:

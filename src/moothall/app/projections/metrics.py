@@ -17,7 +17,7 @@ from dataclasses import field, replace
 
 from moothall.app.projections.costs import Bill, Costs, Players
 from moothall.app.projections.flight import Flight, Span
-from moothall.app.projections.nesting import Entry, Moved, Nesting
+from moothall.app.projections.nesting import UNKNOWN, Entry, Moved, Nesting
 from moothall.kernel.effects import AskPerson
 from moothall.kernel.frozen import Frozen
 
@@ -33,7 +33,7 @@ class Stay(Frozen):
 
     def begun(self, at: float) -> Stay:
         """With a visit that begins."""
-        return replace(self, visits=self.visits + 1, since=at)
+        return Stay(self.visits + 1, self.total, self.shortest, self.longest, at)
 
     def ended(self, at: float) -> Stay:
         """With its open visit at an end, where it has one."""
@@ -79,7 +79,7 @@ class StateFigures(Frozen):
 class Metrics(Frozen):
     """What was counted so far."""
 
-    nesting: Nesting = field(default_factory=Nesting)
+    nesting: Nesting = UNKNOWN
     players: Players = field(default_factory=Players)
     entries: int = 0
     began: float = 0.0
@@ -116,7 +116,7 @@ class Metrics(Frozen):
         )
 
     def _stays(self, moved: Moved, at: float, ends: bool) -> Mapping[str, Stay]:
-        if moved == _NOWHERE and not ends:
+        if not (moved.entered or moved.left or moved.passed or ends):
             return self.stays
         stays = dict(self.stays)
         for state in moved.left:
@@ -211,4 +211,3 @@ def _counted(transitions: Mapping[tuple[str, str], int], entry: Entry, moved: Mo
 
 _NEVER = Stay()
 _FREE = Bill()
-_NOWHERE = Moved()

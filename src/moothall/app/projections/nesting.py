@@ -7,8 +7,7 @@ single step looks as if nothing had happened.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moothall.kernel.chart import ROOT, Chart, Row
@@ -16,6 +15,7 @@ from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 
 Entry = Mapping[str, Any]
+MEMO = 1_000
 
 
 class Moved(Frozen):
@@ -26,44 +26,49 @@ class Moved(Frozen):
     passed: tuple[str, ...] = ()
 
 
-class Nesting(Frozen):
+class Nesting:
     """For each state those around it, the outermost first; for each row the states it leaves where they are active."""
 
-    around: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    leaves: Mapping[str, frozenset[str]] = field(default_factory=dict)
-
-    def standing(self, states: Iterable[str]) -> tuple[str, ...]:
-        """These states and all that are around them, from the outside in."""
-        if not self.around:
-            return tuple(states)
-        return tuple(dict.fromkeys(one for state in states for one in (*self.around.get(state, ()), state)))
+    def __init__(self, around: Mapping[str, tuple[str, ...]], leaves: Mapping[str, frozenset[str]]) -> None:
+        self._around = around
+        self._leaves = leaves
+        self._inner = frozenset(one for others in around.values() for one in others)
+        self._moves: dict[tuple[Any, ...], Moved] = {}
 
     def moved(self, entry: Entry) -> Moved:
-        """What an entry did to the states of its run."""
-        before, after, taken = entry["from"], entry["to"], entry["taken"]
-        if before == after and not taken:
-            return _NOWHERE
-        stood, stands = self.standing(before), self.standing(after)
-        rearranged = frozenset[str]().union(*(self.leaves.get(row, frozenset()) for row in taken))
-        sources = [source for row in taken if (source := row.rpartition("/")[0]) in self.around]
+        """What an entry did to the states of its run; worked out once for entries that are alike."""
+        way = (*entry["from"], None, *entry["to"], None, *entry["taken"])
+        found = self._moves.get(way)
+        if found is None:
+            if len(self._moves) >= MEMO:
+                self._moves.clear()
+            found = self._moves[way] = self._moved(entry["from"], entry["to"], entry["taken"])
+        return found
+
+    def _moved(self, before: Sequence[str], after: Sequence[str], taken: Sequence[str]) -> Moved:
+        stood, stands = self._standing(before), self._standing(after)
+        rearranged = frozenset[str]().union(*(self._leaves.get(row, frozenset()) for row in taken))
+        sources = [source for row in taken if (source := row.rpartition("/")[0]) in self._around]
         return Moved(
             tuple(one for one in stood if one not in stands or one in rearranged),
             tuple(one for one in stands if one not in stood or one in rearranged),
-            tuple(one for one in self.standing(sources) if one not in stood and one not in stands),
+            tuple(one for one in self._standing(sources) if one not in stood and one not in stands),
         )
+
+    def _standing(self, states: Sequence[str]) -> tuple[str, ...]:
+        """These states and all that are around them, from the outside in."""
+        return tuple(dict.fromkeys(one for state in states for one in (*self._around.get(state, ()), state)))
 
     def is_atomic(self, state: str) -> bool:
         """Whether no other state lies inside this one, as far as is known."""
-        return not any(state in others for others in self.around.values())
+        return state not in self._inner
 
 
-_NOWHERE = Moved()
+UNKNOWN = Nesting({}, {})
 
 
-def nesting_of(machine: Machine | None) -> Nesting:
-    """The nesting of a machine; nothing is known without one."""
-    if machine is None:
-        return Nesting()
+def nesting_of(machine: Machine) -> Nesting:
+    """The nesting of a machine's states."""
     chart = machine.chart
     around = {
         place.name: tuple(one.name for one in chart.ancestors(place.index) if one.index != ROOT)[::-1]

@@ -242,12 +242,10 @@ async def test_a_piece_of_a_journal_is_checked_like_the_whole(tmp_path: Path, da
     store = SqliteStore(tmp_path / "runs.db", KEY)
     await walked(store, "one")
     store._db.execute(damage)
-    read = 0
+    for piece in range(pieces_before):
+        await store.entries("one", 2 * piece, 2)
     with pytest.raises(Broken, match="run one: entr"):
-        for start in range(0, ENTRIES, 2):
-            await store.entries("one", start, 2)
-            read += 1
-    assert read == pieces_before
+        await store.entries("one", 2 * pieces_before, 2)
     store.close()
 
 

@@ -4,7 +4,8 @@
   same: a call of an agent counts when it is dropped, and a late reply brings what it really cost.
 - Late replies are recognised among the latest `LATE` effects that were dropped; of older ones only what the reply
   itself says is known. A child always says how it ended, however late.
-- An attempt that went wrong is a call too. An effect that the budget denied was never begun.
+- An attempt that went wrong is a call too. An effect that the budget denied was never begun; that only its next
+  attempt was denied, no entry says, so it counts as one that was made if it is dropped then.
 - Time does not go back: where a clock did, the entry counts as made when the one before it was.
 """
 

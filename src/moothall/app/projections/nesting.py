@@ -7,10 +7,10 @@ single step looks as if nothing had happened.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from moothall.kernel.chart import ROOT, Chart, Row
+from moothall.kernel.chart import COMPOUND, HISTORY, ROOT, Chart, Row
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 
@@ -26,12 +26,19 @@ class Moved(Frozen):
     passed: tuple[str, ...] = ()
 
 
-class Nesting:
-    """For each state those around it, the outermost first; for each row the states it leaves where they are active."""
+class Reach(Frozen):
+    """What a row does to states: those that it leaves where they are active, and those it comes from or leads to."""
 
-    def __init__(self, around: Mapping[str, tuple[str, ...]], leaves: Mapping[str, frozenset[str]]) -> None:
+    leaves: frozenset[str]
+    touches: tuple[str, ...]
+
+
+class Nesting:
+    """For each state those around it, the outermost first; for each row its reach."""
+
+    def __init__(self, around: Mapping[str, tuple[str, ...]], rows: Mapping[str, Reach]) -> None:
         self._around = around
-        self._leaves = leaves
+        self._rows = rows
         self._inner = frozenset(one for others in around.values() for one in others)
         self._moves: dict[tuple[Any, ...], Moved] = {}
 
@@ -47,12 +54,13 @@ class Nesting:
 
     def _moved(self, before: Sequence[str], after: Sequence[str], taken: Sequence[str]) -> Moved:
         stood, stands = self._standing(before), self._standing(after)
-        rearranged = frozenset[str]().union(*(self._leaves.get(row, frozenset()) for row in taken))
-        sources = [source for row in taken if (source := row.rpartition("/")[0]) in self._around]
+        rows = [self._rows[row] for row in taken if row in self._rows]
+        rearranged = frozenset[str]().union(*(row.leaves for row in rows))
+        touched = self._standing([state for row in rows for state in row.touches])
         return Moved(
             tuple(one for one in stood if one not in stands or one in rearranged),
             tuple(one for one in stands if one not in stood or one in rearranged),
-            tuple(one for one in self._standing(sources) if one not in stood and one not in stands),
+            tuple(one for one in touched if one not in stood and one not in stands),
         )
 
     def _standing(self, states: Sequence[str]) -> tuple[str, ...]:
@@ -75,9 +83,23 @@ def nesting_of(machine: Machine) -> Nesting:
         for place in chart.places
         if place.index != ROOT
     }
-    return Nesting(around, {row.id: _left_by(chart, row) for row in chart.rows if row.targets})
+    return Nesting(around, {row.id: _reach(chart, row) for row in chart.rows})
 
 
-def _left_by(chart: Chart, row: Row) -> frozenset[str]:
-    domain = chart.places[chart.domain(row, row.targets)]
-    return frozenset(place.name for place in chart.places[domain.index + 1 : domain.end])
+def _reach(chart: Chart, row: Row) -> Reach:
+    leaves: frozenset[str] = frozenset()
+    if row.targets:
+        domain = chart.places[chart.domain(row, row.targets)]
+        leaves = frozenset(place.name for place in chart.places[domain.index + 1 : domain.end])
+    touched = [row.source, *(one for target in row.targets for one in _entered(chart, target))]
+    return Reach(leaves, tuple(chart.places[one].name for one in touched if one != ROOT))
+
+
+def _entered(chart: Chart, index: int) -> Iterator[int]:
+    """A state and what it begins with; what a history stands for is not known here."""
+    place = chart.places[index]
+    if place.kind == HISTORY:
+        return
+    yield index
+    for one in place.initial if place.kind == COMPOUND else place.children:
+        yield from _entered(chart, one)

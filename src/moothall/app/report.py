@@ -161,7 +161,9 @@ def cost_notes(costs: Costs) -> list[str]:
     total, inside = costs.total(), costs.total(children=True)
     notes = []
     if total.unpriced or total.uncounted:
-        notes.append(f"{total.unpriced} calls came without a price, {total.uncounted} without their tokens.")
+        notes.append(
+            f"Without a price: {total.unpriced} of {total.calls} calls. Without their tokens: {total.uncounted}."
+        )
     if amounts := spent_of(inside):
         notes.append(f"Of all this children spent {amounts}.")
     return notes

@@ -88,7 +88,7 @@ class Lanes:
         """The chart of so many seconds, with a scale below it."""
         if not self.lanes or seconds <= 0:
             return ""
-        scale = (WIDTH - NAMES - 20) / seconds
+        scale = (WIDTH - NAMES - 40) / seconds
         foot = ROW * len(self.lanes)
         rows = [_tick(seconds * tick / TICKS, foot, scale) for tick in range(TICKS + 1)]
         for number, ((look, who), lane) in enumerate(self.lanes.items()):

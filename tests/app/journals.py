@@ -24,7 +24,7 @@ from moothall import (
     question,
 )
 from moothall.app.projections.metrics import Metrics
-from moothall.kernel.events import Faltered
+from moothall.kernel.events import Faltered, Forked
 from moothall.runtime.decide import Decision, Happening, Run, decide, first
 from moothall.runtime.journal import Head, Pending, Record, encode_entry
 
@@ -106,6 +106,13 @@ class Telling:
         self.dropped += [one for one in before if one.key not in kept and one.key != ended]
         self.entries.append(encode_entry(decision.entry))
 
+    def part(self) -> None:
+        """Go on as a fork of what it was so far."""
+        record = Record("two", self.machine.name, self.machine.digest, self.now, origin="one", shared=self.head.seq)
+        self.run = Run(record, self.machine)
+        self.dropped.clear()
+        self.tell(Forked("one"), "forked-two")
+
     @property
     def is_live(self) -> bool:
         return self.head.snapshot.status == "live"
@@ -165,7 +172,7 @@ usages = st.fixed_dictionaries(
 acts = st.builds(
     Act,
     st.integers(0, 9),
-    st.sampled_from(["reply", "reply", "give up", "falter", "late"]),
+    st.sampled_from(["reply", "reply", "reply", "give up", "falter", "late", "part"]),
     usages,
     st.integers(0, 10_000).map(lambda millis: millis / 1_000),
 )
@@ -176,6 +183,8 @@ def lived(machine: Machine, story: Sequence[Act], limits: Mapping[str, float] | 
     telling = Telling(machine, limits or {})
     for act in story:
         telling.after(act.seconds)
+        if act.what == "part" and telling.is_live:
+            telling.part()
         for event, cause in _happening(telling, act):
             telling.tell(event, cause)
     return telling

@@ -51,7 +51,8 @@ def test_what_was_counted_is_what_the_runtime_charged(
 @given(machines, stories)
 def test_the_tokens_of_all_states_are_the_tokens_of_the_journal(machine: Machine, story: list[Act]) -> None:
     telling = lived(machine, story)
-    told = sum(entry["event"].get("usage", {}).get("tokens", 0) for entry in telling.entries)
+    parted = max(entry["seq"] for entry in telling.entries if entry["event"]["name"] in ("run.started", "run.forked"))
+    told = sum(entry["event"].get("usage", {}).get("tokens", 0) for entry in telling.entries[parted:])
     assert sum(one.bill.tokens for one in measured(machine, telling).states()) == told
 
 
@@ -81,9 +82,10 @@ def test_the_states_of_a_flat_machine_take_the_time_from_the_first_entry_to_the_
     telling = lived(FLAT, story)
     metrics = measured(FLAT, telling)
     ends = [entry["at"] for entry in telling.entries if "status" in entry] or [telling.entries[-1]["at"]]
-    assert sum(one.total for one in metrics.states()) == pytest.approx(ends[0] - BEGAN)
-    assert metrics.seconds() == pytest.approx(ends[0] - BEGAN)
-    assert sum(metrics.spent_on().values()) == pytest.approx(ends[0] - BEGAN)
+    began = max(entry["at"] for entry in telling.entries if entry["event"]["name"] in ("run.started", "run.forked"))
+    assert sum(one.total for one in metrics.states()) == pytest.approx(ends[0] - began)
+    assert metrics.seconds() == pytest.approx(ends[0] - began)
+    assert sum(metrics.spent_on().values()) == pytest.approx(ends[0] - began)
 
 
 @MANY
@@ -254,6 +256,20 @@ def test_a_late_reply_after_the_end_costs_but_takes_no_time() -> None:
 def test_what_the_budget_denied_was_no_call() -> None:
     telling = lived(FLAT, [Act(0, "reply", {"tokens": 1}, 1.0)] * 4, {"calls": 2})
     assert measured(FLAT, telling).costs.total().calls == 2
+
+
+def test_a_fork_is_measured_from_where_it_parts() -> None:
+    telling = Telling(FLAT)
+    telling.after(5).reply("writer", {"tokens": 100})
+    telling.after(1000).part()
+    telling.after(2).reply("critic", {"tokens": 7})
+    metrics = measured(FLAT, telling)
+    states = {one.state: (one.visits, one.total, one.bill.tokens) for one in metrics.states()}
+    assert states == {"reviewing": (1, 2, 7), "drafting": (1, 0, 0)}
+    assert metrics.transitions == {("reviewing", "drafting"): 1}
+    assert (metrics.seconds(), metrics.entries) == (2, 4)
+    (span,) = metrics.flight.ended
+    assert (span.who, span.since, span.until) == ("critic", BEGAN + 1_005, BEGAN + 1_007)
 
 
 def test_a_clock_that_goes_back_takes_no_time_away() -> None:

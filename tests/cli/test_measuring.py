@@ -90,6 +90,17 @@ def test_costs_of_all_runs_are_one_sum(offer: Moot) -> None:
     assert any(line.startswith("offer.writing ") for line in lines)
 
 
+def test_a_fork_pays_for_what_it_does_itself(offer: Moot) -> None:
+    forked = offer("fork", "offer", "--at", "1", "--run-id", "other", "--repeat")
+    assert forked.code == 5, forked.err
+    assert offer("costs", "other").out.splitlines()[0] == "other  usd unknown, tokens unknown, calls 1"
+    assert offer("costs").out.splitlines()[0] == "all runs  usd ≥ 0.25, tokens ≥ 12, calls 3"
+    states = offer("metrics", "other", "--json").json["states"]
+    assert [one["state"] for one in states] == ["adding", "approving"]
+    offer("report", "other", "-o", "other.csv")
+    assert len(Path("other.csv").read_text().splitlines()) == 1 + 4
+
+
 def test_an_empty_store_has_no_figures(moot: Moot) -> None:
     assert moot("metrics").out == "no runs yet\n"
     assert moot("costs", "--json").json["total"]["calls"] == 0

@@ -93,7 +93,8 @@ class Lanes:
         rows = [_tick(seconds * tick / TICKS, foot, scale) for tick in range(TICKS + 1)]
         for number, ((look, who), lane) in enumerate(self.lanes.items()):
             rows.append(_name(who, ROW * number, who))
-            parts = _close_together(lane, seconds / GRAIN)
+            seen = [(max(start, began), end) for start, end in lane if end > began]
+            parts = _close_together(seen, seconds / GRAIN)
             rows += [_piece(look, start - began, end - began, ROW * number, scale) for start, end in parts]
         note = f"{self.left_out} effects of others are not drawn" if self.left_out else ""
         return _chart("Who was at work, and who was waited for", WIDTH, foot + 22, rows, note)

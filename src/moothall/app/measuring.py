@@ -22,10 +22,11 @@ from moothall.app.running import family_of
 from moothall.app.spending import amount_of
 from moothall.errors import Broken, MoothallError, Refused
 from moothall.kernel.effects import StartChild
+from moothall.kernel.events import Forked
 from moothall.kernel.machine import Machine
 from moothall.runtime.children import child_id
 from moothall.runtime.journal import Record, RunId
-from moothall.runtime.ports import Store
+from moothall.runtime.ports import Store, Stored
 
 PIECE = 256
 Join = Callable[[RunId], Awaitable[Costs | None]]
@@ -74,8 +75,8 @@ async def measure(store: Store, run: RunId, saw: Saw | None = None) -> Measured:
 
     async def join(child: RunId) -> Costs | None:
         try:
-            record = (await store.load(child)).record
-            return (await _folded(store, record, join)).costs if _is_child(record) else None
+            stored = await store.load(child)
+            return (await _folded(store, stored, join)).costs if _is_child(stored.record) else None
         except Refused:
             return None
         except Broken as error:
@@ -83,7 +84,7 @@ async def measure(store: Store, run: RunId, saw: Saw | None = None) -> Measured:
             return None
 
     stored = await store.load(run)
-    metrics = await _folded(store, stored.record, join, saw)
+    metrics = await _folded(store, stored, join, saw)
     stands = (await summary(store, stored)).status
     return Measured(run, stored.record.machine, stands, metrics, time.time(), tuple(notes))
 
@@ -108,7 +109,7 @@ async def measure_all(store: Store) -> AllMeasured:
     for one in sorted(stored, key=lambda one: -one.record.depth):
         record = one.record
         try:
-            metrics = await _folded(store, record, join)
+            metrics = await _folded(store, one, join)
         except MoothallError as error:
             unread[record.run] = str(error)
             continue
@@ -123,36 +124,39 @@ def _among_others(record: Record, line: Line) -> Line:
     return line._replace(state=f"{record.machine}.{line.state}", child=line.child or bool(record.parent))
 
 
-async def _folded(store: Store, record: Record, join: Join, saw: Saw | None = None) -> Metrics:
-    metrics, at = await begun(store, record), -1
+async def _folded(store: Store, stored: Stored, join: Join, saw: Saw | None = None) -> Metrics:
+    run, metrics, at = stored.record.run, await begun(store, stored), -1
     try:
-        async for piece in pieces(store, record.run):
+        async for piece in pieces(store, run):
             for entry in piece:
                 at = entry["seq"]
                 before, metrics = metrics, metrics.after(entry)
                 if saw is not None:
                     saw(entry, before, metrics)
-                for key in _children(entry):
-                    if (costs := await join(child_id(record.run, key))) is not None:
+                for key in _children(entry, metrics):
+                    if (costs := await join(child_id(run, key))) is not None:
                         metrics = metrics.joined(key, costs)
     except (KeyError, TypeError, AttributeError) as error:
-        raise Broken(f"run {record.run}: entry {at} of its journal cannot be read: {error!r}") from error
+        raise Broken(f"run {run}: entry {at} of its journal cannot be read: {error!r}") from error
     return metrics
 
 
-def _children(entry: Entry) -> Collection[str]:
-    wanted = entry["effects"]
-    return [one["key"] for one in wanted if one["kind"] == StartChild.kind and not one.get("denied")] if wanted else ()
+def _children(entry: Entry, after: Metrics) -> Collection[str]:
+    """The children that an entry wants; a fork starts those anew that are under way where it parts."""
+    if entry["event"]["name"] == Forked.name:
+        return [key for key, span in after.flight.spans.items() if span.kind == StartChild.kind]
+    return [one["key"] for one in entry["effects"] if one["kind"] == StartChild.kind and not one.get("denied")]
 
 
-async def begun(store: Store, record: Record) -> Metrics:
+async def begun(store: Store, stored: Stored) -> Metrics:
     """The metrics of a run before its first entry."""
+    record = stored.record
     family = await _family(store, record)
     if family is None:
         return Metrics(players=Players(record.model))
     machine, troupe = family
     players = Players(record.model, frozenset(troupe.joined_by(machine).functions))
-    return Metrics(nesting_of(machine) if machine.digest == record.digest else UNKNOWN, players)
+    return Metrics(nesting_of(machine) if machine.digest == stored.definition() else UNKNOWN, players)
 
 
 async def machine_of(store: Store, record: Record) -> Machine | None:

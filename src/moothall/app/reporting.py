@@ -24,7 +24,7 @@ async def report(store: Store, run: RunId, format: str) -> str:
     stored, writer = await store.load(run), WRITERS[format]()
     measured = await measure(store, run, writer.saw)
     machine = await machine_of(store, stored.record)
-    is_changed = machine is not None and machine.digest != stored.record.digest
+    is_changed = machine is not None and machine.digest != stored.definition()
     return writer.whole(Told(await summary(store, stored), measured, machine, is_changed))
 
 
@@ -45,9 +45,11 @@ class Page:
 
     def __init__(self) -> None:
         self._story = Story()
+        self._began = 0.0
 
     def saw(self, entry: Entry, before: Metrics, after: Metrics) -> None:
-        self._story.rows.append(row(entry, after.began))
+        self._began = self._began or after.began
+        self._story.rows.append(row(entry, self._began))
         self._story.said += map(spoken, transcript(entry, before.flight))
         self._story.lanes.add(after.flight.ended, after.at)
 
@@ -74,9 +76,11 @@ class Csv:
 
     def __init__(self) -> None:
         self._rows: list[Sequence[str | float]] = []
+        self._began = 0.0
 
     def saw(self, entry: Entry, before: Metrics, after: Metrics) -> None:
-        self._rows.append(csv_row(entry, after.began, before.flight, after.flight))
+        self._began = self._began or after.began
+        self._rows.append(csv_row(entry, self._began, before.flight, after.flight))
 
     def whole(self, told: Told) -> str:
         return csv_of(self._rows)

@@ -121,6 +121,11 @@ class Flight(Frozen):
         """The same, with a child whose own journal tells what it spends."""
         return replace(self, spans={**self.spans, key: replace(self.spans[key], joined=True)})
 
+    def parted(self, at: float) -> Flight:
+        """What is under way in a fork when it parts from its origin: the same, begun anew; late replies are not its."""
+        spans = {key: Span(key, one.kind, one.who, one.state, at) for key, one in self.spans.items()}
+        return Flight(at, spans)
+
     def does(self) -> str:
         """What the run does: somebody is `working`, or it is `waiting` for a person, or for `time`, or for nothing."""
         if any(one.works for one in self.spans.values()):
@@ -201,7 +206,8 @@ def _marked(span: Span, mark: str) -> Span:
 def _span(wanted: Mapping[str, Any], at: float) -> Span:
     kind = wanted["kind"]
     who, denied = who_of(kind, wanted["effect"]), wanted.get("denied", "")
-    return Span(wanted["key"], kind, who, wanted.get("owner") or "", at, denied=denied)
+    doubted = bool(wanted.get("doubt"))
+    return Span(wanted["key"], kind, who, wanted.get("owner") or "", at, denied=denied, doubted=doubted)
 
 
 def who_of(kind: str, effect: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@
 - When the run is over, all visits are; what comes later (a late reply, a word to the parent) costs, but takes no time.
 - Tokens and money belong to the state that wanted the effect, so that their sum over all states is what was spent.
   Time is counted for a state and for those around it.
+- A fork is measured from where it parts: what stands before that in its journal is its origin's, time and costs.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from moothall.app.projections.costs import Bill, Costs, Players
 from moothall.app.projections.flight import Flight, Span
 from moothall.app.projections.nesting import UNKNOWN, Entry, Moved, Nesting
 from moothall.kernel.effects import AskPerson
+from moothall.kernel.events import Forked
 from moothall.kernel.frozen import Frozen
 
 
@@ -94,6 +96,8 @@ class Metrics(Frozen):
 
     def after(self, entry: Entry) -> Metrics:
         """With one more entry."""
+        if entry["event"]["name"] == Forked.name:
+            return self._parted(max(self.at, entry["at"]))
         moved = self.nesting.moved(entry)
         flight = self.flight.after(entry, moved.left)
         costs = self.costs
@@ -114,6 +118,11 @@ class Metrics(Frozen):
             _counted(self.transitions, entry, moved) if entry["taken"] else self.transitions,
             costs,
         )
+
+    def _parted(self, at: float) -> Metrics:
+        stays = {state: _NEVER.begun(at) for state, stay in self.stays.items() if stay.since is not None}
+        parts = (self.nesting, self.players, self.entries + 1)
+        return Metrics(*parts, began=at, flight=self.flight.parted(at), stays=stays)
 
     def _stays(self, moved: Moved, at: float, ends: bool) -> Mapping[str, Stay]:
         if not (moved.entered or moved.left or moved.passed or ends):

@@ -3,7 +3,7 @@
 Its clock jumps, so every figure is known beforehand.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moothall import (
@@ -25,7 +25,7 @@ from moothall import (
 from moothall.app.casting import Troupe, cast
 from moothall.app.running import family_of
 from moothall.errors import EffectFailed
-from moothall.runtime.hall import Hall, answer, begin, reopen
+from moothall.runtime.hall import Hall, Observer, answer, begin, reopen
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Store
 from moothall.runtime.worker import drive
@@ -102,7 +102,7 @@ def usage(tokens: float, usd: float | None = None) -> Mapping[str, float]:
     return {"tokens": tokens} if usd is None else {"tokens": tokens, "usd": usd}
 
 
-async def as_far_as_the_question(store: Store, machine: Machine = JOURNEY) -> Hall:
+async def as_far_as_the_question(store: Store, machine: Machine = JOURNEY, observers: Sequence[Observer] = ()) -> Hall:
     """The journey up to its question; with another machine, one that was changed since."""
     clock.__init__()  # type: ignore[misc]
     lines.update(
@@ -117,7 +117,7 @@ async def as_far_as_the_question(store: Store, machine: Machine = JOURNEY) -> Ha
             Reply("Pack a coat.", usage=usage(6)),
         ],
     )
-    hall = Hall(store, clock, {}, owner=next(PROCESSES))
+    hall = Hall(store, clock, {}, list(observers), owner=next(PROCESSES))
 
     async def open_run(run: RunId) -> None:
         found, troupe = await family_of(store, (await store.load(run)).record, {}, machine)

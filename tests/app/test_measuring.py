@@ -10,6 +10,9 @@ from moothall import Broken, Machine, Refused, arun
 from moothall.app import measuring
 from moothall.app.measuring import measure, measure_all, pieces
 from moothall.app.projections.costs import CHILDREN, OWN, Bill
+from moothall.app.projections.metrics import Metrics
+from moothall.app.projections.nesting import nesting_of
+from moothall.runtime.journal import Entry, Head, encode_entry
 from moothall.stores.sqlite import SqliteStore
 from tests.app.journey import JOURNEY, RUN, as_far_as_the_question, clock, to_the_end
 
@@ -72,6 +75,20 @@ async def test_a_live_run_is_measured_as_far_as_it_is(store: SqliteStore) -> Non
     expected = {"asking": (True, 13, 13), "reading": (False, 3, 0), "drafting": (False, 20, 0)}
     assert {name: figures[name] for name in expected} == expected
     assert found.metrics.spent_on(1_033) == {"working": 23, "waiting": 10, "time": 0, "nothing": 0}
+
+
+async def test_an_observer_counts_the_same_while_the_run_goes_on(store: SqliteStore) -> None:
+    seen: list[Metrics] = []
+
+    def saw(run: str, entry: Entry, head: Head) -> None:
+        if run == RUN:
+            before = seen[-1] if seen else Metrics(nesting_of(JOURNEY))
+            seen.append(before.after(encode_entry(entry)))
+
+    await as_far_as_the_question(store, observers=[saw])
+    assert len(seen) == (await store.load(RUN)).seq + 1
+    assert seen[-1].states() == (await measure(store, RUN)).metrics.states()
+    assert seen[0].states(1_003)[0].total == 3
 
 
 async def test_of_a_child_that_is_gone_its_last_word_counts(store: SqliteStore) -> None:

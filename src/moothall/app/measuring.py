@@ -11,15 +11,13 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from moothall.app.casting import Troupe
 from moothall.app.looking import summary
-from moothall.app.projections.costs import Bill, Costs, Line, Players
+from moothall.app.projections.costs import Costs, Line, Players
 from moothall.app.projections.metrics import Metrics, StateFigures, merged
 from moothall.app.projections.nesting import UNKNOWN, Entry, nesting_of
 from moothall.app.running import family_of
-from moothall.app.spending import amount_of
 from moothall.errors import Broken, MoothallError, Refused
 from moothall.kernel.effects import StartChild
 from moothall.kernel.events import Forked
@@ -170,76 +168,3 @@ async def _family(store: Store, record: Record) -> tuple[Machine, Troupe] | None
         return await family_of(store, record, {})
     except MoothallError:
         return None
-
-
-# in words and as JSON
-
-
-def tokens_of(bill: Bill) -> str:
-    """The tokens of a bill; what nobody told is not nothing."""
-    return _at_least("tokens", bill.tokens, bill.uncounted) if bill.calls or bill.tokens else ""
-
-
-def usd_of(bill: Bill) -> str:
-    """The money of a bill; what nobody told is not nothing."""
-    return _at_least("usd", bill.usd, bill.unpriced) if bill.calls or bill.usd else ""
-
-
-def _at_least(resource: str, amount: float, unknown: int) -> str:
-    if unknown > 0:
-        return f"≥ {amount_of(resource, amount)}" if amount else "unknown"
-    return amount_of(resource, amount)
-
-
-def plain_costs(costs: Costs) -> dict[str, Any]:
-    """Costs for JSON."""
-    parts: dict[str, Any] = {"total": costs.total().plain(), "children": costs.total(children=True).plain()}
-    for part in ("model", "agent", "state"):
-        parts[f"by_{part}"] = {name: bill.plain() for name, bill in costs.by(part).items()}
-    return parts
-
-
-def plain_state(figures: StateFigures) -> dict[str, Any]:
-    """The figures of a state for JSON."""
-    return {
-        "state": figures.state,
-        "visits": figures.visits,
-        "open": figures.is_open,
-        "total": figures.total,
-        "average": figures.average,
-        "shortest": figures.shortest,
-        "longest": figures.longest,
-        "waited": figures.waited,
-        **figures.bill.plain(),
-    }
-
-
-def plain_metrics(measured: Measured) -> dict[str, Any]:
-    """The metrics of a run for JSON."""
-    metrics, until = measured.metrics, measured.until
-    slowest, hungriest, commonest = metrics.slowest(until), metrics.hungriest(until), metrics.commonest()
-    ways = sorted(metrics.transitions.items(), key=lambda item: -item[1])
-    return {
-        "run": measured.run,
-        "machine": measured.machine,
-        "status": measured.status,
-        "entries": metrics.entries,
-        "began": metrics.began,
-        "seconds": metrics.seconds(until),
-        "spent_on": metrics.spent_on(until),
-        "states": [plain_state(one) for one in measured.states()],
-        "transitions": [{"from": before, "to": after, "times": times} for (before, after), times in ways],
-        "slowest": slowest.state if slowest else None,
-        "hungriest": hungriest.state if hungriest else None,
-        "commonest": list(commonest[0]) if commonest else None,
-        "notes": list(measured.notes),
-    }
-
-
-def plain_all(measured: AllMeasured) -> dict[str, Any]:
-    """The metrics of all runs for JSON."""
-    machines = [
-        {"machine": name, "runs": runs, "states": [plain_state(one) for one in measured.states[name]]}
-        for name, runs in measured.runs.items()
-    ]
-    return {"machines": machines, "unread": dict(measured.unread)}

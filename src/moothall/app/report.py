@@ -12,9 +12,9 @@ from importlib.resources import files
 from typing import Any
 
 from moothall.app.charts import Bar, Lanes, bars, harmless
+from moothall.app.figures import BILL, NOBODY, STATE, WAY, bill_rows, cost_notes, state_rows, tokens_of, way_rows
 from moothall.app.looking import Summary
-from moothall.app.measuring import Measured, tokens_of, usd_of
-from moothall.app.projections.costs import Bill, Costs
+from moothall.app.measuring import Measured
 from moothall.app.projections.transcript import Said
 from moothall.app.spending import Account, duration_of
 from moothall.kernel.machine import Machine
@@ -88,13 +88,10 @@ def _facts(told: Told) -> str:
     spent = Account(summary.states, summary.seq, summary.spent, summary.limits, seconds).amounts()
     facts = [("entries", str(metrics.entries)), ("seconds", spent.pop("seconds", f"{seconds:.1f}"))]
     spells = metrics.spent_on(until)
-    facts += [(f"{name} for people" if name == "waiting" else name, duration_of(spells[name])) for name in SPELLS]
+    facts += [("working", duration_of(spells["working"])), ("waiting for people", duration_of(spells["waiting"]))]
     facts += [(f"{resource} spent", amount) for resource, amount in spent.items()]
     shown = "".join(f"<li><b>{harmless(value)}</b>{harmless(name)}</li>" for name, value in facts)
     return f'<ul class="facts">{shown}</ul>'
-
-
-SPELLS = ("working", "waiting")
 
 
 def _drawn(told: Told) -> str:
@@ -113,21 +110,7 @@ def _states(measured: Measured) -> str:
     tokens = [Bar(one.state or NOBODY, one.bill.tokens, tokens_of(one.bill)) for one in states if one.bill.tokens]
     charts = bars("Time per state", time) + bars("Tokens per state", tokens)
     key = '<p class="dim">In the other colour: people were waited for.</p>' if any(one.waited for one in atomic) else ""
-    head = ("state", "visits", "total", "average", "shortest", "longest", "waited", "calls", "tokens", "usd")
-    rows = [
-        (
-            (one.state or NOBODY) + (" (open)" if one.is_open else ""),
-            str(one.visits or ""),
-            *(duration_of(part) for part in (one.total, one.average, one.shortest, one.longest)),
-            duration_of(one.waited) if one.waited else "",
-            *_amounts(one.bill),
-        )
-        for one in states
-    ]
-    return f'<h2>The states</h2>\n{_table(head, rows)}\n<div class="charts">{charts}</div>{key}'
-
-
-NOBODY = "(no state)"
+    return f'<h2>The states</h2>\n{_table(STATE, state_rows(states))}\n<div class="charts">{charts}</div>{key}'
 
 
 def _timeline(measured: Measured, lanes: Lanes) -> str:
@@ -140,48 +123,19 @@ def _timeline(measured: Measured, lanes: Lanes) -> str:
 LOOKS = {"work": "agents and other work", "tool": "tools", "child": "children", "wait": "people"}
 
 
-def _amounts(bill: Bill) -> tuple[str, str, str]:
-    return str(bill.calls or ""), tokens_of(bill), usd_of(bill)
-
-
 def _costs(measured: Measured) -> str:
     costs = measured.metrics.costs
     if not costs.bills:
         return ""
-    parts = [
-        _table((part, "calls", "tokens", "usd"), [(name or NOBODY, *_amounts(bill)) for name, bill in bills.items()])
-        for part, bills in (("model", costs.by("model")), ("agent", costs.by("agent")))
-    ]
+    parts = (("model", costs.by("model")), ("agent", costs.by("agent")))
+    tables = "".join(_table((part, *BILL), bill_rows(bills)) for part, bills in parts)
     notes = "".join(f'<p class="dim">{harmless(note)}</p>' for note in cost_notes(costs))
-    return f'<h2>The costs</h2>\n<div class="charts">{"".join(parts)}</div>{notes}'
-
-
-def cost_notes(costs: Costs) -> list[str]:
-    """What a reader of the costs should know: what nobody told, and what children spent of it."""
-    total, inside = costs.total(), costs.total(children=True)
-    notes = []
-    if total.unpriced or total.uncounted:
-        notes.append(
-            f"Without a price: {total.unpriced} of {total.calls} calls. Without their tokens: {total.uncounted}."
-        )
-    if amounts := spent_of(inside):
-        notes.append(f"Of all this children spent {amounts}.")
-    return notes
-
-
-def spent_of(bill: Bill) -> str:
-    """A bill on one line; nothing where it is empty."""
-    known = zip(RESOURCES, (usd_of(bill), tokens_of(bill), str(bill.calls or "")), strict=True)
-    return ", ".join(f"{name} {amount}" for name, amount in known if amount)
-
-
-RESOURCES = ("usd", "tokens", "calls")
+    return f'<h2>The costs</h2>\n<div class="charts">{tables}</div>{notes}'
 
 
 def _transitions(measured: Measured) -> str:
-    ways = sorted(measured.metrics.transitions.items(), key=lambda item: -item[1])
-    rows = [(f"{before} → {after}", str(times)) for (before, after), times in ways]
-    return f"<h2>The transitions</h2>\n{_table(('from → to', 'times'), rows)}" if rows else ""
+    rows = way_rows(measured.metrics)
+    return f"<h2>The transitions</h2>\n{_table(WAY, rows)}" if rows else ""
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

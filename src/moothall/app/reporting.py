@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from moothall.app.figures import plain_costs, plain_metrics
 from moothall.app.looking import summary
-from moothall.app.measuring import machine_of, measure, plain_costs, plain_metrics
+from moothall.app.measuring import machine_of, measure
 from moothall.app.projections.flight import Span
 from moothall.app.projections.metrics import Metrics
 from moothall.app.projections.nesting import Entry

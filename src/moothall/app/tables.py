@@ -13,12 +13,21 @@ from html import escape
 from io import StringIO
 from typing import Any
 
-from moothall.app.measuring import tokens_of, usd_of
-from moothall.app.projections.costs import Bill
+from moothall.app.figures import (
+    BILL,
+    STATE,
+    WAY,
+    bill_rows,
+    bottlenecks,
+    cost_notes,
+    spent_of,
+    state_rows,
+    time_of,
+    way_rows,
+)
 from moothall.app.projections.flight import Flight
 from moothall.app.projections.transcript import Said
-from moothall.app.report import NOBODY, Told, cost_notes, said_in, spent_of
-from moothall.app.spending import duration_of
+from moothall.app.report import Told, said_in
 from moothall.kernel.draw import printable
 
 Entry = Mapping[str, Any]
@@ -43,8 +52,8 @@ COLUMNS = (
     "status",
     "ignored",
 )
-_FORMULA = re.compile(r"[\s]*[=+\-@\uff1d\uff0b\uff0d\uff20|%]|[\t\r\n]")
-_MARKUP = re.compile(r"([\\`*_{}\[\]()#|~!$^])")
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20|%]|[\t\r\n]")
+_MARKUP = re.compile(r"([\\`*_{}\[\]#|~!$^])")
 _LINK = re.compile(r"(?i)(:)(?=//)|(?<=www)(\.)|(@)")
 
 
@@ -94,64 +103,29 @@ def cell(text: str) -> str:
 
 def markdown_of(told: Told, said: Sequence[str]) -> str:
     """The whole report as Markdown."""
-    summary, metrics, until = told.summary, told.measured.metrics, told.measured.until
-    spells = metrics.spent_on(until)
+    summary, measured, costs = told.summary, told.measured, told.measured.metrics.costs
     where = " + ".join(summary.states)
+    stands_out = [f"{name}: {plain(what)}" for name, what in bottlenecks(measured).items()]
     parts = [
         f"# {plain(summary.run)}: {plain(summary.status)}",
         f"Machine {plain(summary.machine)}, began {plain(summary.began)}, stands in **{plain(where)}**.",
         f"Because: {plain(summary.reason)}" if summary.reason else "",
-        f"{metrics.entries} entries in {duration_of(metrics.seconds(until))}: "
-        f"working {duration_of(spells['working'])}, waiting for people {duration_of(spells['waiting'])}.",
-        *(f"Note: {plain(note)}" for note in told.measured.notes),
+        f"{time_of(measured)}.",
+        *(f"Note: {plain(note)}" for note in measured.notes),
         "## States",
-        _states(told),
-        _bottlenecks(told),
+        _table(STATE, state_rows(measured.states())),
+        "; ".join(stands_out),
         "## Costs",
-        *_costs(told),
+        f"In all: {spent_of(costs.total()) or 'nothing'}.",
+        *map(plain, cost_notes(costs)),
+        _table(("model", *BILL), bill_rows(costs.by("model"))),
+        _table(("agent", *BILL), bill_rows(costs.by("agent"))),
         "## Transitions",
-        _table(("from → to", "times"), [(f"{a} → {b}", str(times)) for (a, b), times in metrics.transitions.items()]),
+        _table(WAY, way_rows(measured.metrics)),
         "## What was said",
         *said,
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
-
-
-def _states(told: Told) -> str:
-    head = ("state", "visits", "total", "average", "shortest", "longest", "waited for people", "calls", "tokens", "usd")
-    rows = [
-        (
-            (one.state or NOBODY) + (" (open)" if one.is_open else ""),
-            str(one.visits),
-            *(duration_of(part) for part in (one.total, one.average, one.shortest, one.longest, one.waited)),
-            *_amounts(one.bill),
-        )
-        for one in told.measured.states()
-    ]
-    return _table(head, rows)
-
-
-def _amounts(bill: Bill) -> tuple[str, str, str]:
-    return str(bill.calls or ""), tokens_of(bill), usd_of(bill)
-
-
-def _bottlenecks(told: Told) -> str:
-    metrics, until = told.measured.metrics, told.measured.until
-    slowest, hungriest = metrics.slowest(until), metrics.hungriest(until)
-    found = [f"Slowest: {plain(slowest.state)} ({duration_of(slowest.total)})."] if slowest is not None else []
-    if hungriest is not None:
-        found.append(f"Most tokens: {plain(hungriest.state or NOBODY)} ({tokens_of(hungriest.bill)}).")
-    return " ".join(found)
-
-
-def _costs(told: Told) -> list[str]:
-    costs = told.measured.metrics.costs
-    parts = [f"In all: {spent_of(costs.total()) or 'nothing'}.", *map(plain, cost_notes(costs))]
-    for part, bills in (("model", costs.by("model")), ("agent", costs.by("agent"))):
-        parts.append(
-            _table((part, "calls", "tokens", "usd"), [(name or NOBODY, *_amounts(one)) for name, one in bills.items()])
-        )
-    return parts
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

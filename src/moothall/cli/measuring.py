@@ -5,34 +5,35 @@ from __future__ import annotations
 import asyncio
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from moothall.app.measuring import (
-    Measured,
-    measure,
-    measure_all,
+from moothall.app.figures import (
+    BILL,
+    STATE,
+    WAY,
+    bill_rows,
+    bottlenecks,
+    cost_notes,
     plain_all,
     plain_costs,
     plain_metrics,
-    tokens_of,
-    usd_of,
+    spent_of,
+    state_rows,
+    time_of,
+    way_rows,
 )
-from moothall.app.projections.costs import Bill, Costs
-from moothall.app.projections.metrics import StateFigures
-from moothall.app.report import NOBODY, cost_notes, spent_of
+from moothall.app.measuring import AllMeasured, Measured, measure, measure_all
+from moothall.app.projections.costs import Costs
 from moothall.app.reporting import FORMATS
 from moothall.app.reporting import report as reported
 from moothall.app.running import opened
-from moothall.app.spending import duration_of
 from moothall.cli.looking import shared, write
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.screen import notice, painted, print_json, status
 from moothall.kernel.draw import printable
 
 Work = Callable[[Namespace], int]
-STATE = ("state", "visits", "total", "average", "shortest", "longest", "waited", "calls", "tokens", "usd")
-BILL = ("calls", "tokens", "usd")
 WAYS = 10
 
 
@@ -44,13 +45,7 @@ def metrics(parser: ArgumentParser) -> Work:
     def work(chosen: Namespace) -> int:
         with opened(chosen.store) as store:
             if chosen.run is None:
-                every = asyncio.run(measure_all(store))
-                if chosen.json:
-                    print_json(plain_all(every))
-                for machine, runs in () if chosen.json else every.runs.items():
-                    print(f"{painted(printable(machine), 'bold')}  {runs} {'run' if runs == 1 else 'runs'}")
-                    print("\n".join(_states(every.states[machine])))
-                return _ending(every.unread, bool(every.runs), chosen)
+                return _print_all_metrics(asyncio.run(measure_all(store)), chosen)
             found = asyncio.run(measure(store, chosen.run))
         _tell_notes(found)
         if chosen.json:
@@ -62,44 +57,24 @@ def metrics(parser: ArgumentParser) -> Work:
     return work
 
 
+def _print_all_metrics(found: AllMeasured, chosen: Namespace) -> int:
+    if chosen.json:
+        print_json(plain_all(found))
+    else:
+        for machine, runs in found.runs.items():
+            print(f"{painted(printable(machine), 'bold')}  {runs} {'run' if runs == 1 else 'runs'}")
+            print("\n".join((*_aligned(STATE, state_rows(found.states[machine])), "")))
+    return _ending(found, chosen)
+
+
 def _told(found: Measured) -> Iterator[str]:
-    measured, until = found.metrics, found.until
-    spells = measured.spent_on(until)
-    yield (
-        f"{painted(printable(found.run), 'bold')}  {status(found.status)}  {measured.entries} entries in "
-        f"{duration_of(measured.seconds(until))}: working {duration_of(spells['working'])}, "
-        f"waiting for people {duration_of(spells['waiting'])}"
-    )
-    yield from ("", *_states(found.states()), "")
-    ways = sorted(measured.transitions.items(), key=lambda item: -item[1])
-    rows = [(f"{before} → {after}", str(times)) for (before, after), times in ways[:WAYS]]
-    yield from _aligned(("from → to", "times"), rows)
+    yield f"{painted(printable(found.run), 'bold')}  {status(found.status)}  {time_of(found)}"
+    yield from ("", *_aligned(STATE, state_rows(found.states())), "")
+    ways = way_rows(found.metrics)
+    yield from _aligned(WAY, ways[:WAYS])
     if len(ways) > WAYS:
         yield f"… and {len(ways) - WAYS} more; --json has all"
-    yield ""
-    slowest, hungriest = measured.slowest(until), measured.hungriest(until)
-    if slowest is not None:
-        yield f"slowest: {printable(slowest.state)} ({duration_of(slowest.total)})"
-    if hungriest is not None:
-        yield f"most tokens: {printable(hungriest.state or NOBODY)} ({tokens_of(hungriest.bill)})"
-
-
-def _states(figures: Iterable[StateFigures]) -> Iterator[str]:
-    rows = [
-        (
-            (one.state or NOBODY) + (" (open)" if one.is_open else ""),
-            str(one.visits or ""),
-            *(duration_of(part) for part in (one.total, one.average, one.shortest, one.longest)),
-            duration_of(one.waited) if one.waited else "",
-            *_amounts(one.bill),
-        )
-        for one in figures
-    ]
-    return _aligned(STATE, rows)
-
-
-def _amounts(bill: Bill) -> tuple[str, str, str]:
-    return str(bill.calls or ""), tokens_of(bill), usd_of(bill)
+    yield from ("", *(f"{name}: {printable(what)}" for name, what in bottlenecks(found).items()))
 
 
 def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -126,26 +101,25 @@ def costs(parser: ArgumentParser) -> Work:
         with opened(chosen.store) as store:
             if chosen.run is None:
                 every = asyncio.run(measure_all(store))
-                _print_costs("all runs", every.costs, chosen, {"unread": dict(every.unread)})
-                return _ending(every.unread, bool(every.runs), chosen)
+                _print_costs("all runs", every.costs, {"unread": dict(every.unread)}, as_json=chosen.json)
+                return _ending(every, chosen)
             found = asyncio.run(measure(store, chosen.run))
         _tell_notes(found)
-        _print_costs(found.run, found.metrics.costs, chosen, {"run": found.run})
+        _print_costs(found.run, found.metrics.costs, {"run": found.run}, as_json=chosen.json)
         return DONE
 
     return work
 
 
-def _print_costs(what: str, spent: Costs, chosen: Namespace, more: Mapping[str, object]) -> None:
-    if chosen.json:
+def _print_costs(what: str, spent: Costs, more: Mapping[str, object], *, as_json: bool) -> None:
+    if as_json:
         print_json({**more, **plain_costs(spent)})
         return
     print(f"{painted(printable(what), 'bold')}  {spent_of(spent.total()) or 'nothing was spent'}")
     for note in cost_notes(spent):
         print(note)
     for part in ("model", "agent", "state") if spent.bills else ():
-        rows = [(name or NOBODY, *_amounts(bill)) for name, bill in spent.by(part).items()]
-        print("\n".join(("", *_aligned((part, *BILL), rows))))
+        print("\n".join(("", *_aligned((part, *BILL), bill_rows(spent.by(part))))))
 
 
 def _tell_notes(found: Measured) -> None:
@@ -153,13 +127,13 @@ def _tell_notes(found: Measured) -> None:
         notice(note)
 
 
-def _ending(unread: Mapping[str, str], any_run: bool, chosen: Namespace) -> int:
+def _ending(found: AllMeasured, chosen: Namespace) -> int:
     """A sum that lacks runs is told as one that does."""
-    for run, reason in unread.items():
+    for run, reason in found.unread.items():
         notice(f"{run} is left out: {reason}")
-    if not any_run and not unread and not chosen.json:
+    if not found.runs and not found.unread and not chosen.json:
         print("no runs yet")
-    return FAILED if unread else DONE
+    return FAILED if found.unread else DONE
 
 
 def report(parser: ArgumentParser) -> Work:

@@ -312,6 +312,16 @@ def test_an_event_that_names_its_model_is_believed() -> None:
     assert set(folded(entries, Metrics(players=Players("some-model"))).costs.by("model")) == {"larger"}
 
 
+def test_a_late_reply_that_names_its_model_moves_the_call_there() -> None:
+    telling = Telling(DEEP)
+    telling.reply("hare", {"tokens": 1, "usd": 0.1})
+    telling.late({"tokens": 2, "usd": 0.2})
+    *before, late = telling.entries
+    entries = [*before, {**late, "event": {**late["event"], "model": "larger"}}]
+    costs = folded(entries, Metrics(nesting_of(DEEP), Players("some-model"))).costs
+    assert costs.by("model") == {"larger": Bill(1, 2, 0.2), "some-model": Bill(1, 1, 0.1)}
+
+
 def test_figures_of_several_runs_add_up() -> None:
     one, two = Telling(FLAT), Telling(FLAT)
     one.after(2).reply("writer", {"tokens": 1})

@@ -102,7 +102,7 @@ async def measure_all(store: Store) -> AllMeasured:
     unread: dict[RunId, str] = {}
 
     async def join(child: RunId) -> Costs | None:
-        return Costs() if child in known - unread.keys() else None
+        return Costs() if child in known and child not in unread else None
 
     for one in sorted(stored, key=lambda one: -one.record.depth):
         record = one.record

@@ -74,7 +74,7 @@ def _heading(told: Told) -> str:
     summary = told.summary
     why = f"<p>{harmless(summary.reason)}</p>" if summary.reason else ""
     notes = "".join(f'<p class="dim">{harmless(note)}</p>' for note in told.measured.notes)
-    status, where = harmless(summary.status), " + ".join(summary.states)
+    status, where = harmless(summary.status), " + ".join(summary.states) or "?"
     return (
         f'<h1>{harmless(summary.run)} <span class="badge {status}">{status}</span></h1>\n'
         f'<p class="dim">machine {harmless(summary.machine)}, began {harmless(summary.began)}, stands in '

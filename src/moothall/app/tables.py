@@ -52,9 +52,9 @@ COLUMNS = (
     "status",
     "ignored",
 )
-_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20|%]|[\t\r\n]")
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20|%]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]#|~!$^])")
-_LINK = re.compile(r"(?i)(:)(?=//)|(?<=www)(\.)|(@)")
+_LINK = re.compile(r"(?i):(?=//)|(?<=www)\.|@")
 
 
 def csv_of(rows: Iterable[Sequence[str | float]]) -> str:
@@ -73,7 +73,7 @@ def csv_row(entry: Entry, began: float, before: Flight, after: Flight) -> list[s
     who = event.get("agent") or event.get("tool") or event.get("by") or (span.who if span is not None else "")
     return [
         entry["seq"],
-        datetime.fromtimestamp(entry["at"]).astimezone().isoformat(timespec="milliseconds"),
+        _time(entry["at"]),
         round(entry["at"] - began, 3),
         cell(" + ".join(entry["from"])),
         cell(" + ".join(entry["to"])),
@@ -90,6 +90,14 @@ def csv_row(entry: Entry, began: float, before: Flight, after: Flight) -> list[s
     ]
 
 
+def _time(at: float) -> str | float:
+    """A moment as a date; as a number where a clock was so wrong that there is none."""
+    try:
+        return datetime.fromtimestamp(at).astimezone().isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return at
+
+
 def _summed(resource: str, usages: Sequence[Mapping[str, float]]) -> str | float:
     known = [usage[resource] for usage in usages if resource in usage]
     return round(sum(known), 9) if known else ""
@@ -104,7 +112,7 @@ def cell(text: str) -> str:
 def markdown_of(told: Told, said: Sequence[str]) -> str:
     """The whole report as Markdown."""
     summary, measured, costs = told.summary, told.measured, told.measured.metrics.costs
-    where = " + ".join(summary.states)
+    where = " + ".join(summary.states) or "?"
     stands_out = [f"{name}: {plain(what)}" for name, what in bottlenecks(measured).items()]
     parts = [
         f"# {plain(summary.run)}: {plain(summary.status)}",

@@ -112,7 +112,8 @@ class Costs(Frozen):
         for line, bill in self.bills.items():
             name: str = getattr(line, part)
             found[name] = found.get(name, _NOTHING).plus(bill)
-        return dict(sorted(found.items(), key=lambda item: (-item[1].usd, -item[1].tokens, -item[1].calls, item[0])))
+        spent = [(name, bill) for name, bill in found.items() if bill != _NOTHING]
+        return dict(sorted(spent, key=lambda item: (-item[1].usd, -item[1].tokens, -item[1].calls, item[0])))
 
     def total(self, *, children: bool | None = None) -> Bill:
         """The whole bill; of children only, or without them, where that is asked for."""

@@ -18,14 +18,16 @@ from typing import Any
 from moothall.agents.asking import TURN, AskAgent, CallTool
 from moothall.app.projections.nesting import Entry
 from moothall.kernel.effects import AskPerson, StartChild
-from moothall.kernel.events import Doubted, Exhausted, Faltered, Repeated
+from moothall.kernel.events import Began, Doubted, Exhausted, Faltered, Repeated
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.journal import FAMILY, TIMERS
 
 LATE = 1_000
 DROPPED = "dropped"
 SOMEBODY = "a person"
-_MARKS = frozenset(("effect.began", Faltered.name, Doubted.name, Repeated.name))
+_MARKS = frozenset((Began.name, Faltered.name, Doubted.name, Repeated.name))
+_BEFORE = _MARKS - {Faltered.name}
+"""Marks that do not end an attempt."""
 _TRACED = frozenset((AskAgent.kind, CallTool.kind, *FAMILY))
 
 
@@ -91,17 +93,15 @@ class Flight(Frozen):
         """What is under way after one more entry, which left these states."""
         at = max(self.at, entry["at"])
         spans, late = dict(self.spans), self.late
-        charges = [charge] if (charge := self._charge(entry)) is not None else []
-        ended = []
+        charges, ended = self._charges(entry), []
         event, cause = entry["event"]["name"], entry["cause"]
-        if event in _MARKS:
-            key = cause.partition("-")[0]
-            if key in spans:
-                spans[key] = _marked(spans[key], event)
-        elif cause in spans:
-            ended.append(spans.pop(cause).ended(at, event))
-        elif cause in late:
-            late = {key: one for key, one in late.items() if key != cause}
+        key = cause.partition("-")[0] if event in _MARKS else cause
+        if event in _MARKS and key in spans:
+            spans[key] = _marked(spans[key], event)
+        elif event not in _MARKS and key in spans:
+            ended.append(spans.pop(key).ended(at, event))
+        elif key in late and event not in _BEFORE:
+            late = {other: one for other, one in late.items() if other != key}
         over = "status" in entry
         if left or over:
             for one in [one for one in spans.values() if over or one.state in left]:
@@ -134,24 +134,19 @@ class Flight(Frozen):
             return "waiting"
         return "time" if self.spans else "nothing"
 
-    def _charge(self, entry: Entry) -> Charge | None:
-        """What the event of an entry says was spent."""
-        event, cause = entry["event"], entry["cause"]
+    def _charges(self, entry: Entry) -> list[Charge]:
+        """What the event of an entry says was spent. What was charged when its effect was dropped is taken back."""
+        event, span = entry["event"], self.of(entry["cause"])
         usage: Mapping[str, float] = event.get("usage") or {}
-        span = self.of(cause)
         if span is None:
-            return _stray(event, usage)
+            return _stray(event, usage) if usage else []
         if span.joined:
-            return None
-        if span.kind in FAMILY:
-            calls = int(usage.get("calls", 0))
-            return _charged(span, calls, usage) if usage else None
-        if span.kind != AskAgent.kind:
-            return Charge(span.state, span.who, span.kind, 0, usage, model=_model(event)) if usage else None
-        if span.key in self.late:
-            known = (-int("usd" in usage), -int("tokens" in usage))
-            return Charge(span.state, span.who, span.kind, 0, usage, *known, _model(event)) if usage else None
-        return _charged(span, 1, usage, _model(event)) if _is_call(event, span) else None
+            return []
+        if span.kind == AskAgent.kind:
+            before = [_charged(span, -1, {})] if span.key in self.late else []
+            return [*before, _charged(span, 1, usage, _model(event))] if _is_call(event, span) else []
+        calls = int(usage.get("calls", 0)) if span.kind in FAMILY else 0
+        return [_charged(span, calls, usage, _model(event))] if usage else []
 
 
 def _is_call(event: Mapping[str, Any], span: Span) -> bool:
@@ -167,12 +162,10 @@ def _charged(span: Span, calls: int, usage: Mapping[str, float], model: str = ""
     return Charge(span.state, span.who, span.kind, calls, usage, unpriced, uncounted, model)
 
 
-def _stray(event: Mapping[str, Any], usage: Mapping[str, float]) -> Charge | None:
+def _stray(event: Mapping[str, Any], usage: Mapping[str, float]) -> list[Charge]:
     """What an event says was spent that belongs to no effect that is remembered."""
-    if not usage:
-        return None
     who = event.get("agent") or event.get("tool") or ""
-    return Charge("", who, AskAgent.kind if "agent" in event else "", 0, usage, model=_model(event))
+    return [Charge("", who, AskAgent.kind if "agent" in event else "", 0, usage, model=_model(event))]
 
 
 def _model(event: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from html import escape
 
 from moothall.agents.asking import CallTool
 from moothall.app.projections.flight import Span
-from moothall.app.spending import duration_of
+from moothall.app.spending import lasting
 from moothall.kernel.draw import printable
 from moothall.runtime.journal import FAMILY, TIMERS, TellParent
 
@@ -114,13 +114,13 @@ def _close_together(lane: Iterable[tuple[float, float]], grain: float) -> list[t
 def _piece(look: str, start: float, end: float, y: float, scale: float) -> str:
     x, width = NAMES + start * scale, max((end - start) * scale, 1.5)
     where = f'x="{x:.1f}" y="{y + 5:g}" width="{width:.1f}" height="{ROW - 10}"'
-    return f'<rect class="{look}" {where}><title>{duration_of(start)} to {duration_of(end)}</title></rect>'
+    return f'<rect class="{look}" {where}><title>{lasting(start)} to {lasting(end)}</title></rect>'
 
 
 def _tick(seconds: float, y: float, scale: float) -> str:
     x = NAMES + seconds * scale
     line = f'<path class="grid" d="M{x:.1f},0V{y}"/>'
-    return f'{line}<text class="soft" x="{x:.1f}" y="{y + 16}" text-anchor="middle">{duration_of(seconds)}</text>'
+    return f'{line}<text class="soft" x="{x:.1f}" y="{y + 16}" text-anchor="middle">{lasting(seconds)}</text>'
 
 
 def look_of(span: Span) -> str:

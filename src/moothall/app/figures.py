@@ -8,7 +8,7 @@ from typing import Any
 from moothall.app.measuring import AllMeasured, Measured
 from moothall.app.projections.costs import Bill, Costs
 from moothall.app.projections.metrics import Metrics, StateFigures
-from moothall.app.spending import amount_of, duration_of
+from moothall.app.spending import amount_of, lasting
 
 BILL = ("calls", "tokens", "usd")
 STATE = ("state", "visits", "total", "average", "shortest", "longest", "waited", *BILL)
@@ -23,8 +23,8 @@ def state_rows(figures: Iterable[StateFigures]) -> list[Row]:
         (
             (one.state or NOBODY) + (" (open)" if one.is_open else ""),
             str(one.visits or ""),
-            *(duration_of(part) for part in (one.total, one.average, one.shortest, one.longest)),
-            duration_of(one.waited) if one.waited else "",
+            *(lasting(part) for part in (one.total, one.average, one.shortest, one.longest)),
+            lasting(one.waited) if one.waited else "",
             *_amounts(one.bill),
         )
         for one in figures
@@ -69,8 +69,8 @@ def time_of(measured: Measured) -> str:
     metrics, until = measured.metrics, measured.until
     spells = metrics.spent_on(until)
     return (
-        f"{metrics.entries} entries in {duration_of(metrics.seconds(until))}: "
-        f"working {duration_of(spells['working'])}, waiting for people {duration_of(spells['waiting'])}"
+        f"{metrics.entries} entries in {lasting(metrics.seconds(until))}: "
+        f"working {lasting(spells['working'])}, waiting for people {lasting(spells['waiting'])}"
     )
 
 
@@ -78,7 +78,7 @@ def bottlenecks(measured: Measured) -> dict[str, str]:
     """What stands out: the slowest state, and the one with the most tokens."""
     slowest = measured.metrics.slowest(measured.until)
     hungriest = measured.metrics.hungriest(measured.until)
-    found = {"slowest": f"{slowest.state} ({duration_of(slowest.total)})"} if slowest is not None else {}
+    found = {"slowest": f"{slowest.state} ({lasting(slowest.total)})"} if slowest is not None else {}
     if hungriest is not None:
         found["most tokens"] = f"{hungriest.state or NOBODY} ({tokens_of(hungriest.bill)})"
     return found

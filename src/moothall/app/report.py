@@ -16,7 +16,7 @@ from moothall.app.figures import BILL, NOBODY, STATE, WAY, bill_rows, cost_notes
 from moothall.app.looking import Summary
 from moothall.app.measuring import Measured
 from moothall.app.projections.transcript import Said
-from moothall.app.spending import Account, duration_of
+from moothall.app.spending import Account, lasting
 from moothall.kernel.machine import Machine
 from moothall.kernel.picture import picture
 
@@ -88,7 +88,7 @@ def _facts(told: Told) -> str:
     spent = Account(summary.states, summary.seq, summary.spent, summary.limits, seconds).amounts()
     facts = [("entries", str(metrics.entries)), ("seconds", spent.pop("seconds", f"{seconds:.1f}"))]
     spells = metrics.spent_on(until)
-    facts += [("working", duration_of(spells["working"])), ("waiting for people", duration_of(spells["waiting"]))]
+    facts += [("working", lasting(spells["working"])), ("waiting for people", lasting(spells["waiting"]))]
     facts += [(f"{resource} spent", amount) for resource, amount in spent.items()]
     shown = "".join(f"<li><b>{harmless(value)}</b>{harmless(name)}</li>" for name, value in facts)
     return f'<ul class="facts">{shown}</ul>'
@@ -106,7 +106,7 @@ def _drawn(told: Told) -> str:
 def _states(measured: Measured) -> str:
     states, nesting = measured.states(), measured.metrics.nesting
     atomic = [one for one in states if one.state and nesting.is_atomic(one.state)]
-    time = [Bar(one.state, one.total, duration_of(one.total), one.waited) for one in atomic]
+    time = [Bar(one.state, one.total, lasting(one.total), one.waited) for one in atomic]
     tokens = [Bar(one.state or NOBODY, one.bill.tokens, tokens_of(one.bill)) for one in states if one.bill.tokens]
     charts = bars("Time per state", time) + bars("Tokens per state", tokens)
     key = '<p class="dim">In the other colour: people were waited for.</p>' if any(one.waited for one in atomic) else ""

@@ -6,12 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from moothall import Broken, Machine, Refused, arun
+from moothall import (
+    Answered,
+    Broken,
+    ChildDone,
+    Final,
+    Machine,
+    On,
+    Refused,
+    Replied,
+    Reply,
+    State,
+    arun,
+    ask,
+    child,
+    question,
+)
 from moothall.app import measuring
 from moothall.app.measuring import measure, measure_all, pieces
 from moothall.app.projections.costs import CHILDREN, OWN, Bill
 from moothall.app.projections.metrics import Metrics
 from moothall.app.projections.nesting import nesting_of
+from moothall.app.running import opened
 from moothall.runtime.journal import Entry, Head, encode_entry
 from moothall.stores.sqlite import SqliteStore
 from tests.app.journey import JOURNEY, RUN, as_far_as_the_question, clock, to_the_end
@@ -91,12 +107,36 @@ async def test_an_observer_counts_the_same_while_the_run_goes_on(store: SqliteSt
     assert seen[0].states(1_003)[0].total == 3
 
 
+async def test_a_child_that_is_still_at_work_counts_so_far(tmp_path: Path) -> None:
+    async def clerk(prompt: str) -> Reply:
+        return Reply("Dear Ada", usage={"tokens": 9, "usd": 0.5})
+
+    signing = Machine(
+        "signing",
+        states=[State("writing", enter=ask(clerk, "Write")), State("asking", enter=question("Sign?")), Final("signed")],
+        moves=[On("writing", Replied, to="asking"), On("asking", Answered, to="signed")],
+    )
+    office = Machine(
+        "office",
+        states=[State("delegating", enter=child(signing)), Final("posted")],
+        moves=[On("delegating", ChildDone, to="posted")],
+    )
+    address = f"sqlite:{tmp_path / 'runs.db'}"
+    assert (await arun(office, run_id="office", store=address)).status == "waiting"
+    with opened(address) as store:
+        found = await measure(store, "office")
+        every = await measure_all(store)
+    assert found.status == "waiting"
+    assert found.metrics.costs.by("state") == {"delegating": Bill(1, 9, 0.5)}
+    assert found.metrics.costs.total(children=True) == every.costs.total() == Bill(1, 9, 0.5)
+
+
 async def test_of_a_child_that_is_gone_its_last_word_counts(store: SqliteStore) -> None:
     await to_the_end(await as_far_as_the_question(store))
     children = [one.record.run for one in await store.runs() if one.record.parent]
     assert len(children) == 2
-    for child in children:
-        await store.forget(child)
+    for one in children:
+        await store.forget(one)
     costs = (await measure(store, RUN)).metrics.costs
     assert costs.total(children=True) == Bill(3, 40, 0.03, unpriced=2)
     assert costs.by("model")[CHILDREN] == Bill(3, 40, 0.03, unpriced=2)
@@ -105,12 +145,12 @@ async def test_of_a_child_that_is_gone_its_last_word_counts(store: SqliteStore) 
 
 async def test_of_a_child_that_is_damaged_its_last_word_counts_and_that_is_said(store: SqliteStore) -> None:
     await to_the_end(await as_far_as_the_question(store))
-    (child,) = [one.record.run for one in await store.runs() if one.record.machine == "note"]
-    store._db.execute("UPDATE entries SET body = x'7b7d' WHERE run = (SELECT number FROM runs WHERE run = ?)", (child,))
+    (gone,) = [one.record.run for one in await store.runs() if one.record.machine == "note"]
+    store._db.execute("UPDATE entries SET body = x'7b7d' WHERE run = (SELECT number FROM runs WHERE run = ?)", (gone,))
     found = await measure(store, RUN)
     assert found.metrics.costs.total().tokens == 167
     (note,) = found.notes
-    assert note.startswith(f"run {child}: entry 0 of its journal was changed")
+    assert note.startswith(f"run {gone}: entry 0 of its journal was changed")
 
 
 async def test_all_runs_together_count_each_call_once(store: SqliteStore) -> None:
@@ -173,10 +213,10 @@ async def test_a_run_with_the_name_of_a_child_is_no_child(tmp_path: Path) -> Non
     file = tmp_path / "runs.db"
     store = SqliteStore(file)
     await to_the_end(await as_far_as_the_question(store))
-    (child,) = [one.record.run for one in await store.runs() if one.record.machine == "note"]
-    await store.forget(child)
+    (gone,) = [one.record.run for one in await store.runs() if one.record.machine == "note"]
+    await store.forget(gone)
     store.close()
-    await arun(Machine("idle", states=JOURNEY.states[-1:], moves=[]), run_id=child, store=f"sqlite:{file}")
+    await arun(Machine("idle", states=JOURNEY.states[-1:], moves=[]), run_id=gone, store=f"sqlite:{file}")
     store = SqliteStore(file)
     assert (await measure(store, RUN)).metrics.costs.total().tokens == 167
     assert (await measure_all(store)).costs.total().tokens == 167

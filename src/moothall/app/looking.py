@@ -1,4 +1,7 @@
-"""Looking at runs without moving them: summaries, one run with its journal, and its page."""
+"""Looking at runs without moving them: summaries, one run with its journal, and its page.
+
+What is shown has no secrets, also where it was kept before they were registered.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from moothall.app.finding import find
 from moothall.app.report import page_of
 from moothall.app.running import asked, standing
+from moothall.app.settings import cleaner
 from moothall.app.spending import Account
 from moothall.errors import Broken, MoothallError
 from moothall.kernel.effects import AskPerson
@@ -56,8 +60,9 @@ async def summaries(store: Store) -> tuple[Summary, ...]:
 
 async def show(store: Store, run: RunId) -> Shown:
     """One run with its journal."""
-    account = await account_of(store, run)
-    return Shown(await _summary(store, await store.load(run)), account.left(), tuple(await store.entries(run)))
+    account, clean = await account_of(store, run), cleaner()
+    summary = clean(await _summary(store, await store.load(run)))
+    return Shown(summary, account.left(), clean(tuple(await store.entries(run))))
 
 
 async def account_of(store: Store, run: RunId) -> Account:
@@ -90,7 +95,7 @@ class Following:
         while True:
             stored = await store.load(self.run)
             for entry in await store.entries(self.run, self.next):
-                tell(entry)
+                tell(cleaner()(entry))
                 self.next = int(entry["seq"]) + 1
             if stored.status != "live" and stored.seq < self.next:
                 return stored.status
@@ -100,7 +105,8 @@ class Following:
 async def export(store: Store, run: RunId) -> Mapping[str, Any]:
     """A run with all that is known of it."""
     stored = await store.load(run)
-    return {"record": stored.record, "status": stored.status, "head": stored.head, "entries": await store.entries(run)}
+    known = {"record": stored.record, "status": stored.status, "head": stored.head, "entries": await store.entries(run)}
+    return cast(Mapping[str, Any], cleaner()(known))
 
 
 async def prune(store: Store, days: float, *, really: bool) -> list[RunId]:
@@ -126,7 +132,7 @@ async def page(store: Store, run: RunId) -> str:
     """A run as one HTML page that needs nothing else."""
     shown = await show(store, run)
     source = (await store.load(run)).record.source
-    return page_of(shown.summary, shown.entries, _machine(source))
+    return str(cleaner()(page_of(shown.summary, shown.entries, _machine(source))))
 
 
 def _machine(source: str) -> Machine | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from inspect import isawaitable, isroutine, signature
 from types import CoroutineType
@@ -17,7 +17,8 @@ from moothall.agents.ports import Model, Offered, Reply, Request
 from moothall.errors import DefinitionError, MoothallError
 from moothall.kernel.codec import decode, encode, schema
 from moothall.kernel.events import Event
-from moothall.runtime.ports import Context
+from moothall.runtime.cleaning import fitted
+from moothall.runtime.ports import Clean, Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +32,17 @@ class AgentPerformer:
     async def __call__(self, effect: AskAgent, context: Context) -> Event:
         said = tuple(await context.messages(effect.thread)) if effect.thread else ()
         reply = await self._reply(effect, context, said)
-        usage = _usage(effect.agent, reply)
+        clean, usage = context.clean, _usage(effect.agent, reply, context.clean)
         if reply.calls and effect.tools:
-            return _wanting(effect.agent, whole(reply.text), reply.calls, usage)
+            return _wanting(effect.agent, whole(reply.text), clean(reply.calls), usage)
         value = whole(encode(reply.value)) if effect.shape else None
         text = whole(reply.text) or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
-        if effect.thread and (reason := self._misshapen(effect, value)):
+        if effect.thread and (reason := self._misshapen(effect, value, clean)):
             return Unusable(effect.agent, text, reason, usage)
         return Replied(effect.agent, text, value, effect.shape, usage)
 
     async def _reply(self, effect: AskAgent, context: Context, said: tuple[Any, ...]) -> Reply:
-        prompt = render(effect.template, effect.arguments)
+        prompt, said = context.clean(render(effect.template, effect.arguments)), said and context.clean(said)
         function = self.functions.get(effect.agent)
         if function is not None:
             return _as_reply(effect, await awaited(effect.agent, function(_continued(prompt, said))))
@@ -49,18 +50,24 @@ class AgentPerformer:
             raise DefinitionError(f"nobody plays {effect.agent!r}: pass agents={{{effect.agent!r}: …}} or a model")
         shape = self.shapes.get(effect.shape)
         wanted = None if shape is None else schema(shape)
-        tools = tuple(offered(name, self.functions.get(name)) for name in effect.tools)
+        tools = tuple(_told(offered(name, self.functions.get(name)), context.clean) for name in effect.tools)
         return await self.model.reply(Request(effect.agent, prompt, context.key, context.nth, wanted, said, tools))
 
-    def _misshapen(self, effect: AskAgent, value: Any) -> str:
+    def _misshapen(self, effect: AskAgent, value: Any, clean: Clean) -> str:
         """What is wrong with a reply's value; "" where nothing is."""
         shape = self.shapes.get(effect.shape)
         try:
             if shape is not None:
-                decode(shape, value, effect.shape)
+                fitted(lambda given: decode(shape, given, effect.shape), value, clean)
         except MoothallError as error:
             return str(error)
         return ""
+
+
+def _told(tool: Offered, clean: Clean) -> Offered:
+    """A tool without what its docstring gives away."""
+    said = clean(tool.description)
+    return tool if said is tool.description else replace(tool, description=said)
 
 
 def _wanting(agent: str, text: str, calls: Sequence[ToolCall], usage: Mapping[str, float]) -> Event:
@@ -144,10 +151,10 @@ def whole(said: Any) -> Any:
     return said
 
 
-def _usage(agent: str, reply: Reply) -> dict[str, float]:
+def _usage(agent: str, reply: Reply, clean: Clean) -> dict[str, float]:
     if not reply.usage:
         return {}
     try:
-        return decode(dict[str, float], encode(reply.usage), "usage")
+        return fitted(lambda given: decode(dict[str, float], given, "usage"), encode(reply.usage), clean)
     except MoothallError as error:
         raise DefinitionError(f"the usage that {agent} reports cannot be counted: {error}") from error

@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from moothall.errors import Refused
+from moothall.kernel.effects import Effect
 from moothall.runtime.decide import Decision
-from moothall.runtime.journal import Pending
+from moothall.runtime.journal import CancelChild, Pending, TellParent
 from moothall.runtime.ports import Clean
 
 T = TypeVar("T")
@@ -31,7 +32,13 @@ def cleaned(decision: Decision, clean: Clean) -> Decision:
 
 
 def _cleaned(pending: Pending, clean: Clean) -> Pending:
-    effect = clean(pending.effect)
+    match pending.effect:
+        case TellParent() as told:  # whom to tell is no secret, and has to be found
+            effect: Effect = replace(told, reason=clean(told.reason), output=clean(told.output))
+        case CancelChild():
+            return pending
+        case wanted:
+            effect = clean(wanted)
     return pending if effect is pending.effect else replace(pending, effect=effect)
 
 

@@ -1,4 +1,7 @@
-"""Looking at runs without moving them: summaries, and one run with its journal."""
+"""Looking at runs without moving them: summaries, and one run with its journal.
+
+What is shown has no secrets, also where it was kept before they were registered.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from moothall.app.running import asked, standing
+from moothall.app.settings import cleaner
 from moothall.app.spending import Account
 from moothall.errors import Broken, MoothallError
 from moothall.kernel.effects import AskPerson
@@ -53,8 +57,9 @@ async def summaries(store: Store) -> tuple[Summary, ...]:
 
 async def show(store: Store, run: RunId) -> Shown:
     """One run with its journal."""
-    account = await account_of(store, run)
-    return Shown(await summary(store, await store.load(run)), account.left(), tuple(await store.entries(run)))
+    account, clean = await account_of(store, run), cleaner()
+    told = clean(await summary(store, await store.load(run)))
+    return Shown(told, account.left(), clean(tuple(await store.entries(run))))
 
 
 async def account_of(store: Store, run: RunId) -> Account:
@@ -87,7 +92,7 @@ class Following:
         while True:
             stored = await store.load(self.run)
             for entry in await store.entries(self.run, self.next):
-                tell(entry)
+                tell(cleaner()(entry))
                 self.next = int(entry["seq"]) + 1
             if stored.status != "live" and stored.seq < self.next:
                 return stored.status
@@ -97,7 +102,8 @@ class Following:
 async def export(store: Store, run: RunId) -> Mapping[str, Any]:
     """A run with all that is known of it."""
     stored = await store.load(run)
-    return {"record": stored.record, "status": stored.status, "head": stored.head, "entries": await store.entries(run)}
+    known = {"record": stored.record, "status": stored.status, "head": stored.head, "entries": await store.entries(run)}
+    return cast(Mapping[str, Any], cleaner()(known))
 
 
 async def prune(store: Store, days: float, *, really: bool) -> list[RunId]:

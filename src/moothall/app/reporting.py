@@ -14,6 +14,7 @@ from moothall.app.projections.metrics import Metrics
 from moothall.app.projections.nesting import Entry
 from moothall.app.projections.transcript import transcript
 from moothall.app.report import Story, Told, page_of, row, spoken
+from moothall.app.settings import cleaner
 from moothall.app.tables import csv_of, csv_row, markdown_of, quoted
 from moothall.kernel.codec import encode
 from moothall.runtime.journal import RunId
@@ -21,12 +22,13 @@ from moothall.runtime.ports import Store
 
 
 async def report(store: Store, run: RunId, format: str) -> str:
-    """A run, told in one of the formats."""
+    """A run, told in one of the formats, without its secrets."""
     stored, writer = await store.load(run), WRITERS[format]()
     measured = await measure(store, run, writer.saw)
     machine = await machine_of(store, stored.record)
     is_changed = machine is not None and machine.digest != stored.definition()
-    return writer.whole(Told(await summary(store, stored), measured, machine, is_changed))
+    told = writer.whole(Told(await summary(store, stored), measured, machine, is_changed))
+    return str(cleaner()(told))
 
 
 class Writer(Protocol):

@@ -70,11 +70,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         parser.parse_args(given or ["--help"])
         return USAGE
+    _write_anything()
+    with import_module("moothall.cli.screen").clean_streams():
+        return _carried_out(name, given[1:])
+
+
+def _carried_out(name: str, given: Sequence[str]) -> int:
     room = import_module(f"moothall.cli.{COMMANDS[name].room}")
     own = argparse.ArgumentParser(prog=f"moot {name}", description=_sentence(COMMANDS[name].help))
     work = getattr(room, name)(own)
-    chosen = own.parse_args(given[1:])
-    _write_anything()
+    chosen = own.parse_args(given)
     signal.signal(signal.SIGTERM, _stop)
     try:
         code: int = work(chosen)

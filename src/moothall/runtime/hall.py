@@ -1,9 +1,9 @@
 """Where runs meet: begin one, open one again, and move one by one event.
 
 `advance` is the durable heart: read, decide, commit. Answers, cancels, timers and the ends of effects all enter
-through it, and nothing writes beside it. A repeat of a cause returns the first decision; a conflict with
-another writer means: read again, decide again. Observers see entries after they are committed; what they raise is
-dropped, so that watching cannot harm a run.
+through it, and nothing writes beside it. Their secrets are replaced first. A repeat of a cause returns the first
+decision; a conflict with another writer means: read again, decide again. Observers see entries after they are
+committed; what they raise is dropped, so that watching cannot harm a run.
 
 Who performs a run's effects holds its lease. It is taken and given back by the commits themselves: a run is born
 held, and whoever commits the last thing that can be performed lets go. Commits from outside leave the lease alone.
@@ -27,10 +27,11 @@ from moothall.kernel.events import Adopted, Answered, Cancelled, Doubted, Event,
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
+from moothall.runtime.cleaning import cleaned, fitted
 from moothall.runtime.crew import Crew
 from moothall.runtime.decide import Decision, Happening, Run, decide, first, in_flight
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
-from moothall.runtime.ports import LEASE, Clock, Lease, Performer, Store, Stored
+from moothall.runtime.ports import LEASE, Clean, Clock, Lease, Performer, Store, Stored, as_it_is
 from moothall.runtime.rebuild import Difference, compared, rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
@@ -105,6 +106,8 @@ class Hall:
     """How many are about to do something with a run."""
     opener: Callable[[RunId], Awaitable[object]] | None = None
     """Opens a run of the store that is not open here."""
+    clean: Clean = as_it_is
+    """Replaces the secrets in all that enters a run."""
 
     def cast(self, run: RunId) -> Cast:
         """Who performs the effects of a run."""
@@ -150,12 +153,12 @@ def visiting(hall: Hall, run: RunId) -> Iterator[None]:
 async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> Head:
     """Begin a run: decide its first step and keep it."""
     run = Run(record, machine)
-    return await begin_with(hall, run, first(run, data))
+    return await begin_with(hall, run, first(run, hall.clean(data)))
 
 
 async def begin_with(hall: Hall, run: Run, decision: Decision) -> Head:
     """Begin a run with a decision."""
-    record = run.record
+    record, decision = run.record, cleaned(decision, hall.clean)
     hall.store.crowd += 1
     try:
         await hall.crew.wait_for_turn()
@@ -198,7 +201,7 @@ async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
                 raise
     else:
         entries = await hall.store.entries(run)
-    head = rebuilt(await with_origin(hall.store, hall.runs[run]), reader, entries)
+    head = rebuilt(await with_origin(hall.store, hall.runs[run]), reader, entries, hall.clean)
     await hall.store.repair(run, head)
     return head
 
@@ -222,7 +225,7 @@ async def _adopted(hall: Hall, run: RunId, stored: Stored) -> Head:
         )
     entries = await hall.store.entries(run)
     reader = Reader(machine, hall.effects(run))
-    head = compared(await with_origin(hall.store, hall.runs[run]), reader, entries)
+    head = compared(await with_origin(hall.store, hall.runs[run]), reader, entries, hall.clean)
     if isinstance(head, Difference):
         raise DefinitionError(
             f"run {run} cannot go on under this definition of {machine.name!r}: {head}; bring the old one back, "
@@ -288,7 +291,7 @@ async def advance(
             if earlier > head.seq:  # others moved the run, and this hall has not noticed yet
                 head = await reopen(hall, run, hall.runs[run].machine)
             return Advanced(earlier, head.pending, "duplicate")
-        decision = decide(hall.runs[run], head, Happening(event, cause, hall.clock.now()))
+        decision = _decided(hall, run, head, Happening(event, cause, hall.clock.now()))
         if await _committed(hall, run, (decision,)):
             received: Received = "ignored" if decision.entry.ignored else "taken"
             return Advanced(decision.head.seq, decision.head.pending, received)
@@ -301,10 +304,21 @@ async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]])
         head, decisions = first, []
         for event, cause in ends:
             if in_flight(first, cause) is not None or await hall.store.find(run, cause) is None:
-                decisions.append(decide(hall.runs[run], head, Happening(event, cause, now)))
+                decisions.append(_decided(hall, run, head, Happening(event, cause, now)))
                 head = decisions[-1].head
         if not decisions or await _committed(hall, run, decisions):
             return
+
+
+def _decided(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decision:
+    """The decision on one event, without the secrets in it and in what it wants."""
+    try:
+        event = hall.clean(happening.event)
+    except Refused as refusal:
+        event = hall.clean(GaveUp(str(refusal), usage=getattr(happening.event, "usage", {})))
+    if event is not happening.event:
+        happening = Happening(event, happening.cause, happening.at)
+    return cleaned(decide(hall.runs[run], head, happening), hall.clean)
 
 
 async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> bool:
@@ -346,7 +360,7 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
         assert question is not None
         return Advanced(await _answered(hall, run, question), head.pending, "duplicate")
     if asked.doubt:
-        return await _resolve(hall, run, asked, decode(Finding, value, "the answer"), by)
+        return await _resolve(hall, run, asked, _read(hall, Finding, value), by)
     assert isinstance(asked.effect, AskPerson)
     if asked.effect.who not in ("", by):
         raise Refused(f"run {run}: question {asked.key} is for {asked.effect.who}, not for {by or 'anybody else'}")
@@ -356,8 +370,13 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
         raise Refused(f"run {run}: the time to answer question {asked.key} is over")
     shape = asked.effect.shape
     if shape in machine.shapes:
-        decode(machine.shapes[shape], value, "the answer")
+        _read(hall, machine.shapes[shape], value)
     return await advance(hall, run, shaped(machine, Answered(value, shape, by)), asked.key)
+
+
+def _read(hall: Hall, shape: Any, value: Any) -> Any:
+    """An answer in its shape, or a refusal of one that does not fit, or would not without its secrets."""
+    return hall.clean(fitted(lambda given: decode(shape, given, "the answer"), value, hall.clean))
 
 
 async def _resolve(hall: Hall, run: RunId, doubted: Pending, finding: Finding, by: str) -> Advanced:

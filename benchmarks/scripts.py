@@ -2,8 +2,8 @@
 
     python benchmarks/scripts.py [--rounds 7] [--conditions 300]
 
-The condition reads one field of about 2 KB of data. Also measured: a state's whole batch (two conditions, a script and an
-input in one call). A condition should cost at most 2 ms.
+The condition reads one field of about 2 KB of data. Also measured: a state's whole batch (two conditions, a script and
+an input in one call). A condition should cost at most 2 ms.
 """
 
 import argparse

@@ -45,7 +45,7 @@ class Child:
     """One process, started when it is first asked."""
 
     def __init__(self, sources: Sequence[str], limits: Limits) -> None:
-        self._sources = [str(HERE / source) for source in sources]
+        self._sources = [str(HERE / f"{source}.js") for source in sources]
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
         self._unread = b""
@@ -53,7 +53,7 @@ class Child:
     def ask(self, question: dict[str, Any], data: bytes | None = None) -> dict[str, Any]:
         """The answer to a question about these data, or about the last ones; `Stopped` where there is none."""
         limits = {"seconds": self._limits.seconds, "memory": self._limits.memory, "has_data": data is not None}
-        lines = json.dumps({"files": len(self._sources), **limits, **question}).encode() + b"\n" + (b"" if data is None else data + b"\n")
+        lines = json.dumps({**question, **limits}).encode() + b"\n" + (b"" if data is None else data + b"\n")
         until = time.monotonic() + self._limits.patience
         try:
             process = self._process or self._start()

@@ -10,6 +10,7 @@ from moothall.errors import DefinitionError
 from moothall.kernel.step import Absent, Answer, Failed, Value
 from moothall.scripting.children import MEGABYTE, Child, Limits, Stopped, is_installed
 
+SURFACE = "plain_surface"
 LIMITS = Limits(seconds=1.0, memory=64 * MEGABYTE)
 
 
@@ -19,7 +20,7 @@ class JavaScript:
     def __init__(self) -> None:
         if not is_installed():
             raise DefinitionError("no JavaScript engine is installed; install the package quickjs-ng")
-        self._child = Child(["plain_surface.js"], LIMITS)
+        self._child = Child([SURFACE], LIMITS)
 
     def __enter__(self) -> JavaScript:
         return self
@@ -32,7 +33,7 @@ class JavaScript:
     def __call__(self, script: Any, scope: Any) -> Answer:
         """Evaluate one script."""
         try:
-            return answer(self._child.ask({"text": script}, json.dumps(scope).encode()))
+            return answer(self._child.ask({"text": script, "files": [SURFACE]}, json.dumps(scope).encode()))
         except Stopped as stop:
             return Failed(str(stop))
 

@@ -1,9 +1,9 @@
 """The program of the child: a question in, a line of JSON out, a fresh context for each. Imports nothing of ours.
 
-The arguments are files of JavaScript. The value of the first is a function of the question and the data, both as JSON,
-and, where the question asks for them, of the values of the other files. Each question is a line; where it says so, a
-line with new data follows, else the last data are used again. Besides its three pipes the child can open nothing: no
-file, no socket.
+The arguments are files of JavaScript. A question names those that it needs: the value of the first is a function of the
+question and the data, both as JSON, and of the values of the others. Each question is a line; where it says so, a line
+with new data follows, else the last data are used again. Besides its three pipes the child can open nothing: no file,
+no socket.
 """
 
 import json
@@ -23,7 +23,7 @@ PIPES = 3
 
 
 def main() -> None:
-    sources = [Path(name).read_text("utf-8") for name in sys.argv[1:]]
+    sources = {Path(name).stem: Path(name).read_text("utf-8") for name in sys.argv[1:]}
     limit(resource.RLIMIT_AS, ADDRESS_SPACE)
     limit(resource.RLIMIT_FSIZE, 0)
     limit(resource.RLIMIT_CORE, 0)
@@ -48,13 +48,13 @@ def questions() -> Iterator[tuple[str, dict[str, Any], str]]:
         yield line, asked, data
 
 
-def evaluated(sources: list[str], question: str, asked: dict[str, Any], data: str) -> str:
+def evaluated(sources: dict[str, str], question: str, asked: dict[str, Any], data: str) -> str:
     """The answer as one line of JSON."""
     bound(asked["seconds"])
     context = quickjs.Context()
     context.set_memory_limit(asked["memory"])
     context.set_max_stack_size(STACK)
-    evaluate, *others = [context.eval(source) for source in sources[: asked["files"]]]
+    evaluate, *others = [context.eval(sources[name]) for name in asked["files"]]
     context.set_time_limit(asked["seconds"])
     try:
         text = str(evaluate(question, data, *others))

@@ -5,8 +5,8 @@ of those is never taken for code. It is no parser: where a text cannot be read t
 verdict to the engine. Whether a `/` begins a regular expression is decided by the token before it, and behind a `)`
 or `}` by what opened it.
 
-- `expanded` turns the shorthand `function.NAME`, which is no JavaScript, into an expression that is undefined as a whole
-  where NAME was not called.
+- `expanded` turns the shorthand `function.NAME`, which is no JavaScript, into an expression that is undefined as a
+  whole where NAME was not called.
 - `reads` errs on the side of too much: a text that may reach names in ways that cannot be seen here reads everything.
 """
 
@@ -41,13 +41,15 @@ EVERYTHING = frozenset(source for sources in SOURCES.values() for source in sour
 INDIRECT = frozenset({"evaluateExpression", "executionContext", "globalThis", "eval"})
 SURFACE = frozenset(SOURCES) | INDIRECT | {"this"}
 
-KEYWORDS = frozenset(
-    "await case delete do else in instanceof new of return throw typeof void yield if while for with".split()
-)
 BEFORE_CONDITION = frozenset({"if", "while", "for", "with"})
+KEYWORDS = BEFORE_CONDITION | {
+    *("await", "case", "delete", "do", "else", "in", "instanceof"),
+    *("new", "of", "return", "throw", "typeof", "void", "yield"),
+}
 BEFORE_BLOCK = frozenset({"", ";", "{", "}", ")", "=>", "else", "do", "try", "finally"})
 CLOSES = {")": "(", "]": "[", "}": "{"}
-ASSIGNMENTS = frozenset("= += -= *= /= %= **= <<= >>= >>>= &= |= ^= &&= ||= ??= ++ --".split())
+ASSIGNMENTS = frozenset(f"{operator}=" for operator in ("", *"+-*/%&|^", "**", "<<", ">>", ">>>", "&&", "||", "??"))
+STEPS = frozenset({"++", "--"})
 
 _PLAIN = re.compile(
     r"""(?P<space>\s+|//[^\n\r\u2028\u2029]*|/\*.*?\*/)
@@ -145,7 +147,7 @@ class _Scanner:
                 return f"{token.text} closes nothing"
             self.may_be_regular = self.open.pop().before_regular
             return ""
-        self.may_be_regular = token.text not in ("++", "--") or self.may_be_regular
+        self.may_be_regular = token.text not in STEPS or self.may_be_regular
         return ""
 
     def _opens(self, mark: str, before: Token) -> bool:
@@ -202,9 +204,9 @@ def assigns(text: str) -> bool:
     """Whether an expression assigns to what it is given to read, such as `common_data.done = true`."""
     tokens = scan(text).tokens
     for place, token in enumerate(tokens):
-        if token.kind == "mark" and token.text in ASSIGNMENTS and _root(tokens, place - 1) in SURFACE:
+        if token.kind == "mark" and token.text in ASSIGNMENTS | STEPS and _root(tokens, place - 1) in SURFACE:
             return True
-        if token.text in ("++", "--", "delete") and any(one.text in SURFACE for one in tokens[place + 1 : place + 2]):
+        if token.text in STEPS | {"delete"} and any(one.text in SURFACE for one in tokens[place + 1 : place + 2]):
             return True
     return False
 

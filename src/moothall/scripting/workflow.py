@@ -4,8 +4,8 @@ One call does what a state needs. A `Batch` has choices, tried in order; the fir
 its texts are evaluated one after the other, each with what the scripts before it changed. Every text has a context of
 its own, so that nothing but data passes from one to the next. The first failure ends the batch.
 
-Texts see the names of `workflow_surface.js`; the scope may leave out what none of them reads (`reads` in `tokens`). Time and
-randomness come in with the batch: the same batch gets the same answers.
+Texts see the names of `workflow_surface.js`; the scope may leave out what none of them reads (`reads` in `tokens`).
+Time and randomness come in with the batch: the same batch gets the same answers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from moothall.scripting.javascript import answer
 from moothall.scripting.tokens import expanded, scan
 
 Kind = Literal["condition", "expression", "input", "script"]
-SOURCES = ("workflow_surface.js", "workflow_writer.js")
+SURFACE, VALUES, SYNTAX = "workflow_surface", "workflow_values", "workflow_syntax"
 LONGEST = 100_000
 LITERALS: Mapping[str, dict[str, Any]] = {
     "true": {"holds": True, "value": True},
@@ -76,7 +76,7 @@ class Scripts:
     """Evaluates batches in a few child processes. Close it in the end."""
 
     def __init__(self, *, most: int = 2, limits: Limits | None = None) -> None:
-        self._pool = Pool(SOURCES, most, limits or Limits())
+        self._pool = Pool((SURFACE, VALUES, SYNTAX), most, limits or Limits())
         self._threads = ThreadPoolExecutor(most, "scripts")
 
     def __enter__(self) -> Scripts:
@@ -121,7 +121,7 @@ class Scripts:
             return []
         with self._pool.borrowed() as child:
             try:
-                reply = child.ask({"kind": "syntax", "texts": asked, "files": 1})
+                reply = child.ask({"texts": asked, "files": [SYNTAX]})
             except Stopped as stop:
                 reply = {"failed": str(stop)}
         if "failed" not in reply:
@@ -174,7 +174,7 @@ class _Evaluation:
             "now": round(self._batch.now * 1000),
             "seed": zlib.crc32(f"{self._batch.seed}:{place}".encode()),
             "changes": self._changes,
-            "files": 1 if script.kind == "condition" else len(SOURCES),
+            "files": [SURFACE] if script.kind == "condition" else [SURFACE, VALUES],
         }
         try:
             reply = self._child.ask(question, data)

@@ -1,6 +1,7 @@
-// Writes what a text gave as JSON: like JSON.stringify, but what JSON would drop or bend without a word is refused, no
-// code of the text is asked how to write it (`toJSON`), and size and depth are bounded. Undefined is left out of objects.
-(() => {
+// How expressions, inputs and scripts are run and what they gave is written: as JSON, like JSON.stringify, but what that
+// would drop or bend without a word is refused, no code of the text is asked how to write it (`toJSON`), and size and
+// depth are bounded. Undefined is left out of objects. A script gives the keys of common_data that it set or removed.
+new function () {
     "use strict";
     const SIZE = 1000000;
     const DEPTH = 100;
@@ -10,18 +11,18 @@
     const { stringify } = JSON;
     const { call } = Function.prototype;
     const method = (one) => call.bind(one);
-    const tagOf = method(Object.prototype.toString);
-    const wellFormed = method(String.prototype.toWellFormed);
-    const slice = method(String.prototype.slice);
+    const tagOf = method({}.toString);
+    const wellFormed = method("".toWellFormed);
+    const slice = method("".slice);
     const PLAIN = {
         __proto__: null,
         "[object Date]": method(Date.prototype.toISOString),
-        "[object Number]": method(Number.prototype.valueOf),
-        "[object String]": method(String.prototype.valueOf),
-        "[object Boolean]": method(Boolean.prototype.valueOf),
+        "[object Number]": method((0).valueOf),
+        "[object String]": method("".valueOf),
+        "[object Boolean]": method(true.valueOf),
     };
 
-    return (refuse) => {
+    function writer(refuse) {
         let size = 0;
 
         function counted(piece) {
@@ -78,6 +79,34 @@
             return texts;
         }
 
-        return { __proto__: null, value: (value) => write(value, "the value", null), fields };
+        return { __proto__: null, write, fields };
+    }
+
+    const written = (value, { refuse }) =>
+        value === undefined ? "{}" : '{"value":' + writer(refuse).write(value, "the value", null) + "}";
+
+    function changes(before, after) {
+        let [set, removed] = ["", ""];
+        for (let names = keys(after), at = 0; at < names.length; at++)
+            if (before[names[at]] !== after[names[at]])
+                set += (set && ",") + stringify(names[at]) + ":" + after[names[at]];
+        for (let names = keys(before), at = 0; at < names.length; at++)
+            if (after[names[at]] === undefined) removed += (removed && ",") + stringify(names[at]);
+        return '{"value":{"set":{' + set + '},"removed":[' + removed + "]}}";
+    }
+
+    return {
+        expression: (text, { self }, tools) => written(tools.applied(tools.asExpression(text), self), tools),
+        input(text, { self }, tools) {
+            const code = tools.expression(text);
+            return code ? written(tools.applied(code, self), tools) : '{"is_text":true}';
+        },
+        script(text, { self, common }, tools) {
+            const before = writer(tools.refuse).fields(common());
+            const code = tools.expression(text);
+            const value = tools.applied(code ?? tools.compiled("\n" + text), self);
+            if (code && typeof value === "function") tools.applied(value, self);
+            return changes(before, writer(tools.refuse).fields(common()));
+        },
     };
-})()
+}

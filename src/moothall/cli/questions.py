@@ -89,5 +89,5 @@ def read_json(name: str) -> Any:
         return json.loads(sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8"))
     except OSError as error:
         raise Refused(f"{name} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refused(f"{name} is no JSON: {error}") from error

@@ -30,8 +30,8 @@ def main() -> None:
     limit(resource.RLIMIT_NPROC, 0)
     limit(resource.RLIMIT_NOFILE, PIPES)
     for question, asked, data in questions():
-        sys.stdout.write(evaluated(sources, question, asked, data) + "\n")
-        sys.stdout.flush()
+        sys.stdout.buffer.write(evaluated(sources, question, asked, data).encode() + b"\n")
+        sys.stdout.buffer.flush()
 
 
 def limit(what: int, most: int) -> None:
@@ -41,11 +41,11 @@ def limit(what: int, most: int) -> None:
 def questions() -> Iterator[tuple[str, dict[str, Any], str]]:
     """Each question as it came and read, with the data that it is about."""
     data = "null"
-    for line in sys.stdin:
+    for line in sys.stdin.buffer:
         asked = json.loads(line)
         if asked["has_data"]:
-            data = sys.stdin.readline()
-        yield line, asked, data
+            data = sys.stdin.buffer.readline().decode()
+        yield line.decode(), asked, data
 
 
 def evaluated(sources: dict[str, str], question: str, asked: dict[str, Any], data: str) -> str:
@@ -64,7 +64,7 @@ def evaluated(sources: dict[str, str], question: str, asked: dict[str, Any], dat
         return json.dumps({"failed": "out of memory" if said == "null" else said})
     except MemoryError:
         return json.dumps({"failed": "out of memory"})
-    return "".join(text.splitlines())
+    return text.replace("\n", " ")
 
 
 def bound(seconds: float) -> None:

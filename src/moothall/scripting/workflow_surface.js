@@ -196,7 +196,8 @@ new function () {
 
     function described(error) {
         try {
-            const isObject = typeof error === "object" && error !== null;
+            if (error === null) return "out of memory"; // what the engine throws where not even an error has room
+            const isObject = typeof error === "object";
             const said = isObject ? text(error.name) + ": " + text(error.message) : text(error) + " was thrown";
             const isLost = match(READ_ONLY, said) !== null;
             const advice = isLost ? "; only common_data is written back, and only by scripts: change a copy" : "";
@@ -206,8 +207,7 @@ new function () {
         }
     }
 
-    return (question, given, values) => {
-        const asked = parse(question);
+    function evaluated(asked, given, values) {
         try {
             const data = { common_data: {}, ...parse(given) };
             for (const { set, removed } of asked.changes) {
@@ -222,5 +222,8 @@ new function () {
         } catch (error) {
             return '{"failed":' + stringify(error === REFUSED ? words : described(error)) + "}";
         }
-    };
+    }
+
+    // A long sum of strings is kept in pieces, which the other side does not understand; a slice is in one.
+    return (question, given, values) => slice(evaluated(parse(question), given, values), 0);
 }

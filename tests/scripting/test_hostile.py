@@ -112,7 +112,7 @@ ENDLESS = {
     "arguments without end": "Math.max(...Array(1e7).fill(1))",
     "deep brackets": "[" * 20_000 + "]" * 20_000,
     "deep templates": "`${" * 5_000 + "1" + "}`" * 5_000,
-    "deep functions": "(()=>" * 5_000 + "1" + ")" * 5_000,
+    "deep calls": "isNaN(" * 15_000 + "1" + ")" * 15_000,
     "a chain of not": "!" * 90_000 + "1",
     "a text that is too long": "1+" * 60_000 + "1",
     "a value that is too large": "'x'.repeat(2_000_000)",

@@ -31,8 +31,8 @@ def _canary(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def is_well(evaluate: Evaluate) -> bool:
     """Whether the next evaluation finds the world as it should be."""
-    untouched = "[].find === undefined || ({}).polluted || ({}).approved || typeof carry !== 'undefined'"
-    return evaluate("common_data.count + 1") == Value(2) and evaluate(untouched) in (Value(False), Absent())
+    answer = evaluate("[common_data.count, [5].find(x => x > 9), ({}).polluted, ({}).approved, typeof carry]")
+    return answer == Value([1, None, None, None, "undefined"])
 
 
 def leaks(answer: Answer) -> bool:
@@ -281,6 +281,7 @@ BAD_CHANGES = {
     "its variables": ("common_data.v = common_data.variables", "common_data.v holds itself"),
     "not a number": ("common_data.ratio = 0 / 0", "common_data.ratio is NaN"),
     "too much": ("common_data.x = 'x'.repeat(2e6)", "larger than 1000000 characters"),
+    "a key that is too much": ("common_data['x'.repeat(2e6)] = 1", "larger than 1000000 characters"),
     "a promise": ("async () => { common_data.x = 1 }", "it gives a promise"),
 }
 

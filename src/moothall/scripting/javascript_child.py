@@ -24,6 +24,8 @@ PIPES = 3
 
 def main() -> None:
     sources = {Path(name).stem: Path(name).read_text("utf-8") for name in sys.argv[1:]}
+    for number in (signal.SIGPROF, signal.SIGXCPU):
+        signal.signal(number, signal.SIG_DFL)
     limit(resource.RLIMIT_AS, ADDRESS_SPACE)
     limit(resource.RLIMIT_FSIZE, 0)
     limit(resource.RLIMIT_CORE, 0)

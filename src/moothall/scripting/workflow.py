@@ -36,7 +36,7 @@ LITERALS: Mapping[str, dict[str, Any]] = {
 
 
 class Script(Frozen):
-    """A text to evaluate. An `input` that is no expression is its own value; a `script` gives a `Change`."""
+    """A text to evaluate. An `input` that is no expression is its own value; a `script` gives what `changed` takes."""
 
     kind: Kind
     text: str
@@ -199,7 +199,7 @@ def _known(kind: Kind, text: str) -> dict[str, Any] | None:
     return {"value": text} if kind == "input" else {"failed": wrong}
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _refusal(text: str) -> str | None:
     """Why a text is not even shown to the engine: it would end what it is put into, or it is far too long."""
     if len(text) > LONGEST:
@@ -208,7 +208,7 @@ def _refusal(text: str) -> str | None:
     return f"SyntaxError: {fault}" if fault else None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _expanded(text: str) -> str:
     """The text without shorthands, and without a semicolon at its end, which would make an expression a statement."""
     tokens, is_whole, _ = scan(text)

@@ -123,7 +123,8 @@ new function () {
         let common = withVariables(common_data);
         if (!isScript) frozen(common);
         const { sub_workflow_result, last_agent_response } = frozen(data);
-        const { last_tool_calls = freeze([]), last_parsing_tool_calls = freeze([]) } = data;
+        const last_tool_calls = data.last_tool_calls ?? freeze([]);
+        const last_parsing_tool_calls = data.last_parsing_tool_calls ?? freeze([]);
         const [agents, getAgent] = named(data.agents ?? {}, agent);
         const [contexts, getContext] = named(data.contexts ?? {}, (name, one) => ({ messages: freeze([]), ...one, name }));
         const names = {

@@ -74,7 +74,7 @@ new function () {
             const here = { __proto__: null, value: data, key: "common_data", level: 1 };
             for (let names = keys(data), at = 0; at < names.length; at++) {
                 const inner = data[names[at]];
-                if (inner !== undefined) texts[wellFormed(names[at])] = write(inner, names[at], here);
+                if (inner !== undefined) texts[counted(wellFormed(names[at]))] = write(inner, names[at], here);
             }
             return texts;
         }

@@ -27,6 +27,8 @@ from moothall.kernel.frozen import Frozen
 HERE = Path(__file__).parent
 LONGEST_REPLY = 8 * 1024 * 1024
 MEGABYTE = 1024 * 1024
+START = 20.0
+"""How much longer the first answer of a child may take, in seconds: a busy machine starts a process slowly."""
 
 
 class Limits(Frozen):
@@ -54,7 +56,7 @@ class Child:
         """The answer to a question about these data, or about the last ones; `Stopped` where there is none."""
         limits = {"seconds": self._limits.seconds, "memory": self._limits.memory, "has_data": data is not None}
         lines = json.dumps({**question, **limits}).encode() + b"\n" + (b"" if data is None else data + b"\n")
-        until = time.monotonic() + self._limits.patience
+        until = time.monotonic() + self._limits.patience + (0 if self._process else START)
         try:
             process = self._process or self._start()
             self._send(process, lines, until)

@@ -50,7 +50,6 @@ class Child:
         self._sources = [str(HERE / f"{source}.js") for source in sources]
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
-        self._unread = b""
 
     def ask(self, question: dict[str, Any], data: bytes | None = None) -> dict[str, Any]:
         """The answer to a question about these data, or about the last ones; `Stopped` where there is none."""
@@ -63,6 +62,9 @@ class Child:
             reply: dict[str, Any] = json.loads(self._line(process, until))
         except (OSError, EOFError, ValueError, Stopped) as error:
             raise Stopped(self._end(error)) from None
+        except BaseException:  # its answer would be taken for that to the next question
+            self.close()
+            raise
         return {**reply, "failed": self._plain(reply["failed"])} if "failed" in reply else reply
 
     def close(self) -> None:
@@ -70,7 +72,7 @@ class Child:
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
-            self._process, self._unread = None, b""
+            self._process = None
 
     def _start(self) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
@@ -101,16 +103,15 @@ class Child:
     def _line(self, process: subprocess.Popen[bytes], until: float) -> bytes:
         assert process.stdout is not None
         pipe = process.stdout.fileno()
-        parts = [self._unread]
+        parts = [b""]
         size = 0
-        while b"\n" not in parts[-1]:
+        while not parts[-1].endswith(b"\n"):
             _wait(pipe, select.POLLIN, until)
             parts.append(os.read(pipe, 65_536))
             size += len(parts[-1])
             if not parts[-1] or size > LONGEST_REPLY:
                 raise EOFError
-        line, _, self._unread = b"".join(parts).partition(b"\n")
-        return line
+        return b"".join(parts)
 
     def _end(self, error: Exception) -> str:
         """Kill the process and say why it had to be."""

@@ -14,7 +14,8 @@ from moothall.interop.scxml import read, write
 from moothall.interop.scxml_session import session
 from moothall.kernel.events import Named
 from moothall.kernel.simulate import Evaluate
-from moothall.scripting.javascript import JavaScript, is_installed
+from moothall.scripting.children import is_installed
+from moothall.scripting.javascript import JavaScript
 
 FOLDER = Path(__file__).parents[3] / "shared" / "conformance" / "scxml"
 ROWS = list(rows_of(FOLDER)) if FOLDER.is_dir() else []

@@ -42,7 +42,7 @@ from moothall.errors import MoothallError
 from moothall.runtime.hall import is_gone
 from moothall.runtime.journal import RunId
 from moothall.runtime.ports import SET_ASIDE, Lease, Store
-from moothall.scripting.javascript import is_installed
+from moothall.scripting.children import is_installed
 
 GIGABYTE = 1e9
 LITTLE, TOO_LITTLE = 0.5, 0.05

@@ -16,7 +16,8 @@ from moothall.cli.screen import painted, print_json
 from moothall.kernel.certify import Certificate
 from moothall.kernel.draw import draw
 from moothall.kernel.verify import Finding, verify
-from moothall.scripting.javascript import JavaScript, is_installed
+from moothall.scripting.children import is_installed
+from moothall.scripting.javascript import JavaScript
 
 Work = Callable[[Namespace], int]
 

@@ -50,6 +50,7 @@ COMMANDS = {
     "doctor": Command("look at this installation and the store, and say what is wrong", "doctor"),
     "check": Command("check a machine: dead ends, endless loops, what it can cost at most", "checking"),
     "graph": Command("draw a machine", "checking"),
+    "js": Command("evaluate an expression as a workflow file would", "scripts"),
     "conformance": Command("run statechart tests from outside and count what passes", "checking"),
 }
 

@@ -80,14 +80,23 @@ def _typed(prompt: str) -> str:
 
 def read_json(name: str) -> Any:
     """JSON from a file, from stdin (`-`), or as it stands."""
-    if name != "-" and not Path(name).exists() and name.lstrip()[:1] in tuple('{["0123456789-tfn'):
+    if name != "-" and name.lstrip()[:1] in tuple('{["0123456789-tfn') and not _is_there(name):
         try:
             return json.loads(name)
+        except RecursionError as error:
+            raise Refused("the JSON is nested too deeply") from error
         except ValueError:
             pass
     try:
         return json.loads(sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8"))
     except OSError as error:
         raise Refused(f"{name} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refused(f"{name} is no JSON: {error}") from error
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):  # too long for a name, or with a character that none has
+        return False

@@ -1,26 +1,17 @@
-"""Evaluates JavaScript in a child process of its own.
-
-The child has limits of the operating system on memory, processor time, files and processes; each evaluation has a
-fresh context and a limit on time. A child that does not answer is killed, and the next evaluation gets a new one.
-Nothing but JSON crosses: the scope goes in, the value of the last statement comes out.
-"""
+"""Evaluates the JavaScript of SCXML documents: a script and a scope in, the value of its last statement out."""
 
 from __future__ import annotations
 
 import json
-import select
-import subprocess
-import sys
-from importlib.util import find_spec
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from moothall.errors import DefinitionError
 from moothall.kernel.step import Absent, Answer, Failed, Value
+from moothall.scripting.children import MEGABYTE, Child, Limits, Stopped, is_installed
 
-SECONDS = 1.0
-GRACE = 2.0
+SURFACE = "plain_surface"
+LIMITS = Limits(seconds=1.0, memory=64 * MEGABYTE)
 
 
 class JavaScript:
@@ -29,7 +20,7 @@ class JavaScript:
     def __init__(self) -> None:
         if not is_installed():
             raise DefinitionError("no JavaScript engine is installed; install the package quickjs-ng")
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child = Child([SURFACE], LIMITS)
 
     def __enter__(self) -> JavaScript:
         return self
@@ -42,49 +33,17 @@ class JavaScript:
     def __call__(self, script: Any, scope: Any) -> Answer:
         """Evaluate one script."""
         try:
-            line = self._asked(json.dumps({"script": script, "scope": scope, "seconds": SECONDS}).encode() + b"\n")
-        except OSError as error:
-            self.close()
-            return Failed(f"the script engine broke down: {error}")
-        if line is None:
-            self.close()
-            return Failed(f"stopped after {SECONDS + GRACE:g} seconds")
-        if not line:
-            self.close()
-            return Failed("the script used up the engine's memory or time")
-        return _answer(json.loads(line))
+            return answer(self._child.ask({"text": script, "files": [SURFACE]}, json.dumps(scope).encode()))
+        except Stopped as stop:
+            return Failed(str(stop))
 
     def close(self) -> None:
         """End the child."""
-        if self._child is not None:
-            self._child.kill()
-            self._child.communicate()
-            self._child = None
-
-    def _asked(self, line: bytes) -> bytes | None:
-        """The child's reply: a line, nothing where it died, None where it did not answer in time."""
-        if self._child is None:
-            program = str(Path(__file__).with_name("javascript_child.py"))
-            self._child = subprocess.Popen(
-                [sys.executable, "-I", program],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-        assert self._child.stdin is not None
-        assert self._child.stdout is not None
-        self._child.stdin.write(line)
-        self._child.stdin.flush()
-        readable, _, _ = select.select([self._child.stdout], [], [], SECONDS + GRACE)
-        return self._child.stdout.readline() if readable else None
+        self._child.close()
 
 
-def is_installed() -> bool:
-    """Whether the engine can be used here."""
-    return find_spec("quickjs") is not None
-
-
-def _answer(plain: dict[str, Any]) -> Answer:
-    if "failed" in plain:
-        return Failed(plain["failed"])
-    return Value(plain["value"]) if "value" in plain else Absent()
+def answer(reply: dict[str, Any]) -> Answer:
+    """What a child said, as a value of the kernel."""
+    if "failed" in reply:
+        return Failed(reply["failed"])
+    return Value(reply["value"]) if "value" in reply else Absent()

@@ -45,7 +45,7 @@ from moothall.kernel.events import (
     Note,
     Repeated,
 )
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Ask, Snapshot, Step
@@ -66,6 +66,7 @@ TRANSITIONS = 100_000
 SAME = 3
 
 
+@slotted
 class Run(Frozen):
     """One durable life of a machine: how it began, its definition, and the run that it was forked from.
 
@@ -77,6 +78,7 @@ class Run(Frozen):
     origin: Run | None = None
 
 
+@slotted
 class Happening(Frozen):
     """An event with the cause that makes it unique in its run, and the time."""
 
@@ -85,6 +87,7 @@ class Happening(Frozen):
     at: float
 
 
+@slotted
 class Decision(Frozen):
     """The entry to keep and the head after it."""
 

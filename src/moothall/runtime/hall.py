@@ -24,7 +24,7 @@ from moothall.errors import Broken, Conflict, DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.effects import AskPerson, Effect, StartChild
 from moothall.kernel.events import Adopted, Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
 from moothall.runtime.crew import Crew
@@ -73,6 +73,7 @@ class Finding(Frozen):
 Received = Literal["taken", "ignored", "duplicate"]
 
 
+@slotted
 class Advanced(Frozen):
     """How an event was received: the entry's number, the effects now due, and whether it was new."""
 

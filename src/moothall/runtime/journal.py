@@ -23,7 +23,7 @@ from moothall.kernel import effects as known
 from moothall.kernel.codec import decode, decoder, encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import ChildDone, Event, Named
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Append, Snapshot
 
@@ -54,6 +54,7 @@ class CancelChild(Effect):
     reason: str
 
 
+@slotted
 class Pending(Frozen):
     """An effect in flight. Its key is its place in the journal: the entry's number and its own.
 
@@ -78,6 +79,7 @@ class Pending(Frozen):
         return (kind in WAITING and not self.denied) or (self.began and kind in FAMILY) or bool(self.doubt)
 
 
+@slotted
 class Head(Frozen):
     """Where a run stands after its latest entry."""
 
@@ -119,6 +121,7 @@ WAITING = TIMERS | {known.AskPerson.kind}
 FAMILY = frozenset((known.StartChild.kind, CancelChild.kind))
 
 
+@slotted
 class Entry(Frozen):
     """One event of a run and what it did. `ignored` says why an event did nothing."""
 

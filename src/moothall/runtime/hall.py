@@ -165,7 +165,7 @@ async def begin_with(hall: Hall, run: Run, decision: Decision) -> Head:
     finally:
         hall.store.crowd -= 1
     hall.runs[record.run], hall.leases[record.run] = run, lease or Lease("", 1, 0.0)
-    _keep(hall, record.run, decision)
+    _keep(hall, record.run, (decision,))
     return decision.head
 
 
@@ -298,10 +298,11 @@ async def advance(
 async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]]) -> None:
     """Move a run by several events that came at once: decided one after the other, in one transaction."""
     while True:
-        first, now = hall.heads[run], hall.clock.now()
-        head, decisions = first, []
+        head, now = hall.heads[run], hall.clock.now()
+        decisions: list[Decision] = []
+        flying = {one.key for one in head.pending}
         for event, cause in ends:
-            if in_flight(first, cause) is not None or await hall.store.find(run, cause) is None:
+            if cause in flying or await hall.store.find(run, cause) is None:
                 decisions.append(decide(hall.runs[run], head, Happening(event, cause, now)))
                 head = decisions[-1].head
         if not decisions or await _committed(hall, run, decisions):
@@ -312,16 +313,15 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
     """Keep what was decided; False where another writer came first, and the run was read again."""
     lease, last = hall.leases.get(run), decisions[-1]
     after = None if lease is None or last.head.rests() else _kept(hall, lease)
+    earlier = [one.entry for one in decisions[:-1]] if len(decisions) > 1 else ()
     try:
-        earlier = [one.entry for one in decisions[:-1]] if len(decisions) > 1 else ()
         await hall.store.commit(run, last.head, last.entry, lease, after, earlier)
     except Conflict:
         await reopen(hall, run, hall.runs[run].machine)
         return False
-    if lease is not None and hall.leases.get(run) is lease:
+    if lease is not None and after is not lease and hall.leases.get(run) is lease:
         hall.leases[run] = after or Lease("", lease.token, 0.0)
-    for decision in decisions:
-        _keep(hall, run, decision)
+    _keep(hall, run, decisions)
     doing = hall.crew.drives.get(run)
     if doing is not None:
         if lease is not None and lease.owner != hall.owner:  # it was somebody else's meanwhile, or might have been
@@ -444,10 +444,16 @@ def _prompt(question: Pending) -> str:
     return question.effect.prompt if isinstance(question.effect, AskPerson) else question.doubt
 
 
-def _keep(hall: Hall, run: RunId, decision: Decision) -> None:
-    known = hall.heads.get(run)
-    if known is None or known.seq < decision.head.seq:  # else the word came late, and others went on
-        hall.heads[run] = decision.head
+def _keep(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> None:
+    known, head = hall.heads.get(run), decisions[-1].head
+    if known is None or known.seq < head.seq:  # else the word came late, and others went on
+        hall.heads[run] = head
+    if hall.observers:
+        for decision in decisions:
+            _show(hall, run, decision)
+
+
+def _show(hall: Hall, run: RunId, decision: Decision) -> None:
     for observer in tuple(hall.observers):
         try:
             observer(run, decision.entry, decision.head)

@@ -109,11 +109,7 @@ class Head(Frozen):
 
     def rests(self) -> bool:
         """Whether nothing is left to perform or to wait for but people and children."""
-        return not any(map(_moves_on, self.pending))
-
-
-def _moves_on(pending: Pending) -> bool:
-    return pending.effect.kind in TIMERS or not pending.sleeps()
+        return not [one for one in self.pending if not one.sleeps() or one.effect.kind in TIMERS]
 
 
 TIMERS = frozenset((known.Send.kind, known.Alarm.kind))

@@ -189,7 +189,8 @@ def _modules() -> list[ModuleType]:
 
 def _source_in(module: ModuleType, machine: Machine) -> str:
     file = getattr(module, "__file__", None) or ""
-    if not file.endswith(".py"):
+    inside = list(vars(module).values())
+    if not file.endswith(".py") or id(machine) not in map(id, inside):
         return ""
     for key, value in list(vars(module).items()):
         if value is machine:

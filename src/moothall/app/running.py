@@ -38,6 +38,7 @@ from moothall.app.settings import configured_model, durability_of, open_store, s
 from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.codec import encode, schema
 from moothall.kernel.effects import StartChild
+from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import possible
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.step import Snapshot
@@ -70,8 +71,8 @@ class Question:
     who: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+@slotted
+class Outcome(Frozen):
     """How a run stands: done, failed, limited, cancelled, or waiting for a person."""
 
     run: RunId
@@ -166,7 +167,7 @@ class Terms:
 async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> Outcome:
     """Begin a run and drive it as far as it goes."""
     run, hall = usable_id(terms.run), hall_of(setting)
-    limits = (machine.budget or Budget()).limits() | (terms.budget or Budget()).limits()
+    limits = _limits(machine.budget) | _limits(terms.budget)
     finding = endless(machine)
     if not limits and (finding := finding or endless_below(machine)) is not None:
         raise DefinitionError(
@@ -180,6 +181,10 @@ async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> 
         hall.casts[run] = cast(machine, Troupe(model, known_agents(machine, setting.agents), hear=setting.hear))
         await halls.begin(hall, record, machine, input_data(machine, data))
         return await driven(hall, run)
+
+
+def _limits(budget: Budget | None) -> dict[str, float]:
+    return budget.limits() if budget is not None else {}
 
 
 async def driven(hall: Hall, run: RunId) -> Outcome:

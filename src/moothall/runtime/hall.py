@@ -15,8 +15,7 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -135,17 +134,23 @@ def leave(hall: Hall, run: RunId) -> None:
         remembered.pop(run, None)
 
 
-@contextmanager
-def visiting(hall: Hall, run: RunId) -> Iterator[None]:
+class visiting:
     """Do something with a run; what is remembered of it here is forgotten when the last visitor has left."""
-    hall.guests[run] = hall.guests.get(run, 0) + 1
-    try:
-        yield
-    finally:
-        hall.guests[run] -= 1
-        if not hall.guests[run]:
-            del hall.guests[run]
-            leave(hall, run)
+
+    __slots__ = ("_hall", "_run")
+
+    def __init__(self, hall: Hall, run: RunId) -> None:
+        self._hall, self._run = hall, run
+
+    def __enter__(self) -> None:
+        self._hall.guests[self._run] = self._hall.guests.get(self._run, 0) + 1
+
+    def __exit__(self, *error: object) -> None:
+        guests, run = self._hall.guests, self._run
+        guests[run] -= 1
+        if not guests[run]:
+            del guests[run]
+            leave(self._hall, run)
 
 
 async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> Head:

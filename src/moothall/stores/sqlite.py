@@ -625,7 +625,10 @@ def _status(found: Any, head: Mapping[str, Any]) -> str:
     if type(found) is str and found.startswith(SET_ASIDE):
         return found
     status: str = head["snapshot"]["status"] if head else found
-    return status if status in get_args(Status) else "live"
+    return status if status in _STATUSES else "live"
+
+
+_STATUSES = frozenset(get_args(Status))
 
 
 def _text(found: bytes) -> str:

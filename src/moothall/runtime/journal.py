@@ -188,7 +188,8 @@ class Reader(Frozen):
 
     def pending(self, plain: Mapping[str, Any]) -> Pending:
         """An effect in flight from its JSON."""
-        head = {name: decoded(plain[name], name) for name, decoded in _around_an_effect.items() if name in plain}
+        around = _around_an_effect
+        head = {name: around[name](value, name) for name, value in plain.items() if name in around}
         kind = self.effects.get(plain["kind"]) or _KNOWN.get(plain["kind"])
         if kind is None:
             raise Broken(f"no performer here knows the effect {plain['kind']!r}")
@@ -282,7 +283,7 @@ def encode_entry(entry: Entry) -> Any:
 def pending_shape(pending: Pending) -> dict[str, Any]:
     """The shape of an effect in flight."""
     effect: Any = pending.effect
-    if isinstance(event := effect.__dict__.get("event"), Event):
+    if isinstance(event := getattr(effect, "event", None), Event):
         values: Any = {**effect.__dict__, "event": {"name": event.name, **event.__dict__}}
     else:
         values = effect

@@ -63,7 +63,7 @@ class MemoryStore:
         before = head.seq - len(earlier)
         if kept is None or kept.length() != before or (lease is not None and lease.token != kept.lease.token):
             raise Conflict(f"run {run} was moved by another writer, or is not there")
-        self._keep(kept, head, (*earlier, entry))
+        self._keep(kept, head, (*earlier, entry) if earlier else (entry,))
         kept.aside = ""
         if lease is not None:
             kept.lease = after or Lease("", lease.token, 0.0)

@@ -161,8 +161,9 @@ def _once(look: Callable[[Machine], T]) -> Callable[[Machine], T]:
         try:
             return seen[machine]
         except KeyError:
-            found = seen[machine] = look(machine)
-            return found
+            pass
+        found = seen[machine] = look(machine)
+        return found
 
     return looked
 

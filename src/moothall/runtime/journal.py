@@ -188,8 +188,7 @@ class Reader(Frozen):
 
     def pending(self, plain: Mapping[str, Any]) -> Pending:
         """An effect in flight from its JSON."""
-        around = _around_an_effect
-        head = {name: around[name](value, name) for name, value in plain.items() if name in around}
+        head = {name: decoded(plain[name], name) for name, decoded in _around_an_effect.items() if name in plain}
         kind = self.effects.get(plain["kind"]) or _KNOWN.get(plain["kind"])
         if kind is None:
             raise Broken(f"no performer here knows the effect {plain['kind']!r}")

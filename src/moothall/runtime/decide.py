@@ -172,13 +172,14 @@ def _noted(run: Run, head: Head, happening: Happening) -> Decision:
 def _parted(run: Run, head: Head, at: float) -> Head:
     """The head of a run that leaves its origin here: what that has done since is in doubt, its children stay with it.
 
-    It has a budget of its own, of which nothing is spent yet, and which has its word on everything anew.
+    It has a budget of its own, of which nothing is spent yet, and which has its word on everything anew. Timers and
+    deadlines begin anew as well: those of the origin may be long over.
     """
     own = [one for one in head.pending if one.effect.kind not in _THE_ORIGINS]
     left = run.record.limits
     shared = _charged(_NOTHING, *(one.share for one in own if one.share is not None))
     anew = tuple(
-        _unless_performed(run, replace(one, attempt=1, began=False, denied="?", doubt="", share=share))
+        replace(one, attempt=1, began=False, denied="?", doubt="", due=_due(one.effect, at), share=share)
         for one in own
         for share in [_shrunk(one.share, shared, left) if one.share is not None else None]
     )
@@ -193,7 +194,6 @@ def _shrunk(share: Mapping[str, float], shared: Mapping[str, float], left: Mappi
 
 
 def _unless_performed(run: Run, pending: Pending) -> Pending:
-    """A new effect; in doubt where the origin of the run has done the same since."""
     if fingerprint(encode_pending(pending)) not in run.record.performed:
         return pending
     doubt = f"run {run.record.origin} did the same after entry {run.record.shared}"
@@ -357,8 +357,7 @@ def _committed(run: Run, step: Step, head: Head, happening: Happening, within: s
             due = _due(effect, at) if effect.kind in WAITING else None
             share = _share(run, step, head, wanted, effect) if isinstance(effect, StartChild) else None
             pending = Pending(f"{head.seq + 1}.{len(wanted)}", effect, one.owner, nth, due, share=share)
-            pending = _granted(run, pending, head, wanted, at)
-            wanted.append(_unless_performed(run, pending) if run.record.performed else pending)
+            wanted.append(_granted(run, pending, head, wanted, at))
     if isinstance(happening.event, Exhausted) and not head.pending and wanted and all(one.denied for one in wanted):
         step, wanted = _given_up(step, wanted[0].denied), []
     if run.record.parent and _is_ending(step) and not any(map(_is_called_off, head.pending)):
@@ -370,12 +369,13 @@ def _committed(run: Run, step: Step, head: Head, happening: Happening, within: s
 
 
 def _granted(run: Run, pending: Pending, head: Head, wanted: Sequence[Pending], at: float) -> Pending:
-    """A new effect with the budget's word on it."""
+    """A new effect with the budget's word on it; in doubt where the origin of the run has done the same since."""
     record = run.record
     if record.limits or record.endless:
         denied = _denied(run, pending, head, wanted, at)
-        return replace(pending, denied=denied) if denied else pending
-    return pending
+        if denied:
+            return replace(pending, denied=denied)
+    return _unless_performed(run, pending) if record.performed else pending
 
 
 def _share(run: Run, step: Step, head: Head, wanted: Sequence[Pending], effect: StartChild) -> Mapping[str, float]:

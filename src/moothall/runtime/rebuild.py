@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from moothall.errors import Broken, DefinitionError, Refused
-from moothall.kernel.events import Forked
+from moothall.kernel.events import Adopted, Forked, Named
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.decide import Decision, Happening, Run, decide, first
 from moothall.runtime.journal import Head, Reader, encode_entry
@@ -49,14 +49,17 @@ def rebuilt(run: Run, reader: Reader, entries: Entries) -> Head:
 
 
 def compared(run: Run, reader: Reader, entries: Entries) -> Head | Difference:
-    """The head after these entries, or where they and what their machine says today disagree for the first time."""
+    """The head after these entries, or where they and what their machine says today disagree for the first time.
+
+    The data that a run began with are given and not decided; they may have gained fields since.
+    """
     seq = 0
     try:
         for entry, decision in _decided_again(run, reader, entries):
             again = encode_entry(decision.entry)
             for part in dict.fromkeys((*entry, *again)):
                 kept, decided = entry.get(part), again.get(part)
-                if kept != decided and not _is_given(seq, part):
+                if kept != decided and not (part == "event" and (seq == 0 or _is_stranger(reader, entry))):
                     return Difference(seq, part, kept, decided)
             seq += 1
     except (Refused, DefinitionError) as error:
@@ -64,9 +67,19 @@ def compared(run: Run, reader: Reader, entries: Entries) -> Head | Difference:
     return decision.head
 
 
-def _is_given(seq: int, part: str) -> bool:
-    """Whether a part of an entry is what a run was given and not decided: data may have gained fields since."""
-    return seq == 0 and part == "event"
+def definition_after(entries: Entries, digest: str) -> str:
+    """The digest of the definition that a run has after these entries, if it began with this one."""
+    for entry in reversed(entries):
+        if entry["event"]["name"] == Forked.name:
+            return digest
+        if entry["event"]["name"] == Adopted.name:
+            return str(entry["event"]["digest"])
+    return digest
+
+
+def _is_stranger(reader: Reader, entry: Mapping[str, Any]) -> bool:
+    """Whether the machine does not know the class of an event: it has read nothing of it but its name."""
+    return isinstance(reader.event(entry["event"]), Named)
 
 
 def _lineage(run: Run | None) -> Iterator[Run]:
@@ -79,13 +92,15 @@ def _lineage(run: Run | None) -> Iterator[Run]:
 def _decided_again(run: Run, reader: Reader, entries: Entries) -> Iterator[tuple[Mapping[str, Any], Decision]]:
     if not entries or entries[0]["cause"] != "start":
         raise Broken(f"run {run.record.run}: its journal has no beginning")
-    line = list(_lineage(run))
-    run = line.pop()
+    line = {f"forked-{one.record.run}": one for one in _lineage(run)}
+    run = list(line.values())[-1]
     decision = first(run, reader.data(entries[0]["event"]["data"]))
     yield entries[0], decision
     for entry in entries[1:]:
         if entry["event"]["name"] == Forked.name:
-            run = line.pop()
+            if entry["cause"] not in line:
+                raise Broken(f"run {run.record.run}: entry {entry['seq']} is of a fork that it does not come from")
+            run = line[entry["cause"]]
         happening = Happening(reader.event(entry["event"]), entry["cause"], entry["at"])
         decision = decide(run, decision.head, happening)
         yield entry, decision

@@ -96,8 +96,8 @@ async def was_ordered(what: str, key: str) -> str | None:
 
 async def pay(what: str, key: str) -> str:
     received("pay", what)
-    while is_held():
-        await asyncio.sleep(0.01)  # noqa: ASYNC110 another process lets it go on
+    while is_held():  # noqa: ASYNC110 another process lets it go on
+        await asyncio.sleep(0.01)
     return f"{what} paid"
 
 

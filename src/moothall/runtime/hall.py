@@ -199,7 +199,7 @@ async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
     else:
         entries = await hall.store.entries(run)
     known = await with_origin(hall.store, hall.runs[run])
-    if definition_after(entries, stored.record.digest) != known.machine.digest:
+    if stored.head or definition_after(entries, stored.record.digest) != known.machine.digest:
         found = compared(known, reader, entries)
         if isinstance(found, Difference):
             raise _unadopted(known, found)

@@ -75,11 +75,12 @@ class _Roots(NamedTuple):
 class _Place(NamedTuple):
     """What is remembered of a run between its commits.
 
-    Its number in the file, the seal of its last entry, when it wants attention, its effects in flight by key, and how
+    Its number in the file, its last entry and the seal of that, when it wants attention, its effects in flight by key, and how
     it began. `moves` says that the anchors know that it moves.
     """
 
     number: int
+    seq: int
     tip: bytes
     wake: float | None
     parts: Mapping[str, Part]
@@ -158,7 +159,7 @@ class SqliteStore:
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
         run, texts, began = record.run, dict[str, bytes](), written(encode(record))
         roots = _Roots(began, record.origin, record.shared)
-        start = _Place(0, self._chain_start(run, roots), None, {}, roots)
+        start = _Place(0, record.shared, self._chain_start(run, roots), None, {}, roots)
         body, tip, kept, seal, parts = self._sealed(run, start, head, entry, texts)
         owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
         sealed = Blob(self._sealing.record(run, began) + began)
@@ -168,20 +169,20 @@ class SqliteStore:
         if self._anchors is not None:
             self._anchors.say(Anchor("moves", run, BEGINNING))
         number = await self._have_written(partial(self._begin, row, appended, texts))
-        self._remember(run, self._anchored(run, head.seq, _Place(number, tip, wake, parts, roots), seal))
+        self._remember(run, self._anchored(run, _Place(number, head.seq, tip, wake, parts, roots), seal))
 
-    def _say_moves(self, run: RunId, place: _Place, seq: int) -> None:
+    def _say_moves(self, run: RunId, place: _Place) -> None:
         """Tell the anchors that a run is about to move on from an entry."""
         if self._anchors is not None and not place.moves:
-            self._anchors.say(Anchor("moves", run, seq, place.tip))
+            self._anchors.say(Anchor("moves", run, place.seq, place.tip))
 
-    def _anchored(self, run: RunId, seq: int, place: _Place, head: bytes) -> _Place:
+    def _anchored(self, run: RunId, place: _Place, head: bytes) -> _Place:
         """The place of a run that has moved; where nothing is to be done now, the anchors know that it rests there."""
         if self._anchors is None:
             return place
         if place.wake == 0.0:
             return place._replace(moves=True)
-        self._anchors.say(Anchor("rests", run, seq, place.tip, head))
+        self._anchors.say(Anchor("rests", run, place.seq, place.tip, head))
         return place
 
     def _begin(self, row: tuple[Any, ...], entry: tuple[Any, ...], texts: Mapping[str, bytes]) -> int:
@@ -208,7 +209,7 @@ class SqliteStore:
         except (MoothallError, asyncio.CancelledError):
             self._places.pop(run, None)
             raise
-        self._places[run] = self._anchored(run, head.seq, commit.after, commit.seal)
+        self._places[run] = self._anchored(run, commit.after, commit.seal)
 
     async def _have_written(self, work: Callable[[], T]) -> T:
         """Have something written: in place where nobody else is busy here, else together with what others want."""
@@ -240,7 +241,7 @@ class SqliteStore:
         self, run: RunId, head: Head, entries: Sequence[Entry], lease: Lease | None, after: Lease | None
     ) -> _Commit:
         place = self._places.get(run) or self._place(run)
-        self._say_moves(run, place, head.seq - len(entries))
+        self._say_moves(run, place)
         texts: dict[str, bytes] = {}
         number, before, wake, entry = place.number, Blob(place.tip), head.wake(), entries[-1]
         appended, place = self._chained(place, entries[:-1], texts) if len(entries) > 1 else ([], place)
@@ -254,7 +255,7 @@ class SqliteStore:
             statement, row = "move", (*row, owner, token, until, number, old, before, lease.token)
         appended.append((number, entry.seq, entry.cause, Blob(body), sealed))
         wakes = lease is not None and wake != place.wake
-        then = _Place(number, tip, wake, parts, place.roots)
+        then = _Place(number, head.seq, tip, wake, parts, place.roots)
         return _Commit(run, self._sql[statement], row, appended, texts, wakes, then, seal)
 
     def _chained(
@@ -359,7 +360,8 @@ class SqliteStore:
         stored = self._stored(rows[0])
         if not stored.record.digest:
             raise Broken(f"run {run}: the record of how it began, or of who holds it, is damaged; bring back a copy")
-        self._remember(run, _Place(rows[0][0], rows[0][7], rows[0][9], {}, _roots(stored.record, rows[0][3])))
+        roots = _roots(stored.record, rows[0][3])
+        self._remember(run, _Place(rows[0][0], stored.seq, rows[0][7], rows[0][9], {}, roots))
         return stored
 
     async def runs(self) -> list[Stored]:
@@ -470,8 +472,8 @@ class SqliteStore:
             rows = self._found("place", run)
             if not rows:
                 raise Conflict(f"run {run} is not there any more")
-            number, tip, wake, sealed = rows[0]
-            self._remember(run, _Place(number, tip, wake, {}, _roots(self._record(run, sealed), sealed)))
+            number, seq, tip, wake, sealed = rows[0]
+            self._remember(run, _Place(number, seq, tip, wake, {}, _roots(self._record(run, sealed), sealed)))
         return self._places[run]
 
     def _text_of(self, run: RunId, number: int) -> Callable[[bytes], str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from moothall.errors import Broken, DefinitionError, Refused
-from moothall.kernel.events import Adopted, Forked, Named
+from moothall.kernel.events import Adopted, Forked, Named, Started
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.decide import Decision, Happening, Run, decide, first
 from moothall.runtime.journal import Head, Reader, encode_entry
@@ -59,7 +59,7 @@ def compared(run: Run, reader: Reader, entries: Entries) -> Head | Difference:
             again = encode_entry(decision.entry)
             for part in dict.fromkeys((*entry, *again)):
                 kept, decided = entry.get(part), again.get(part)
-                if kept != decided and not (part == "event" and (seq == 0 or _is_stranger(reader, entry))):
+                if kept != decided and not (part == "event" and _is_given(reader, entry, again)):
                     return Difference(seq, part, kept, decided)
             seq += 1
     except (Refused, DefinitionError) as error:
@@ -77,9 +77,17 @@ def definition_after(entries: Entries, digest: str) -> str:
     return digest
 
 
-def _is_stranger(reader: Reader, entry: Mapping[str, Any]) -> bool:
-    """Whether the machine does not know the class of an event: it has read nothing of it but its name."""
-    return isinstance(reader.event(entry["event"]), Named)
+def _is_given(reader: Reader, entry: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
+    """Whether events differ only in what nothing was decided by: the first one's data, or a class that no row takes.
+
+    Of an event whose class it does not know, a machine has read nothing but its name.
+    """
+    kept, decided = entry["event"], again["event"]
+    if kept["name"] != decided["name"]:
+        return False
+    if kept["name"] == Started.name:
+        return bool(kept.keys() == decided.keys())
+    return not entry["taken"] and isinstance(reader.event(kept), Named)
 
 
 def _lineage(run: Run | None) -> Iterator[Run]:

@@ -75,8 +75,8 @@ class _Roots(NamedTuple):
 class _Place(NamedTuple):
     """What is remembered of a run between its commits.
 
-    Its number in the file, its last entry and the seal of that, when it wants attention, its effects in flight by key, and how
-    it began. `moves` says that the anchors know that it moves.
+    Its number in the file, its last entry and the seal of that, when it wants attention, its effects in flight by key,
+    and how it began. `moves` says that the anchors know that it moves.
     """
 
     number: int

@@ -1,7 +1,33 @@
+from collections.abc import Iterator
+
 import pytest
+
+from tests.replaying import counted, noted
 
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """Async tests run on asyncio, the loop that the runtime is written for."""
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _replayed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every journal that a test made is decided again after it, and must come out the same."""
+    if request.node.get_closest_marker("unreplayed") is not None:
+        yield
+        return
+    with noted() as notes:
+        yield
+        differences = notes.differences()
+    assert not differences, "\n".join(differences)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how much was decided again."""
+    if counted:
+        elsewhere = counted["partly written elsewhere"]
+        terminalreporter.write_line(
+            f"decided again: {counted['journals']} journals, {counted['entries']} entries"
+            + (f"; {elsewhere} more were partly written elsewhere" if elsewhere else "")
+        )

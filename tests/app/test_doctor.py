@@ -416,3 +416,30 @@ def test_a_tool_that_is_missing_is_no_problem(monkeypatch: pytest.MonkeyPatch) -
     assert said(checks["bwrap"]) == ("ok", "not found; nothing needs it yet")
     monkeypatch.setattr(doctor, "is_installed", lambda: False)
     assert {one.name: one for one in examine("memory")}["quickjs"].level == "warning"
+
+
+def test_the_audit_key_should_be_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "audit.key"
+    assert doctor.key(file).level == "ok"
+    monkeypatch.setenv("MOOTHALL_AUDIT_KEY", str(file))
+    assert (doctor.key(file).level, "is not there" in doctor.key(file).says) == ("problem", True)
+    file.touch(0o600)
+    assert (doctor.key(file).level, "is empty" in doctor.key(file).says) == ("warning", True)
+    file.write_bytes(b"a key")
+    assert doctor.key(file).level == "ok"
+    file.chmod(0o644)
+    assert (doctor.key(file).level, "chmod 600" in doctor.key(file).says) == ("warning", True)
+    assert doctor.key(tmp_path).level == "problem"
+
+
+def test_anchors_should_be_there_to_be_written_and_nobody_elses(tmp_path: Path) -> None:
+    folder = tmp_path / "anchors"
+    assert (doctor.anchors(folder).level, "not there yet" in doctor.anchors(folder).says) == ("ok", True)
+    folder.mkdir(0o700)
+    assert doctor.anchors(folder).level == "ok"
+    (folder / "store.jsonl").touch(0o600)
+    assert doctor.anchors(folder).level == "ok"
+    (folder / "store.jsonl").chmod(0o666)
+    assert (doctor.anchors(folder).level, "others may change" in doctor.anchors(folder).says) == ("warning", True)
+    (tmp_path / "file").touch()
+    assert doctor.anchors(tmp_path / "file").level == "problem"

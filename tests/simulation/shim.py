@@ -12,7 +12,7 @@ from typing import Any
 
 from moothall.runtime.ports import Store
 
-READS = frozenset(("load", "runs", "entries", "find", "due", "suspects", "owners", "seq"))
+READS = frozenset(("load", "runs", "entries", "find", "due", "suspects", "owners", "seq", "audit", "anchored"))
 METHODS = {
     name: tuple(signature(method).parameters)[1:] for name, method in vars(Store).items() if iscoroutinefunction(method)
 }

@@ -114,6 +114,7 @@ MISTAKES: dict[Callable[[Patch], None], str] = {
 }
 
 
+@pytest.mark.unreplayed("the runtime makes a mistake while this test runs")
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda one: one.__name__)
 def test_some_world_notices_it_when_the_runtime(
     mistake: Callable[[Patch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,13 +3,16 @@
 import random
 import sqlite3
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from moothall.errors import Broken
-from moothall.stores.plain import LONG
+from moothall.errors import Broken, Conflict
+from moothall.kernel.codec import encode
+from moothall.stores.plain import LONG, written
+from moothall.stores.sealing import Sealing
 from moothall.stores.sqlite import SqliteStore
 from tests.stores.values import entry, head, record
 
@@ -337,4 +340,61 @@ async def test_a_forgotten_run_takes_its_texts_along_and_leaves_those_of_others(
     await store.forget("one")
     assert texts(store) == 1
     assert (await store.entries("two"))[1]["event"]["data"] == LENGTHY
+    store.close()
+
+
+# anchors
+
+
+@pytest.mark.anyio
+async def test_who_comes_late_says_nothing_wrong_to_the_anchors(tmp_path: Path) -> None:
+    stores = [SqliteStore(tmp_path / "runs.db", KEY, anchors=tmp_path / "anchors") for _ in range(2)]
+    first, late = stores
+    await walked(first, "one")
+    await late.load("one")
+    seq = await first.seq("one")
+    await first.commit("one", head(seq + 1), entry(seq + 1))
+    with pytest.raises(Conflict):  # it saw the new entry, and not the new head
+        await late.commit("one", head(seq + 2), entry(seq + 2))
+    assert [(await store.audit("one")).verdict for store in stores] == ["intact", "intact"]
+    for store in stores:
+        store.close()
+
+
+@pytest.mark.anyio
+async def test_a_line_that_was_cut_off_takes_no_other_with_it(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "runs.db", KEY, anchors=tmp_path / "anchors")
+    await walked(store, "one")
+    store.close()
+    file = next((tmp_path / "anchors").iterdir())
+    file.write_bytes(file.read_bytes() + b'["rests","one",9,"ab')
+    store = SqliteStore(tmp_path / "runs.db", KEY, anchors=tmp_path / "anchors")
+    await store.load("one")
+    seq = await store.seq("one")
+    await store.commit("one", head(seq + 1), entry(seq + 1))
+    assert (await store.audit("one")).verdict == "intact"
+    store.close()
+
+
+@pytest.mark.anyio
+async def test_a_store_without_a_name_is_a_store_without_anchors(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "runs.db", KEY, anchors=tmp_path / "anchors")
+    await walked(store, "one")
+    store._db.execute("DELETE FROM store")
+    store.close()
+    store = SqliteStore(tmp_path / "runs.db", KEY, anchors=tmp_path / "anchors")
+    assert (await store.audit("one")).verdict == "cannot tell"
+    store.close()
+
+
+@pytest.mark.anyio
+async def test_a_run_that_says_it_is_its_own_origin_is_broken(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "runs.db")
+    await walked(store, "one")
+    kept = written(encode(replace(record("one"), origin="one", shared=3)))
+    store._db.execute("UPDATE runs SET record = ?", (Sealing(b"").record("one", kept) + kept,))
+    store._places.clear()
+    with pytest.raises(Broken, match="cannot have been forked from one"):
+        await store.entries("one")
+    assert (await store.audit("one")).verdict == "broken"
     store.close()

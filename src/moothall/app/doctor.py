@@ -27,9 +27,12 @@ from moothall.app.running import STAND_IN, opened
 from moothall.app.settings import (
     LEVELS,
     Set,
+    anchors_directory,
+    audit_key_file,
     configured_hook,
     durability_of,
     level_model,
+    named_audit_key,
     registered,
     setting,
     settings,
@@ -220,6 +223,8 @@ def _settings() -> Iterator[Check]:
     if target := configured_hook():
         yield hook(target)
     yield from _secrets()
+    yield key(audit_key_file())
+    yield anchors(anchors_directory())
 
 
 def _secrets() -> Iterator[Check]:
@@ -279,6 +284,38 @@ def hook(target: str) -> Check:
     if not name.startswith("http") and shutil.which(shlex.split(target)[0]) is None:
         return Check("on wait", "problem", f"{origin}: there is no command {name}")
     return Check("on wait", "ok", f"{name} is told")
+
+
+def key(file: Path) -> Check:
+    """The key that journals are signed with: who else can read it can sign what they like."""
+    try:
+        mode, body = file.stat().st_mode, file.read_bytes()
+    except FileNotFoundError:
+        if named_audit_key():
+            return Check("audit key", "problem", f"MOOTHALL_AUDIT_KEY: {file} is not there")
+        return Check("audit key", "ok", f"{file} is not there yet; the first run makes it")
+    except OSError as error:
+        return Check("audit key", "problem", f"it cannot be read: {error}")
+    if not body:
+        return Check("audit key", "warning", f"{file} is empty: nothing is signed, and audits cannot tell")
+    if mode & 0o077:
+        return Check("audit key", "warning", f"others may read or change {file}; `chmod 600` it")
+    return Check("audit key", "ok", f"{file}")
+
+
+def anchors(folder: Path) -> Check:
+    """Where the ends of journals are remembered outside the store: without that, audits cannot tell."""
+    there = nearest(folder)
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        return Check("anchors", "problem", f"{folder} cannot be written; audits will not be able to tell")
+    if there != folder.absolute():
+        return Check("anchors", "ok", f"{folder} is not there yet; the first run makes it")
+    locked = [one.name for one in folder.glob("*.jsonl") if not os.access(one, os.W_OK)]
+    if locked:
+        return Check("anchors", "problem", f"{folder / locked[0]} cannot be written; audits will not be able to tell")
+    if any(one.stat().st_mode & 0o022 for one in (folder, *folder.glob("*.jsonl"))):
+        return Check("anchors", "warning", f"others may change {folder}, and with it what audits go by")
+    return Check("anchors", "ok", f"{folder}, can be written")
 
 
 def _tools() -> Iterator[Check]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from moothall.app.casting import Functions, cast, endless, known_agents
@@ -70,6 +70,7 @@ async def performed_since(setting: Setting, run: RunId, at: int | None, machine:
 async def go_own_way(setting: Setting, origin: Origin, chosen: Fork) -> Outcome:
     """Begin a fork and drive it as far as it goes."""
     hall, machine, before = hall_of(setting), origin.machine, origin.stored.record
+    origin = await performed_since(setting, before.run, origin.shared, machine)  # it may have gone on meanwhile
     _, troupe = await family_of(hall.store, before, setting.agents, machine)
     known_agents(machine, setting.agents)
     limits = await _left(hall, origin) if chosen.budget is None else chosen.budget.limits()
@@ -94,20 +95,35 @@ async def _left(hall: Hall, origin: Origin) -> Mapping[str, float]:
     """What the budget of a run has left today, without what its other forks were given, or have spent in the end."""
     record, head = origin.stored.record, origin.stored.head
     latest = (await hall.store.entries(record.run, origin.stored.seq))[-1]["at"]
-    used = {**head["spent"], "seconds": latest - record.began, "transitions": head["steps"]}
-    forks = [_drawn(one) for one in await hall.store.runs() if one.record.origin == record.run]
-    return {
-        name: max(0, limit - used.get(name, 0) - sum(given.get(name, 0) for given in forks))
-        for name, limit in record.limits.items()
-    }
+    used = {"seconds": latest - record.began, "transitions": head["steps"]}
+    runs = await hall.store.runs()
+    bills = [head["spent"], *_reserved(origin), *(_drawn(one, runs) for one in _forks(record.run, runs)), used]
+    return {name: max(0, limit - _sum(name, bills)) for name, limit in record.limits.items()}
 
 
-def _drawn(fork: Stored) -> Mapping[str, float]:
-    """What a fork may spend or has spent of its origin's budget; time passes for all."""
+def _reserved(origin: Origin) -> list[Mapping[str, float]]:
+    """What the children of a run may still spend."""
+    return [one.get("share") or {} for one in origin.stored.head["pending"] if not one.get("denied")]
+
+
+def _forks(run: RunId, runs: Sequence[Stored]) -> list[Stored]:
+    return [one for one in runs if one.record.origin == run]
+
+
+def _drawn(fork: Stored, runs: Sequence[Stored]) -> Mapping[str, float]:
+    """What a fork takes of its origin's budget: all that it was given while it lives, then what it and its own spent.
+
+    Time passes for all of them at once.
+    """
+    given = {name: limit for name, limit in fork.record.limits.items() if name not in ("seconds", "transitions")}
     if fork.status == "live" or not fork.head:
-        return {**fork.record.limits, "seconds": 0}
-    spent: Mapping[str, float] = fork.head["spent"]
-    return spent
+        return given
+    bills = [fork.head["spent"], *(_drawn(one, runs) for one in _forks(fork.record.run, runs))]
+    return {name: _sum(name, bills) for name in given}
+
+
+def _sum(name: str, bills: Sequence[Mapping[str, float]]) -> float:
+    return sum(bill.get(name, 0) for bill in bills)
 
 
 def listed(performed: tuple[Performed, ...]) -> list[str]:

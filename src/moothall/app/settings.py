@@ -181,20 +181,29 @@ def anchors_directory() -> Path:
     return Path(os.environ.get("MOOTHALL_ANCHORS") or state_directory() / "anchors")
 
 
+def named_audit_key() -> str:
+    """The file that MOOTHALL_AUDIT_KEY names; "" where it names none."""
+    return os.environ.get("MOOTHALL_AUDIT_KEY", "")
+
+
+def audit_key_file() -> Path:
+    """Where the key is that seals are made with, or will be."""
+    return Path(named_audit_key() or state_directory() / "audit.key")
+
+
 def audit_key() -> bytes:
     """The key that seals are made with: the file that MOOTHALL_AUDIT_KEY names, else the one in the state directory.
 
     It is made where there is none. Where that cannot be done there is no key, and audits cannot tell.
     """
-    named = os.environ.get("MOOTHALL_AUDIT_KEY")
-    file = Path(named) if named else state_directory() / "audit.key"
+    file = audit_key_file()
     try:
         return file.read_bytes()
     except FileNotFoundError:
         pass
     except OSError as error:
         raise DefinitionError(f"the audit key cannot be read: {error}") from error
-    if named:
+    if named_audit_key():
         raise DefinitionError(f"the audit key {file} is not there; MOOTHALL_AUDIT_KEY names it")
     return _new_key(file)
 

@@ -155,7 +155,7 @@ def _granted_anew(run: Run, head: Head, at: float) -> tuple[Pending, ...]:
     granted: tuple[Pending, ...] = ()
     for number, one in enumerate(head.pending):
         before = replace(head, pending=granted + head.pending[number + 1 :], steps=head.steps - 1)
-        granted += (replace(one, denied=_denied(run, one, before, at)) if one.denied else one,)
+        granted += (_unless_performed(run, replace(one, denied=_denied(run, one, before, at))) if one.denied else one,)
     return granted
 
 
@@ -175,13 +175,14 @@ def _noted(run: Run, head: Head, happening: Happening) -> Decision:
 def _parted(run: Run, head: Head, at: float) -> Head:
     """The head of a run that leaves its origin here: what that has done since is in doubt, its children stay with it.
 
-    It has a budget of its own, of which nothing is spent yet, and which has its word on everything anew.
+    It has a budget of its own, of which nothing is spent yet, and which has its word on everything anew. Timers and
+    deadlines begin anew as well: those of the origin may be long over.
     """
     own = [one for one in head.pending if one.effect.kind not in _THE_ORIGINS]
     left = run.record.limits
     shared = _charged(_NOTHING, *(one.share for one in own if one.share is not None))
     anew = tuple(
-        _unless_performed(run, replace(one, attempt=1, began=False, denied="?", doubt="", share=share))
+        replace(one, attempt=1, began=False, denied="?", doubt="", due=_due(one.effect, at), share=share)
         for one in own
         for share in [_shrunk(one.share, shared, left) if one.share is not None else None]
     )
@@ -196,8 +197,9 @@ def _shrunk(share: Mapping[str, float], shared: Mapping[str, float], left: Mappi
 
 
 def _unless_performed(run: Run, pending: Pending) -> Pending:
-    """A new effect; in doubt where the origin of the run has done the same since."""
-    if fingerprint(encode_pending(pending)) not in run.record.performed:
+    """An effect that is granted; in doubt where the origin of the run has done the same since."""
+    performed = run.record.performed
+    if not performed or pending.denied or fingerprint(encode_pending(pending)) not in performed:
         return pending
     doubt = f"run {run.record.origin} did the same after entry {run.record.shared}"
     return replace(pending, doubt=doubt)

@@ -7,17 +7,17 @@ it waits for a person to say what is to become of it. What is pure may be done a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.effects import Effect
-from moothall.kernel.events import Began, Forked
+from moothall.kernel.events import Exhausted, Forked
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.runtime.decide import Happening, Run, decide, is_effect_key
-from moothall.runtime.hall import Hall, begin_with, is_free, with_origin
+from moothall.runtime.hall import Hall, begin_with, with_origin
 from moothall.runtime.journal import WAITING, CancelChild, Head, Reader, Record, RunId, TellParent, fingerprint
 from moothall.runtime.ports import Stored
 from moothall.runtime.rebuild import Difference, Entries, compared
@@ -47,6 +47,10 @@ async def origin_of(hall: Hall, run: RunId, at: int | None, machine: Machine) ->
     """What is to be known of a run before it is forked at an entry; at its latest where none is named."""
     stored = await hall.store.load(run)
     entries = await hall.store.entries(run)
+    if not stored.head:
+        raise Refused(
+            f"run {run}: its head is damaged; `moot resume {run}` makes it anew from the journal, then fork it"
+        )
     shared = len(entries) - 1 if at is None else at
     if not 0 <= shared < len(entries):
         raise Refused(f"run {run} has no entry {shared}; its entries are 0 to {len(entries) - 1}")
@@ -57,31 +61,43 @@ async def origin_of(hall: Hall, run: RunId, at: int | None, machine: Machine) ->
     head = compared(known, reader, entries[: shared + 1], hall.clean)
     if isinstance(head, Difference):
         raise DefinitionError(f"run {run} cannot be forked at {shared} under this definition: {head}")
-    busy = not is_free(hall, stored.lease)
-    return Origin(stored, machine, shared, head, tuple(_performed(entries, shared, busy, hall.effects(run))))
+    lines = await _lines(hall, stored.record, shared)
+    performed = _performed(lines, {one.key for one in head.pending}, hall.effects(run))
+    return Origin(stored, machine, shared, head, tuple(performed))
 
 
-def _performed(entries: Entries, shared: int, busy: bool, effects: Mapping[str, type[Effect]]) -> list[Performed]:
-    """What a run has done behind an entry, or may be doing: in the order in which it was wanted."""
-    wanted: dict[str, Mapping[str, Any]] = {}
-    begun, ended, touched = set[str](), set[str](), set[str]()
-    for entry in entries:
-        wanted |= {one["key"]: one for one in entry["effects"]}
-        if is_effect_key(entry["cause"]):
-            key = entry["cause"].partition("-")[0]
-            if entry["seq"] > shared:
-                touched.add(key)
-            if entry["event"]["name"] == Began.name:
-                begun.add(key)
-            if key == entry["cause"] and entry["seq"] <= shared:
-                ended.add(key)
-    under_way = wanted.keys() if busy else begun
-    done = touched | (under_way - ended)
-    return [
-        Performed(key, one["kind"], one["effect"])
-        for key, one in wanted.items()
-        if key in done and one["kind"] not in UNREPEATED and not one.get("denied") and not _is_pure(one, effects)
-    ]
+async def _lines(hall: Hall, record: Record, shared: int) -> list[tuple[Entries, int]]:
+    """The journals of a run and of those that it was forked from, each with the last entry that a fork has of it."""
+    lines: list[tuple[Entries, int]] = [(await hall.store.entries(record.run), shared)]
+    while record.origin:
+        shared = min(shared, record.shared)
+        lines.append((await hall.store.entries(record.origin), shared))
+        record = (await hall.store.load(record.origin)).record
+    return lines
+
+
+def _performed(
+    lines: list[tuple[Entries, int]], in_flight: set[str], effects: Mapping[str, type[Effect]]
+) -> Iterator[Performed]:
+    """What these runs have done behind what a fork has of them, or may have begun: in the order in which it was wanted.
+
+    Whether something that is in flight has begun, only its performer knows: whoever held the run may have been lost.
+    """
+    for entries, shared in lines:
+        begun = in_flight | {_ended_or_marked(one) for one in entries if one["seq"] > shared}
+        for entry in entries:
+            for one in entry["effects"]:
+                is_new = entry["seq"] > shared and not one.get("denied")
+                if (is_new or one["key"] in begun) and one["kind"] not in UNREPEATED and not _is_pure(one, effects):
+                    yield Performed(one["key"], one["kind"], one["effect"])
+        in_flight = set()
+
+
+def _ended_or_marked(entry: Mapping[str, Any]) -> str:
+    """The key of the effect that an entry says something about."""
+    cause: str = entry["cause"]
+    name = entry["event"]["name"]
+    return cause.partition("-")[0] if is_effect_key(cause) and name != Exhausted.name else ""
 
 
 def _is_pure(pending: Mapping[str, Any], effects: Mapping[str, type[Effect]]) -> bool:
@@ -91,7 +107,8 @@ def _is_pure(pending: Mapping[str, Any], effects: Mapping[str, type[Effect]]) ->
 
 async def fork(hall: Hall, origin: Origin, record: Record, *, repeats: bool) -> Head:
     """Begin a run that goes its own way behind what it shares; `repeats` says that it may do again what was done."""
-    performed = () if repeats else tuple(sorted({_fingerprint(one) for one in origin.performed}))
+    known = {*origin.stored.record.performed, *map(_fingerprint, origin.performed)}
+    performed = () if repeats else tuple(sorted(known))
     record = replace(record, shared=origin.shared, performed=performed)
     run = Run(record, origin.machine)
     happening = Happening(Forked(record.origin), f"forked-{record.run}", record.began)

@@ -31,7 +31,7 @@ from moothall.runtime.crew import Crew
 from moothall.runtime.decide import Decision, Happening, Run, decide, first, in_flight
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
 from moothall.runtime.ports import LEASE, Clean, Clock, Lease, Performer, Store, Stored, as_it_is
-from moothall.runtime.rebuild import Difference, compared, rebuilt
+from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
 
@@ -207,7 +207,12 @@ async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
                 raise
     else:
         entries = await hall.store.entries(run)
-    head = rebuilt(await with_origin(hall.store, hall.runs[run]), reader, entries, hall.clean)
+    known = await with_origin(hall.store, hall.runs[run])
+    if stored.head or definition_after(entries, stored.record.digest) != known.machine.digest:
+        found = compared(known, reader, entries, hall.clean)
+        if isinstance(found, Difference):
+            raise _unadopted(known, found)
+    head = rebuilt(known, reader, entries, hall.clean)
     await hall.store.repair(run, head)
     return head
 
@@ -233,16 +238,21 @@ async def _adopted(hall: Hall, run: RunId, stored: Stored) -> Head:
     reader = Reader(machine, hall.effects(run))
     head = compared(await with_origin(hall.store, hall.runs[run]), reader, entries, hall.clean)
     if isinstance(head, Difference):
-        raise DefinitionError(
-            f"run {run} cannot go on under this definition of {machine.name!r}: {head}; bring the old one back, "
-            f"or `moot fork {run} --at {head.seq - 1}` from before it"
-        )
+        raise _unadopted(hall.runs[run], head)
     hall.heads[run], hall.leases[run] = head, stored.lease
     if head.snapshot.status == "live":
         event = Adopted(machine.digest, stored.definition())
         decision = decide(hall.runs[run], head, Happening(event, f"adopted-{head.seq + 1}", hall.clock.now()))
         await _committed(hall, run, (decision,))
     return hall.heads[run]
+
+
+def _unadopted(run: Run, found: Difference) -> DefinitionError:
+    earlier = f", or `moot fork {run.record.run} --at {found.seq - 1}` from before it" if found.seq else ""
+    return DefinitionError(
+        f"run {run.record.run} cannot go on under this definition of {run.machine.name!r}: {found}; "
+        f"bring the old one back{earlier}"
+    )
 
 
 async def let_go(hall: Hall, run: RunId) -> None:

@@ -11,12 +11,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from moothall.errors import Broken, DefinitionError, Refused
-from moothall.kernel.events import Forked
+from moothall.errors import Broken, DefinitionError, MoothallError, Refused
+from moothall.kernel.events import Adopted, Forked, Named, Started
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.cleaning import cleaned
 from moothall.runtime.decide import Decision, Happening, Run, decide, first
-from moothall.runtime.journal import Head, Reader, encode_entry
+from moothall.runtime.journal import Head, Reader, encode_entry, encode_event, encode_pending
 from moothall.runtime.ports import Clean, as_it_is
 
 SHOWN = 160
@@ -53,7 +53,8 @@ def rebuilt(run: Run, reader: Reader, entries: Entries, clean: Clean = as_it_is)
 def compared(run: Run, reader: Reader, entries: Entries, clean: Clean = as_it_is) -> Head | Difference:
     """The head after these entries, or where they and what their machine says today disagree for the first time.
 
-    Both are compared without secrets: a journal may be older than the registration of one.
+    The data that a run began with are given and not decided; they may have gained fields since. Both are compared
+    without secrets: a journal may be older than the registration of one.
     """
     seq = 0
     try:
@@ -61,7 +62,7 @@ def compared(run: Run, reader: Reader, entries: Entries, clean: Clean = as_it_is
             again = encode_entry(decision.entry)
             for part in dict.fromkeys((*entry, *again)):
                 kept, decided = clean(entry.get(part)), clean(again.get(part))
-                if kept != decided and not _is_given(seq, part):
+                if kept != decided and not _is_the_same(reader, part, entry, again):
                     return Difference(seq, part, kept, decided)
             seq += 1
     except (Refused, DefinitionError) as error:
@@ -69,9 +70,41 @@ def compared(run: Run, reader: Reader, entries: Entries, clean: Clean = as_it_is
     return decision.head
 
 
-def _is_given(seq: int, part: str) -> bool:
-    """Whether a part of an entry is what a run was given and not decided: data may have gained fields since."""
-    return seq == 0 and part == "event"
+def definition_after(entries: Entries, digest: str) -> str:
+    """The digest of the definition that a run has after these entries, if it began with this one."""
+    for entry in reversed(entries):
+        if entry["event"]["name"] == Forked.name:
+            return digest
+        if entry["event"]["name"] == Adopted.name:
+            return str(entry["event"]["digest"])
+    return digest
+
+
+def _is_the_same(reader: Reader, part: str, entry: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
+    """Whether two parts of an entry that are written differently mean the same: values may have gained fields since."""
+    try:
+        match part:
+            case "effects":
+                return bool([encode_pending(reader.pending(one)) for one in entry[part]] == again[part])
+            case "event":
+                kept = encode_event(reader.event(entry[part]))
+                return bool(kept == again[part]) or _is_given(reader, entry, again)
+    except (MoothallError, LookupError, TypeError):
+        return False
+    return False
+
+
+def _is_given(reader: Reader, entry: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
+    """Whether events differ only in what nothing was decided by: the first one's data, or a class that no row takes.
+
+    Of an event whose class it does not know, a machine has read nothing but its name.
+    """
+    kept, decided = entry["event"], again["event"]
+    if kept["name"] != decided["name"]:
+        return False
+    if kept["name"] == Started.name:
+        return bool(kept.keys() == decided.keys())
+    return not entry["taken"] and isinstance(reader.event(kept), Named)
 
 
 def _lineage(run: Run | None) -> Iterator[Run]:
@@ -87,13 +120,15 @@ def decided_again(
     """Each entry of a journal with the decision that its machine makes today."""
     if not entries or entries[0]["cause"] != "start":
         raise Broken(f"run {run.record.run}: its journal has no beginning")
-    line = list(_lineage(run))
-    run = line.pop()
+    line = {f"forked-{one.record.run}": one for one in _lineage(run)}
+    run = list(line.values())[-1]
     decision = cleaned(first(run, reader.data(entries[0]["event"]["data"])), clean)
     yield entries[0], decision
     for entry in entries[1:]:
         if entry["event"]["name"] == Forked.name:
-            run = line.pop()
+            if entry["cause"] not in line:
+                raise Broken(f"run {run.record.run}: entry {entry['seq']} is of a fork that it does not come from")
+            run = line[entry["cause"]]
         happening = Happening(reader.event(entry["event"]), entry["cause"], entry["at"])
         decision = cleaned(decide(run, decision.head, happening), clean)
         yield entry, decision

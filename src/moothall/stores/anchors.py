@@ -2,29 +2,35 @@
 
 A chain of signed seals shows every change inside a journal, but not that its end was cut off, and nothing at all to
 whom the key is lost. So there is a file beside, which is only ever appended to: a line when a run begins to move, with
-the entry where it stood, and a line when it has come to rest, with the entry where it stands. A run that moved and did
-not come to rest has an end that nobody can vouch for.
+the entry where it stood, and a line when it has come to rest, with the entry where it stands and its head. A run that
+moved and did not come to rest has an end that nobody can vouch for.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 import orjson
 
-Said = Literal["moves", "rests", "gone"]
+Said = Literal["moves", "rests", "mended", "gone"]
+BEGINNING = -1
+"""Where a run stands that is about to begin; whether it did, this line does not tell."""
 
 
 class Anchor(NamedTuple):
-    """What was said about a run: that it moves on from an entry, that it rests after one, or that it was deleted."""
+    """What was said about a run: that it moves on from an entry, rests after one, had its head mended, was deleted.
+
+    The first two have the seal of the entry, those about where it stands that of its head.
+    """
 
     said: Said
     run: str
     seq: int
-    seal: bytes
+    seal: bytes = b""
+    head: bytes = b""
 
 
 class Anchors:
@@ -33,34 +39,44 @@ class Anchors:
     def __init__(self, file: Path) -> None:
         self.file = file
         self._descriptor: int | None = None
+        self._known: Mapping[str, Sequence[Anchor]] = {}
+        self._as_of: tuple[int, int] = (-1, -1)
 
-    def say(self, said: Said, run: str, seq: int, seal: bytes) -> None:
+    def say(self, anchor: Anchor) -> None:
         """Append a line. Where that cannot be done the run goes on: its audit will not be able to tell."""
+        line = orjson.dumps((*anchor[:3], anchor.seal.hex(), anchor.head.hex())) + b"\n"
         try:
             if self._descriptor is None:
                 self.file.parent.mkdir(parents=True, exist_ok=True)
                 self._descriptor = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            os.write(self._descriptor, orjson.dumps((said, run, seq, seal.hex())) + b"\n")
+                line = b"\n" + line  # what is there may have been cut off in the middle of a line
+            if os.write(self._descriptor, line) < len(line):
+                self.close()
         except OSError:
             self.close()
 
-    def of(self, run: str) -> list[Anchor]:
+    def of(self, run: str) -> Sequence[Anchor]:
         """What was said about a run since it began last."""
-        said: list[Anchor] = []
-        for one in self:
-            if one.run == run:
-                said = [] if one.said == "gone" else [*said, one]
-        return said
+        return self.runs().get(run, ())
 
-    def runs(self) -> dict[str, None]:
-        """The runs that should be there."""
-        found: dict[str, None] = {}
+    def runs(self) -> Mapping[str, Sequence[Anchor]]:
+        """The runs that should be there, and what was said about each since it began last."""
+        try:
+            found = os.stat(self.file)
+        except OSError:
+            return {}
+        if self._as_of != (as_of := (found.st_size, found.st_mtime_ns)):
+            self._known, self._as_of = self._read(), as_of
+        return self._known
+
+    def _read(self) -> Mapping[str, Sequence[Anchor]]:
+        known: dict[str, list[Anchor]] = {}
         for one in self:
             if one.said == "gone":
-                found.pop(one.run, None)
+                known.pop(one.run, None)
             else:
-                found[one.run] = None
-        return found
+                known.setdefault(one.run, []).append(one)
+        return known
 
     def __iter__(self) -> Iterator[Anchor]:
         try:
@@ -69,8 +85,8 @@ class Anchors:
             return
         for line in lines:
             try:
-                said, run, seq, seal = orjson.loads(line)
-                anchor = Anchor(said, run, seq, bytes.fromhex(seal))
+                said, run, seq, seal, head = orjson.loads(line)
+                anchor = Anchor(said, run, seq, bytes.fromhex(seal), bytes.fromhex(head))
             except (ValueError, TypeError):  # a line that a crash has cut off says nothing
                 continue
             if said in get_args(Said) and type(run) is str and type(seq) is int:

@@ -10,11 +10,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Audit
-from moothall.stores.anchors import Anchor
+from moothall.stores.anchors import BEGINNING, Anchor
 from moothall.stores.sealing import SIZE, Sealing, chain_start
 
 
@@ -28,6 +29,15 @@ class Link(NamedTuple):
     is_readable: bool
 
 
+class Crown(NamedTuple):
+    """A head as it stands in the file, with the seal of its entry, and whether it can be read."""
+
+    body: Any
+    tip: Any
+    seal: Any
+    is_readable: bool
+
+
 class Trail(NamedTuple):
     """All that the file has of a run; of a run that another was forked from, up to what they share and without head."""
 
@@ -36,7 +46,7 @@ class Trail(NamedTuple):
     sealed: Any
     latest: Any
     links: tuple[Link, ...]
-    head: tuple[Any, Any, Any] | None
+    head: Crown | None
 
 
 class Fault(NamedTuple):
@@ -54,13 +64,15 @@ def verdict(
     digest: tuple[int, bytes] | None,
 ) -> Audit:
     """The verdict on the last of these runs; the others are those that it was forked from, the oldest first."""
+    if not trails and all(one.seq == BEGINNING for one in said[run]):
+        return Audit(run, "cannot tell", "it is not there, and the anchors know only that it was about to begin")
     if not trails:
         return Audit(run, "broken", "it is gone, although the anchors know it")
     shared = b""
     for trail in trails:
         faults = [*_faults(trail, shared, sealing), *_strayed(trail, said[trail.run])]
         if faults:
-            fault = min(faults, key=lambda one: -1 if one.entry is None else one.entry)
+            fault = min(faults, key=lambda one: inf if one.entry is None else one.entry)
             whose = "" if trail.run == run else f"run {trail.run}, which it was forked from: "
             return Audit(run, "broken", whose + fault.why, fault.entry)
         shared = trail.links[-1].seal
@@ -86,8 +98,8 @@ def _faults(trail: Trail, shared: bytes, sealing: Sealing) -> Iterator[Fault]:
         first = min(trail.latest, newest) + 1 if type(trail.latest) is int else None
         yield Fault("its head does not know where its journal ends" if first is None else _ends(trail, first), first)
     elif trail.head is not None:
-        head, tip, seal = trail.head
-        if tip != before or not sealing.head_holds(tip, trail.run, head, seal):
+        head, tip, seal, is_readable = trail.head
+        if tip != before or not sealing.head_holds(tip, trail.sealed[SIZE:], head, seal) or not is_readable:
             yield Fault("its head was changed")
 
 
@@ -98,12 +110,17 @@ def _ends(trail: Trail, first: int) -> str:
 def _strayed(trail: Trail, said: Sequence[Anchor]) -> Iterator[Fault]:
     """Where a trail is not what the anchors say."""
     seals = {link.seq: link.seal for link in trail.links if type(link.seal) is bytes}
-    newest = max((seq for seq in seals if type(seq) is int), default=-1)
-    for one in said if trail.head is not None else ():
+    if trail.head is None or trail.record is None:
+        return
+    newest = max((seq for seq in seals if type(seq) is int), default=trail.record.shared)
+    for one in said:
         if one.seq > newest:
             yield Fault(f"entry {newest + 1} is missing: the anchors know entry {one.seq}", newest + 1)
-        elif one.seq in seals and seals[one.seq] != one.seal:
+        elif one.seal and one.seq in seals and seals[one.seq] != one.seal:
             yield Fault(f"entry {one.seq}, or one before it, is not the one that the anchors know", one.seq)
+    heads = {one.head for one in said if one.seq == newest and one.head}
+    if heads and trail.head.seal not in heads:
+        yield Fault("its head is not the one that the anchors know")
 
 
 def _vouched(
@@ -118,7 +135,7 @@ def _vouched(
     signed = [sealing.signed(link.seal) for one in trails for link in one.links]
     signed += [sealing.signed(one.sealed[:SIZE]) for one in trails]
     assert trail.head is not None
-    if any(one != "ours" for one in (*signed, sealing.signed(trail.head[2]))):
+    if any(one != "ours" for one in (*signed, sealing.signed(trail.head.seal))):
         return _with(found, "cannot tell", "not all of it was signed with this key")
     rested = max((one.seq for one in said if one.said == "rests"), default=-1)
     moved = max((one.seq for one in said if one.said == "moves"), default=-1)

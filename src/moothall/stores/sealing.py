@@ -5,7 +5,8 @@ hash finds what was damaged; whoever can write the file can make a new one, but 
 
 Entries form a chain that begins with the run's id, or for a fork also with the last entry that it shares: the seal of
 each covers its body and the seal before it, so none can be changed, removed, put in between or taken from another run
-without breaking the chain behind it. A head has a seal of its own, and so has the record of how a run began.
+without breaking the chain behind it. The record of how a run began has a seal of its own, and so has its head, which
+covers the record and the seal of the latest entry: it stands for the whole run.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ class Sealing:
         """The seal of an entry behind another."""
         return self._signed(_entry(before, seq, body, self._key))
 
-    def head(self, tip: bytes, run: str, head: bytes) -> bytes:
-        """The seal of a head after the entry with this seal."""
-        return self._signed(_head(tip, run, head, self._key))
+    def head(self, tip: bytes, record: bytes, head: bytes) -> bytes:
+        """The seal of a head after the entry with this seal, of the run with this record."""
+        return self._signed(_head(tip, record, head, self._key))
 
     def record(self, run: str, record: bytes) -> bytes:
         """The seal of the record of this run."""
@@ -54,11 +55,11 @@ class Sealing:
             return False
         return compare_digest(seal[:_HASH], _entry(before, seq, body, seal[-_KEY:])) and self.signed(seal) != "wrong"
 
-    def head_holds(self, tip: Any, run: str, head: Any, seal: Any) -> bool:
+    def head_holds(self, tip: Any, record: bytes, head: Any, seal: Any) -> bool:
         """Whether what was read as a head is what was once written there."""
         if not (type(tip) is bytes and type(head) is bytes and _is_seal(seal)):
             return False
-        return compare_digest(seal[:_HASH], _head(tip, run, head, seal[-_KEY:])) and self.signed(seal) != "wrong"
+        return compare_digest(seal[:_HASH], _head(tip, record, head, seal[-_KEY:])) and self.signed(seal) != "wrong"
 
     def record_holds(self, run: str, sealed: Any) -> bool:
         """Whether what was read as a record, behind its seal, is what was once written there."""
@@ -91,8 +92,8 @@ def _entry(before: bytes, seq: int, body: bytes, key: bytes) -> bytes:
     return hashlib.blake2b(b"%s%d %s" % (before, seq, body), digest_size=_HASH, salt=key).digest()
 
 
-def _head(tip: bytes, run: str, head: bytes, key: bytes) -> bytes:
-    text = b"%s%s %s" % (tip, run.encode(), head)
+def _head(tip: bytes, record: bytes, head: bytes, key: bytes) -> bytes:
+    text = b"%s%s %s" % (tip, record, head)
     return hashlib.blake2b(text, digest_size=_HASH, salt=key, person=b"head").digest()
 
 

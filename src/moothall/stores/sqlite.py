@@ -42,8 +42,8 @@ from moothall.runtime.journal import (
     pending_shape,
 )
 from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Lease, Stored
-from moothall.stores.anchors import Anchors
-from moothall.stores.auditing import Link, Trail, verdict
+from moothall.stores.anchors import BEGINNING, Anchor, Anchors
+from moothall.stores.auditing import Crown, Link, Trail, verdict
 from moothall.stores.plain import digest_of, packed, read, unpacked, written
 from moothall.stores.sealing import SIZE, Sealing, chain_start
 
@@ -65,18 +65,27 @@ Part = tuple[Pending, orjson.Fragment, int]
 """An effect in flight, as it stands in the file, and its size there."""
 
 
+class _Roots(NamedTuple):
+    """How a run began: its record in the file, and the run that it was forked from with the last entry they share."""
+
+    record: bytes
+    origin: RunId = ""
+    shared: int = -1
+
+
 class _Place(NamedTuple):
     """What is remembered of a run between its commits.
 
-    Its number in the file, the seal of its last entry, when it wants attention, its effects in flight by key, and the
-    run that it was forked from with the last entry that they share. `moves` says that the anchors know that it moves.
+    Its number in the file, its last entry and the seal of that, when it wants attention, its effects in flight by key,
+    and how it began. `moves` says that the anchors know that it moves.
     """
 
     number: int
+    seq: int
     tip: bytes
     wake: float | None
     parts: Mapping[str, Part]
-    origin: tuple[RunId, int] = ("", -1)
+    roots: _Roots
     moves: bool = False
 
 
@@ -90,6 +99,7 @@ class _Commit(NamedTuple):
     texts: Mapping[str, bytes]
     wakes: bool
     after: _Place
+    seal: bytes
 
 
 class _Wish:
@@ -143,37 +153,38 @@ class SqliteStore:
 
     def _name(self) -> str:
         """The store's own name."""
-        name: str = self._db.execute(self._sql["name"]).fetchone()[0]
-        return re.sub(r"\W", "", name) or "nameless"
+        row = self._db.execute(self._sql["name"]).fetchone()
+        return re.sub(r"\W", "", str(row[0]) if row is not None else "") or "nameless"
 
     # writing
 
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
-        run, origin, texts = record.run, (record.origin, record.shared), dict[str, bytes]()
-        start = _Place(0, self._chain_start(run, origin), None, {}, origin)
+        run, texts, began = record.run, dict[str, bytes](), written(encode(record))
+        roots = _Roots(began, record.origin, record.shared)
+        start = _Place(0, record.shared, self._chain_start(run, roots), None, {}, roots)
         body, tip, kept, seal, parts = self._sealed(run, start, head, entry, texts)
         owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
-        began = written(encode(record))
         sealed = Blob(self._sealing.record(run, began) + began)
         row: tuple[Any, ...] = (run, record.machine, sealed, head.seq, head.snapshot.status)
         row = (*row, Blob(kept), Blob(tip), Blob(seal), wake := head.wake(), owner, until)
         appended = (entry.seq, entry.cause, Blob(body), Blob(tip))
-        self._say_moves(run, start, record.shared)
+        if self._anchors is not None:
+            self._anchors.say(Anchor("moves", run, BEGINNING))
         number = await self._have_written(partial(self._begin, row, appended, texts))
-        self._remember(run, self._anchored(run, head.seq, _Place(number, tip, wake, parts, origin)))
+        self._remember(run, self._anchored(run, _Place(number, head.seq, tip, wake, parts, roots), seal))
 
-    def _say_moves(self, run: RunId, place: _Place, seq: int) -> None:
+    def _say_moves(self, run: RunId, place: _Place) -> None:
         """Tell the anchors that a run is about to move on from an entry."""
         if self._anchors is not None and not place.moves:
-            self._anchors.say("moves", run, seq, place.tip)
+            self._anchors.say(Anchor("moves", run, place.seq, place.tip))
 
-    def _anchored(self, run: RunId, seq: int, place: _Place) -> _Place:
+    def _anchored(self, run: RunId, place: _Place, head: bytes) -> _Place:
         """The place of a run that has moved; where nothing is to be done now, the anchors know that it rests there."""
         if self._anchors is None:
             return place
         if place.wake == 0.0:
             return place._replace(moves=True)
-        self._anchors.say("rests", run, seq, place.tip)
+        self._anchors.say(Anchor("rests", run, place.seq, place.tip, head))
         return place
 
     def _begin(self, row: tuple[Any, ...], entry: tuple[Any, ...], texts: Mapping[str, bytes]) -> int:
@@ -200,7 +211,7 @@ class SqliteStore:
         except (MoothallError, asyncio.CancelledError):
             self._places.pop(run, None)
             raise
-        self._places[run] = self._anchored(run, head.seq, commit.after)
+        self._places[run] = self._anchored(run, commit.after, commit.seal)
 
     async def _have_written(self, work: Callable[[], T]) -> T:
         """Have something written: in place where nobody else is busy here, else together with what others want."""
@@ -232,7 +243,7 @@ class SqliteStore:
         self, run: RunId, head: Head, entries: Sequence[Entry], lease: Lease | None, after: Lease | None
     ) -> _Commit:
         place = self._places.get(run) or self._place(run)
-        self._say_moves(run, place, head.seq - len(entries))
+        self._say_moves(run, place)
         texts: dict[str, bytes] = {}
         number, before, wake, entry = place.number, Blob(place.tip), head.wake(), entries[-1]
         appended, place = self._chained(place, entries[:-1], texts) if len(entries) > 1 else ([], place)
@@ -246,8 +257,8 @@ class SqliteStore:
             statement, row = "move", (*row, owner, token, until, number, old, before, lease.token)
         appended.append((number, entry.seq, entry.cause, Blob(body), sealed))
         wakes = lease is not None and wake != place.wake
-        then = _Place(number, tip, wake, parts, place.origin)
-        return _Commit(run, self._sql[statement], row, appended, texts, wakes, then)
+        then = _Place(number, head.seq, tip, wake, parts, place.roots)
+        return _Commit(run, self._sql[statement], row, appended, texts, wakes, then, seal)
 
     def _chained(
         self, place: _Place, entries: Sequence[Entry], texts: dict[str, bytes]
@@ -276,7 +287,7 @@ class SqliteStore:
                 "at every step; what grows belongs into a thread, which a move appends to"
             )
         tip = self._sealing.entry(place.tip, entry.seq, body)
-        return body, tip, kept, self._sealing.head(tip, run, kept), parts
+        return body, tip, kept, self._sealing.head(tip, place.roots.record, kept), parts
 
     def _flush(self) -> None:
         """Give the next batch to the writing thread, and the word to those who wait when it is done."""
@@ -351,8 +362,8 @@ class SqliteStore:
         stored = self._stored(rows[0])
         if not stored.record.digest:
             raise Broken(f"run {run}: the record of how it began, or of who holds it, is damaged; bring back a copy")
-        origin = stored.record.origin, stored.record.shared
-        self._remember(run, _Place(rows[0][0], rows[0][7], rows[0][9], {}, origin))
+        roots = _roots(stored.record, rows[0][3])
+        self._remember(run, _Place(rows[0][0], stored.seq, rows[0][7], rows[0][9], {}, roots))
         return stored
 
     async def runs(self) -> list[Stored]:
@@ -364,7 +375,7 @@ class SqliteStore:
         began, lease = self._record(run, sealed), _lease(*held)
         if began is None or lease is None or type(seq) is not int:
             return Stored(Record(str(run), str(machine), "", 0.0), {}, -1, _status(status, {}), Lease("", 0, 0.0))
-        plain = self._head(run, number, seq, head) if self._sealing.head_holds(tip, run, head, seal) else {}
+        plain = self._head(run, number, seq, head) if self._sealing.head_holds(tip, sealed[SIZE:], head, seal) else {}
         return Stored(began, plain, seq, _status(status, plain), lease)
 
     def _record(self, run: Any, sealed: Any) -> Record | None:
@@ -396,7 +407,9 @@ class SqliteStore:
         """Where the journal of a run stands: with the runs that it was forked from, and with itself."""
         if not self._found("seq", run):
             return []
-        origin, shared = self._place(run).origin
+        _, origin, shared = self._place(run).roots
+        if origin and self._place(origin).number >= self._place(run).number:
+            raise Broken(f"run {run}: it cannot have been forked from {origin}, which is younger")
         above = [(one, first, min(end, shared)) for one, first, end in self._pieces(origin)] if origin else []
         return [*above, (run, shared + 1, LAST)]
 
@@ -412,7 +425,7 @@ class SqliteStore:
             raise Broken(f"run {run}: entries of its journal are missing or do not belong there")
         place = self._place(run)
         text = self._text_of(run, place.number)
-        before = self._chain_start(run, place.origin) if since == start else rows[0][4]
+        before = self._chain_start(run, place.roots) if since == start else rows[0][4]
         for _, seq, cause, body, seal in rows if since == start else rows[1:]:
             if not self._sealing.entry_holds(before, seq, body, seal):
                 raise Broken(f"run {run}: entry {seq} of its journal was changed or does not belong there")
@@ -424,15 +437,15 @@ class SqliteStore:
 
     def _is_fork(self, run: RunId) -> bool:
         place = self._places.get(run)
-        return bool(place.origin[0]) if place is not None else len(self._pieces(run)) > 1
+        return bool(place.roots.origin) if place is not None else len(self._pieces(run)) > 1
 
-    def _chain_start(self, run: RunId, origin: tuple[RunId, int]) -> bytes:
+    def _chain_start(self, run: RunId, roots: _Roots) -> bytes:
         """What stands before the first entry that a run has itself."""
-        if not origin[0]:
+        _, name, shared = roots
+        if not name:
             return chain_start(run)
-        name, shared = origin
-        while shared <= self._place(name).origin[1]:
-            name = self._place(name).origin[0]
+        while shared <= self._place(name).roots.shared:
+            name = self._place(name).roots.origin
         rows = self._found("entries", shared, shared, name)
         if not rows or type(rows[0][4]) is not bytes:
             raise Broken(f"run {run}: entry {shared} of run {name}, which it was forked from, is lost")
@@ -462,10 +475,8 @@ class SqliteStore:
             rows = self._found("place", run)
             if not rows:
                 raise Conflict(f"run {run} is not there any more")
-            number, tip, wake, sealed = rows[0]
-            record = self._record(run, sealed)
-            origin = (record.origin, record.shared) if record is not None else ("", -1)
-            self._remember(run, _Place(number, tip, wake, {}, origin))
+            number, seq, tip, wake, sealed = rows[0]
+            self._remember(run, _Place(number, seq, tip, wake, {}, _roots(self._record(run, sealed), sealed)))
         return self._places[run]
 
     def _text_of(self, run: RunId, number: int) -> Callable[[bytes], str]:
@@ -519,13 +530,16 @@ class SqliteStore:
             raise Broken(f"run {run}: its journal has no entry {head.seq}")
         texts: dict[str, bytes] = {}
         kept = packed(encode_head(head), texts)
-        seal, number = self._sealing.head(tip, run, kept), self._place(run).number
+        place = self._place(run)
+        seal, number = self._sealing.head(tip, place.roots.record, kept), place.number
         row = (kept, seal, tip, head.seq, head.snapshot.status, head.wake(), run)
 
         def put_back() -> None:
             self._execute(self._sql["repair"], row)
             self._keep_texts(number, texts)
 
+        if self._anchors is not None:
+            self._anchors.say(Anchor("mended", run, head.seq, head=seal))
         await self._have_written(put_back)
         self._places.pop(run, None)
 
@@ -542,7 +556,7 @@ class SqliteStore:
         await self._have_written(lambda: [self._execute(statement, {"run": run}) for statement in statements])
         self._places.pop(run, None)
         if self._anchors is not None:
-            self._anchors.say("gone", run, -1, b"")
+            self._anchors.say(Anchor("gone", run, BEGINNING))
 
     # auditing
 
@@ -550,16 +564,17 @@ class SqliteStore:
         trails = self._trails(run)
         if not trails and (self._anchors is None or run not in self._anchors.runs()):
             raise Refused(f"there is no run {run!r} in this store; `moot ls` shows what there is")
-        said = {one.run: self._anchors.of(one.run) if self._anchors is not None else [] for one in trails}
+        names = {run, *(one.run for one in trails)}
+        said = {one: self._anchors.of(one) if self._anchors is not None else () for one in names}
         return verdict(run, trails, said, self._sealing, digest)
 
     async def anchored(self) -> list[RunId]:
         return list(self._anchors.runs()) if self._anchors is not None else []
 
-    def _trails(self, run: RunId, last: int = LAST) -> list[Trail]:
-        """All that the file has of a run, and of those that it was forked from, as it stands there."""
+    def _trails(self, run: RunId, last: int = LAST, younger: int = LAST) -> list[Trail]:
+        """All that the file has of a run, and of those that it was forked from, which are older than it."""
         rows = self._found("load", run)
-        if not rows:
+        if not rows or rows[0][0] >= younger:
             return []
         number, _, _, sealed, latest, _, head, tip, seal, *_ = rows[0]
         record = self._record(run, sealed)
@@ -570,10 +585,15 @@ class SqliteStore:
             for _, seq, cause, body, seal in found
             if seq is not None
         )
-        is_whole = last == LAST
-        trail = Trail(run, record, sealed, latest if is_whole else last, links, (head, tip, seal) if is_whole else None)
-        above = self._trails(record.origin, record.shared) if record is not None and record.origin else []
-        return [*above, trail]
+        crown = Crown(head, tip, seal, self._is_head(run, number, latest, head)) if last == LAST else None
+        trail = Trail(run, record, sealed, latest if crown is not None else last, links, crown)
+        if record is None or not record.origin:
+            return [trail]
+        above = self._trails(record.origin, min(record.shared, last), number)
+        return [*above, trail] if last > record.shared else above
+
+    def _is_head(self, run: RunId, number: int, seq: Any, head: Any) -> bool:
+        return type(head) is bytes and bool(self._head(run, number, seq, head))
 
     async def _changed(self, name: str, *values: Any) -> bool:
         return await self._have_written(lambda: self._execute(self._sql[name], values).rowcount == 1)
@@ -608,6 +628,11 @@ def _is_readable(seq: Any, cause: Any, body: Any, text: Callable[[bytes], str]) 
         return bool(entry["seq"] == seq and entry["cause"] == cause)
     except (Broken, TypeError, KeyError, AttributeError, ValueError):
         return False
+
+
+def _roots(record: Record | None, sealed: Any) -> _Roots:
+    kept = sealed[SIZE:] if type(sealed) is bytes else b""
+    return _Roots(kept, record.origin, record.shared) if record is not None else _Roots(kept)
 
 
 def _connected(path: Path) -> sqlite3.Connection:

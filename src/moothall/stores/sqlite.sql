@@ -54,8 +54,8 @@ FROM runs WHERE run = ?;
 SELECT number FROM runs NOT INDEXED WHERE run = ?;
 
 -- name: place
--- the number of a run, the seal of its latest entry, when it wants attention, and how it began
-SELECT number, tip, wake, record FROM runs WHERE run = ?;
+-- the number of a run, its latest entry and the seal of that, when it wants attention, and how it began
+SELECT number, seq, tip, wake, record FROM runs WHERE run = ?;
 
 -- name: runs
 -- all runs, the newest first

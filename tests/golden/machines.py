@@ -1,0 +1,173 @@
+"""The machines of the golden journals. What stands here stays: a new journal gets a new machine.
+
+Nothing here reads the clock or chance, and every machine is found by its name in this file.
+"""
+
+from dataclasses import dataclass, replace
+
+from moothall import (
+    Alarm,
+    Answered,
+    Append,
+    Budget,
+    Cancelled,
+    ChildDone,
+    EffectFailed,
+    Event,
+    Exhausted,
+    Final,
+    GaveUp,
+    Machine,
+    Move,
+    On,
+    Parallel,
+    Replied,
+    Reply,
+    Returned,
+    State,
+    ToolCall,
+    ask,
+    call,
+    child,
+    question,
+    tool,
+)
+
+
+@dataclass(frozen=True)
+class Note:
+    """What the machines work on."""
+
+    to: str
+    text: str = ""
+    got: tuple[str, ...] = ()
+
+
+class Rang(Event):
+    """The bell rang."""
+
+
+tries: list[str] = []
+
+
+async def writer(prompt: str) -> str:
+    return f"Dear reader. {prompt}. " * 20
+
+
+async def clerk(prompt: str) -> str | Reply:
+    if '"role": "tool"' in prompt:
+        return "posted"
+    return Reply("first", calls=(ToolCall("stamp", {"to": "Ada"}), ToolCall("post", {"to": "Ada"})))
+
+
+async def stamp(to: str) -> str:
+    return f"a stamp for {to}"
+
+
+async def post(to: str, key: str) -> str:
+    return f"posted to {to}"
+
+
+async def shaky(to: str, key: str) -> str:
+    tries.append(key)
+    if len(tries) % 3:
+        raise EffectFailed("the box is full", retry_after=0.01)
+    return f"posted to {to} in the end"
+
+
+def keep(note: Note, reply: Replied) -> Move[Note]:
+    return Move(replace(note, text=reply.text), appends=(Append("talk", {"said": reply.text}),))
+
+
+def add(note: Note, event: Returned) -> Note:
+    return replace(note, got=(*note.got, event.value))
+
+
+QUESTION = Machine(
+    "question",
+    data=Note,
+    states=[
+        State("writing", enter=ask(writer, "to {to}")),
+        State("asking", enter=question("Send it to {to}?", within=3600)),
+        State("posting", enter=call(tool(post, repeats="at-most-once"), "to")),
+        Final("sent"),
+        Final("kept"),
+    ],
+    moves=[
+        On("writing", Replied, to="asking", do=keep),
+        On("asking", Answered, to="posting", when=lambda note, said: said.value),
+        On("asking", Answered, to="kept"),
+        On("posting", Returned, to="sent", do=add),
+    ],
+)
+RETRIES = Machine(
+    "retries",
+    data=Note,
+    states=[State("posting", enter=call(shaky, "to")), Final("sent"), Final("lost")],
+    moves=[On("posting", Returned, to="sent", do=add), On("posting", GaveUp, to="lost")],
+)
+FAMILY = Machine(
+    "family",
+    data=Note,
+    budget=Budget(calls=9),
+    states=[State("delegating", enter=child("question", "to", budget=Budget(calls=4))), Final("over")],
+    moves=[On("delegating", ChildDone, to="over", do=lambda note, done: replace(note, text=done.data["text"]))],
+)
+PARALLEL = Machine(
+    "parallel",
+    data=Note,
+    states=[
+        Parallel(
+            "both",
+            [
+                State("left", [State("stamping", enter=call(tool(stamp, repeats="pure"), "to")), Final("stamped")]),
+                State("right", [State("wondering", enter=question("Which way?", str)), Final("told")]),
+            ],
+        ),
+        Final("over"),
+    ],
+    moves=[
+        On("stamping", Returned, to="stamped", do=add),
+        On("wondering", Answered, to="told", do=lambda note, said: replace(note, text=said.value)),
+        On("both", "done.state.both", to="over"),
+    ],
+)
+FAN = Machine(
+    "fan",
+    data=Note,
+    states=[State("asking", enter=[ask(writer, "first"), ask(writer, "second"), ask(writer, "third")]), Final("over")],
+    moves=[
+        On(
+            "asking",
+            Replied,
+            do=lambda note, reply: replace(note, got=(*note.got, reply.text)),
+            when=lambda note, reply: len(note.got) < 2,
+        ),
+        On("asking", Replied, to="over"),
+    ],
+)
+AGENT = Machine(
+    "agent",
+    data=Note,
+    states=[
+        State("sending", enter=ask(clerk, "Send {to}", tools=[stamp, tool(post, repeats="at-most-once")], rounds=3)),
+        Final("sent"),
+    ],
+    moves=[On("sending", Replied, to="sent", do=keep)],
+)
+TIMERS = Machine(
+    "timers",
+    data=Note,
+    states=[State("waiting", enter=Alarm(Rang(), 0.01)), State("asking", enter=question("Awake?")), Final("over")],
+    moves=[On("waiting", Rang, to="asking"), On("asking", Cancelled, to="over")],
+)
+BUDGET = Machine(
+    "budget",
+    data=Note,
+    budget=Budget(calls=3),
+    states=[State("writing", enter=ask(writer, "{got}")), Final("poor")],
+    moves=[
+        On("writing", Replied, to="writing", do=lambda note, reply: replace(note, got=(*note.got, "more"))),
+        On("writing", Exhausted, to="poor"),
+    ],
+)

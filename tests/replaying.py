@@ -1,0 +1,112 @@
+"""Decides again every journal that a test made: what the machines of the tests decide, they decide twice.
+
+Whatever a hall of this process keeps is noted. After the test the entries of each run are put in a row; a journal that
+is whole is decided again and compared. One that another process wrote a part of is counted, and not compared.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from moothall.runtime import hall as halls
+from moothall.runtime.decide import Decision, Run
+from moothall.runtime.hall import Hall
+from moothall.runtime.journal import Entry, Reader, RunId, encode_entry
+from moothall.runtime.rebuild import Difference, compared
+from moothall.stores.plain import read, written
+
+counted: Counter[str] = Counter()
+"""What was decided again so far: journals, entries, and journals of which a part was written elsewhere."""
+
+
+@dataclass
+class Kept:
+    """What halls of this process kept of one run."""
+
+    run: Run
+    effects: Mapping[str, Any]
+    entries: dict[int, Entry] = field(default_factory=dict)
+
+
+class Notes:
+    """What the halls of one test kept, by store and run."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[Any, RunId, float], Kept] = {}
+
+    def take(self, hall: Hall, run: RunId, decision: Decision) -> None:
+        """Note an entry that was committed."""
+        known = hall.runs[run]
+        place = (_place(hall.store), run, known.record.began)
+        kept = self._kept.setdefault(place, Kept(known, {}))
+        kept.run, kept.effects = known, hall.effects(run)
+        kept.entries[decision.entry.seq] = decision.entry
+
+    def differences(self) -> list[str]:
+        """Where a journal and its machine disagree."""
+        found = []
+        for place, kept in self._kept.items():
+            journal, run = self._journal(place), self._with_origin(place)
+            if journal is None or run is None:
+                counted["partly written elsewhere"] += 1
+                continue
+            counted["journals"] += 1
+            counted["entries"] += len(journal)
+            again = compared(run, Reader(run.machine, kept.effects), journal)
+            if isinstance(again, Difference):
+                found.append(f"run {kept.run.record.run}: {again}")
+        return found
+
+    def _origin(self, place: tuple[Any, RunId, float]) -> tuple[Any, RunId, float] | None:
+        origin = self._kept[place].run.record.origin
+        return next((one for one in self._kept if one[:2] == (place[0], origin)), None)
+
+    def _journal(self, place: tuple[Any, RunId, float]) -> list[Any] | None:
+        """The journal of a run as JSON; None where it has gaps."""
+        kept = self._kept[place]
+        shared, above = kept.run.record.shared + 1, []
+        if kept.run.record.origin:
+            origin = self._origin(place)
+            whole = self._journal(origin) if origin is not None else None
+            if whole is None or len(whole) < shared:
+                return None
+            above = whole[:shared]
+        if sorted(kept.entries) != list(range(shared, shared + len(kept.entries))) or not kept.entries:
+            return None
+        own = [read(written(encode_entry(kept.entries[seq]))) for seq in sorted(kept.entries)]
+        return above + own
+
+    def _with_origin(self, place: tuple[Any, RunId, float]) -> Run | None:
+        run = self._kept[place].run
+        if not run.record.origin:
+            return run
+        origin = self._origin(place)
+        above = self._with_origin(origin) if origin is not None else None
+        return Run(run.record, run.machine, Run(above.record, run.machine, above.origin)) if above else None
+
+
+def _place(store: Any) -> Any:
+    """Where a store keeps its runs: its file, else itself; a test may have put something around it."""
+    while (inner := getattr(store, "_inner", getattr(store, "inner", None))) is not None:
+        store = inner
+    db = getattr(store, "_db", None)
+    return db.execute("PRAGMA database_list").fetchone()[2] if db is not None else id(store)
+
+
+@contextmanager
+def noted() -> Iterator[Notes]:
+    """Note what halls keep meanwhile."""
+    notes, keep = Notes(), halls._keep
+
+    def keep_and_note(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> None:
+        for decision in decisions:
+            notes.take(hall, run, decision)
+        keep(hall, run, decisions)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(halls, "_keep", keep_and_note)
+        yield notes

@@ -86,6 +86,16 @@ async def test_a_value_may_come_as_a_text_that_is_json_and_nothing_else(protocol
     assert (await asked(protocol, Said(fenced), schema=schema(Verdict))).value is None
 
 
+async def test_a_server_of_ones_own_is_told_the_schema_and_no_tool() -> None:
+    async with loopback(Said('{"value": 7}')) as served:
+        reply = await ProviderModel(endpoint("openai", served)).reply(request(schema(int)))
+        [asked] = served.asked
+    assert reply.value == 7
+    assert asked.body["response_format"]["json_schema"]["schema"]["properties"] == {"value": {"type": "integer"}}
+    assert "tools" not in asked.body
+    assert "Reply with JSON of this schema" in json.dumps(asked.body["messages"])
+
+
 @every_protocol
 async def test_who_listens_hears_every_piece_after_an_empty_one(protocol: Protocol) -> None:
     pieces: list[str] = []

@@ -167,7 +167,7 @@ async def loopback(*script: Turn | Callable[[Asked], Turn]) -> AsyncIterator[Loo
         try:
             await served.serve(reader, writer)
         except asyncio.CancelledError:
-            writer.close()
+            writer.transport.abort()
         finally:
             handling.discard(task)
 
@@ -180,6 +180,7 @@ async def loopback(*script: Turn | Callable[[Asked], Turn]) -> AsyncIterator[Loo
         for task in list(handling):
             task.cancel()
         await asyncio.gather(*handling, return_exceptions=True)
+        await asyncio.sleep(0)  # the sockets are closed by the loop's next round
 
 
 def encoded(said: Said, asked: Asked) -> tuple[str, bytes]:

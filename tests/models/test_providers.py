@@ -106,6 +106,16 @@ async def test_who_listens_hears_every_piece_after_an_empty_one(protocol: Protoc
 
 
 @every_protocol
+async def test_who_listens_cannot_harm_the_reply(protocol: Protocol) -> None:
+    def choke(piece: str) -> None:
+        raise OSError("the screen is gone")
+
+    async with loopback(Said("The sea rises.")) as served:
+        reply = await ProviderModel(endpoint(protocol, served)).reply(request(hear=choke))
+    assert reply.text == "The sea rises."
+
+
+@every_protocol
 async def test_a_model_sees_the_prompt_what_was_said_since_and_its_tools(protocol: Protocol) -> None:
     said = (
         {"role": "assistant", "text": "", "calls": [{"tool": "look", "arguments": {"place": "Oslo"}, "id": "a"}]},

@@ -272,16 +272,21 @@ async def _heard(
     model: DirectModel, messages: Sequence[ModelMessage], wanted: ModelRequestParameters, hear: Callable[[str], None]
 ) -> tuple[ModelResponse, bool]:
     """A reply that is listened to while it comes, and whether it came whole."""
-    hear("")
+    _tell(hear, "")
     async with model_request_stream(model, list(messages), model_request_parameters=wanted) as stream:
         async for event in stream:
             match event:
                 case PartStartEvent(part=TextPart(content=piece)) if piece:
-                    hear(piece)
+                    _tell(hear, piece)
                 case PartDeltaEvent(delta=TextPartDelta(content_delta=piece)) if piece:
-                    hear(piece)
+                    _tell(hear, piece)
         response = stream.get()
     return response, response.finish_reason is not None and response.state == "complete"
+
+
+def _tell(hear: Callable[[str], None], piece: str) -> None:
+    with suppress(Exception):  # who listens cannot harm the reply
+        hear(piece)
 
 
 def messages_of(request: Request) -> list[ModelMessage]:

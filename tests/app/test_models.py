@@ -139,7 +139,11 @@ def test_a_level_stands_for_the_model_that_is_set_for_it(tmp_path: Path, monkeyp
 
 def test_a_level_without_a_model_says_where_to_set_it(tmp_path: Path) -> None:
     assert "no model is set for the level 'base'" in refusal("base")
-    settings(tmp_path, '[levels]\nbase = "smart"')
+
+
+@pytest.mark.parametrize("value", ["smart", "rehearsal|smart", "cassette:/c,model=smart", "cassette:/c,model=a|smart"])
+def test_a_level_stands_for_no_level(tmp_path: Path, value: str) -> None:
+    settings(tmp_path, f'[levels]\nbase = "{value}"\nsmart = "{value}"')
     assert "the level 'base' is set to the level 'smart'; name a model" in refusal("base")
 
 

@@ -15,6 +15,7 @@ gets it, unless the settings bind it to that one too.
 from __future__ import annotations
 
 import os
+import re
 import time
 from functools import lru_cache
 from importlib import import_module
@@ -112,8 +113,8 @@ def _chain(name: str) -> list[str]:
                 f"no model is set for the level {name!r}; write it below [levels] in settings.toml, or set "
                 f"MOOTHALL_LEVEL_{name.upper()}"
             )
-        if found in LEVELS:
-            raise DefinitionError(f"the level {name!r} is set to the level {found!r}; name a model")
+        if inner := set(LEVELS).intersection(re.split(r"\||,model=", found)):
+            raise DefinitionError(f"the level {name!r} is set to the level {min(inner)!r}; name a model")
         return _chain(found)
     if name.startswith("cassette:") or "|" not in name:
         return [name]

@@ -70,6 +70,8 @@ REPLY_SAYS = "Give the reply itself; call this once, when all is done."
 AS_JSON = "Reply with JSON of this schema and with nothing else: {schema}"
 VALUE = "value"
 """The field around a value that is no object: the arguments of a tool are one."""
+SILENCE = "(nothing)"
+"""What a model is told that it said where it said nothing: some providers take no empty message."""
 NO_KEY = "none"
 """What the SDKs are told, which insist on a key; it never leaves."""
 
@@ -146,11 +148,11 @@ class ProviderModel:
     async def _model(self) -> DirectModel:
         """The model with a client of the running loop, which is closed together with the loop."""
         loop = asyncio.get_running_loop()
-        opened = self._opened.get(loop)
-        if opened is None:
+        if loop not in self._opened:
             client = _client(self._endpoint)
-            opened = self._opened[loop] = _Opened(direct_model(self._endpoint, await anext(client)), client)
-        return opened.model
+            opened = _Opened(direct_model(self._endpoint, await anext(client)), client)
+            self._opened.setdefault(loop, opened)
+        return self._opened[loop].model
 
     def _read(self, response: ModelResponse, request: Request, usage: Mapping[str, float]) -> Reply:
         if response.finish_reason == "length":
@@ -164,7 +166,7 @@ class ProviderModel:
         calls = tuple(ToolCall(part.tool_name, arguments_of(part), part.tool_call_id) for part in parts)
         given = [one.arguments for one in calls if one.tool == REPLY]
         calls = tuple(one for one in calls if one.tool != REPLY)
-        if not text and not calls and not given:
+        if not text and not given and not (calls and request.tools):
             raise EffectFailed(f"{self._who} said nothing", usage=usage)
         value = None
         if request.schema is not None:
@@ -312,8 +314,8 @@ def messages_of(request: Request) -> list[ModelMessage]:
 
 def _answer(message: Mapping[str, Any], ids: Mapping[str, str]) -> ModelResponse:
     calls = [ToolCallPart(one["tool"], dict(one["arguments"]), ids[one["id"]]) for one in message["calls"]]
-    text = [TextPart(_sendable(message["text"]))] if message["text"] or not calls else []
-    return ModelResponse([*text, *calls])
+    text = message["text"] or ("" if calls else SILENCE)
+    return ModelResponse([TextPart(_sendable(text)), *calls] if text else calls)
 
 
 def _question(message: Mapping[str, Any], ids: Mapping[str, str]) -> ModelRequestPart:

@@ -7,7 +7,7 @@ import pytest
 
 from moothall import run
 from moothall.app.finding import find
-from moothall.app.models import Named, absolute_model, normal, open_model, parsed
+from moothall.app.models import Named, absolute_model, normal, open_model, parsed, unpriced
 from moothall.errors import DefinitionError
 from moothall.models.cassette import CassetteModel
 from moothall.models.fallback import FallbackModel
@@ -95,6 +95,29 @@ def test_a_cassette_takes_all_that_follows_it() -> None:
     assert isinstance(open_model("cassette:/c,mode=record,model=rehearsal|rehearsal"), CassetteModel)
 
 
+def test_a_cassette_that_only_replays_needs_no_key(tmp_path: Path) -> None:
+    (tmp_path / "tape").write_text("")
+    assert isinstance(open_model("cassette:tape,mode=replay,model=openai:gpt-5"), CassetteModel)
+    assert refusal("cassette:tape,mode=auto,model=openai:gpt-5") == "openai:gpt-5 needs a key: set OPENAI_API_KEY"
+
+
+@pytest.mark.parametrize(
+    ("name", "unknown"),
+    [
+        ("rehearsal", []),
+        ("openai:gpt-4o-mini", []),
+        ("openai:nobody-knows-this|rehearsal", ["openai:nobody-knows-this"]),
+        (f"cassette:/c,model=openai:gpt-4o-mini@{HERE}", [f"openai:gpt-4o-mini@{HERE}"]),
+        (f"cassette:/c,mode=replay,model=openai:gpt-4o-mini@{HERE}", []),
+    ],
+)
+def test_models_whose_price_nobody_knows_are_named(
+    name: str, unknown: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    assert unpriced(name) == unknown
+
+
 def test_a_name_means_the_same_from_another_folder(tmp_path: Path) -> None:
     assert absolute_model("cassette:c.jsonl,mode=record,model=scripted:s.json") == (
         f"cassette:{tmp_path / 'c.jsonl'},mode=record,model=scripted:{tmp_path / 's.json'}"
@@ -116,7 +139,11 @@ def test_a_level_stands_for_the_model_that_is_set_for_it(tmp_path: Path, monkeyp
 
 def test_a_level_without_a_model_says_where_to_set_it(tmp_path: Path) -> None:
     assert "no model is set for the level 'base'" in refusal("base")
-    settings(tmp_path, '[levels]\nbase = "smart"')
+
+
+@pytest.mark.parametrize("value", ["smart", "rehearsal|smart", "cassette:/c,model=smart", "cassette:/c,model=a|smart"])
+def test_a_level_stands_for_no_level(tmp_path: Path, value: str) -> None:
+    settings(tmp_path, f'[levels]\nbase = "{value}"\nsmart = "{value}"')
     assert "the level 'base' is set to the level 'smart'; name a model" in refusal("base")
 
 

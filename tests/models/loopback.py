@@ -167,7 +167,7 @@ async def loopback(*script: Turn | Callable[[Asked], Turn]) -> AsyncIterator[Loo
         try:
             await served.serve(reader, writer)
         except asyncio.CancelledError:
-            writer.close()
+            writer.transport.abort()
         finally:
             handling.discard(task)
 
@@ -180,6 +180,7 @@ async def loopback(*script: Turn | Callable[[Asked], Turn]) -> AsyncIterator[Loo
         for task in list(handling):
             task.cancel()
         await asyncio.gather(*handling, return_exceptions=True)
+        await asyncio.sleep(0)  # the sockets are closed by the loop's next round
 
 
 def encoded(said: Said, asked: Asked) -> tuple[str, bytes]:
@@ -312,8 +313,8 @@ def _anthropic_events(said: Said) -> Iterator[Any]:
         block = {"type": "tool_use", "id": id, "name": name, "input": {}}
         yield {"type": "content_block_start", "index": index, "content_block": block}
         for piece in _pieces(arguments):
-            delta = {"type": "input_json_delta", "partial_json": piece}
-            yield {"type": "content_block_delta", "index": index, "delta": delta}
+            more = {"type": "input_json_delta", "partial_json": piece}
+            yield {"type": "content_block_delta", "index": index, "delta": more}
         yield {"type": "content_block_stop", "index": index}
         index += 1
     stop: dict[str, Any] = {"stop_reason": _anthropic_stop(said), "stop_sequence": None}

@@ -5,7 +5,6 @@
 
 import asyncio
 import itertools
-import json
 import logging
 import random
 import time
@@ -59,8 +58,8 @@ class Moody:
 
     def _right(self, body: dict[str, Any]) -> Said:
         tools = [one["function"]["name"] for one in body.get("tools", ())]
-        if "final_reply" in tools:
-            return Said("", [("r", "final_reply", '{"good": true}')])
+        if "response_format" in body:
+            return Said('{"good": true}')
         if tools and not any(one["role"] == "tool" for one in body["messages"]):
             return Said("", [("a", "look", '{"place": "Ys"}')])
         return Said("right")
@@ -87,10 +86,10 @@ async def runs(stage: Stage, served: Any, calls: int) -> list[str]:
     return topics
 
 
-async def reasons_to_object(stage: Stage, topic: str) -> list[str]:
-    """Everything about a run, and the runs that it started, that is not as documented."""
+async def reasons_to_object(stage: Stage) -> list[str]:
+    """Everything about the runs, and those that they started, that is not as documented."""
     found = []
-    for stored in [one for one in await stage.store.runs() if one.record.run.partition("-")[0] == topic]:
+    for stored in await stage.store.runs():
         run, status = stored.record.run, stored.status
         events = await stage.events(run)
         faltered = Counter(
@@ -109,7 +108,8 @@ async def reasons_to_object(stage: Stage, topic: str) -> list[str]:
     return found
 
 
-async def trial(home: Path, calls: int, seed: int, caplog: pytest.LogCaptureFixture) -> None:
+async def trial(home: Path, calls: int, seed: int, caplog: pytest.LogCaptureFixture) -> list[str]:
+    """So many calls; everything that is not as it should be, and the figures on the screen."""
     began = time.monotonic()
     moody = Moody(random.Random(seed))
     stray: list[Any] = []
@@ -120,22 +120,20 @@ async def trial(home: Path, calls: int, seed: int, caplog: pytest.LogCaptureFixt
             topics = await runs(stage, served, calls)
             asked = len(served.asked)
     ends = Counter([(await stage.store.load(topic)).status for topic in topics])
-    objections = [one for topic in topics for one in await reasons_to_object(stage, topic)]
+    objections = await reasons_to_object(stage)
     seconds = time.monotonic() - began
     print(f"\nseed {seed}: {asked} calls, {moody.faults} faults, {len(topics)} runs: {dict(ends)}, {seconds:.0f} s")
-    assert not objections, json.dumps(objections[:10], indent=1)
-    assert not stray
-    assert not caplog.records
     assert ends["done"] > len(topics) / 2
     assert moody.faults > asked * SHARE * 0.8
+    return [*objections, *map(str, stray), *(record.getMessage() for record in caplog.records)]
 
 
 @pytest.mark.anyio
 async def test_a_few_hundred_calls(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    await trial(tmp_path, 400, 7, caplog)
+    assert await trial(tmp_path, 400, 7, caplog) == []
 
 
 @pytest.mark.soak
 @pytest.mark.anyio
 async def test_ten_thousand_calls(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    await trial(tmp_path, 10_000, random.randrange(2**32), caplog)
+    assert await trial(tmp_path, 10_000, random.randrange(2**32), caplog) == []

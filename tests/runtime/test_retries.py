@@ -181,6 +181,17 @@ async def test_a_mistake_of_the_author_is_not_tried_again(error: Exception) -> N
 
 
 @pytest.mark.anyio
+async def test_a_failure_that_says_it_is_final_is_not_tried_again_and_what_it_used_is_charged() -> None:
+    hands = Hands()
+    hands.raising = {"bread": [EffectFailed("no such shop", final=True, usage={"tokens": 7})]}
+    hall = hall_of(hands)
+    await begun(hall, line("bread"))
+    head = await drive(hall, RUN)
+    assert await happened(hall) == ["run.started", "error.effect"]
+    assert head.spent == {"calls": 1, "tokens": 7}
+
+
+@pytest.mark.anyio
 async def test_an_attempt_that_goes_wrong_after_its_state_was_left_is_ignored_and_what_it_used_is_charged() -> None:
     machine = fan("bread", moves=[On("fetching", "closed", to="poor")])
     hall = hall_of(Hands())

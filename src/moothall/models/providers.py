@@ -46,12 +46,14 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.google import GoogleProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.usage import RequestUsage
 
 from moothall.agents.asking import ToolCall
 from moothall.agents.ports import Offered, Reply, Request
@@ -65,8 +67,11 @@ SHOWN = 300
 REPLY = "final_reply"
 """The tool by which a model gives a value of the shape that was asked for."""
 REPLY_SAYS = "Give the reply itself; call this once, when all is done."
+AS_JSON = "Reply with JSON of this schema and with nothing else: {schema}"
 VALUE = "value"
 """The field around a value that is no object: the arguments of a tool are one."""
+SILENCE = "(nothing)"
+"""What a model is told that it said where it said nothing: some providers take no empty message."""
 NO_KEY = "none"
 """What the SDKs are told, which insist on a key; it never leaves."""
 
@@ -125,7 +130,7 @@ class ProviderModel:
     async def reply(self, request: Request) -> Reply:
         model = await self._model()
         try:
-            messages, wanted = messages_of(request), parameters_of(request)
+            messages, wanted = messages_of(request), parameters_of(request, self._endpoint)
             async with asyncio.timeout(self._endpoint.timeout):
                 if request.hear is None:
                     response, is_whole = await model_request(model, messages, model_request_parameters=wanted), True
@@ -143,11 +148,11 @@ class ProviderModel:
     async def _model(self) -> DirectModel:
         """The model with a client of the running loop, which is closed together with the loop."""
         loop = asyncio.get_running_loop()
-        opened = self._opened.get(loop)
-        if opened is None:
+        if loop not in self._opened:
             client = _client(self._endpoint)
-            opened = self._opened[loop] = _Opened(direct_model(self._endpoint, await anext(client)), client)
-        return opened.model
+            opened = _Opened(direct_model(self._endpoint, await anext(client)), client)
+            self._opened.setdefault(loop, opened)
+        return self._opened[loop].model
 
     def _read(self, response: ModelResponse, request: Request, usage: Mapping[str, float]) -> Reply:
         if response.finish_reason == "length":
@@ -161,11 +166,11 @@ class ProviderModel:
         calls = tuple(ToolCall(part.tool_name, arguments_of(part), part.tool_call_id) for part in parts)
         given = [one.arguments for one in calls if one.tool == REPLY]
         calls = tuple(one for one in calls if one.tool != REPLY)
-        if not text and not calls and not given:
+        if not text and not given and not (calls and request.tools):
             raise EffectFailed(f"{self._who} said nothing", usage=usage)
         value = None
         if request.schema is not None:
-            value = value_of(request.schema, given[0]) if given else _json(text)
+            value = value_of(request.schema, given[0] if given else _json(text))
         return Reply(text, value, usage, calls)
 
     def _failure(self, error: Exception) -> EffectFailed | DefinitionError:
@@ -269,16 +274,21 @@ async def _heard(
     model: DirectModel, messages: Sequence[ModelMessage], wanted: ModelRequestParameters, hear: Callable[[str], None]
 ) -> tuple[ModelResponse, bool]:
     """A reply that is listened to while it comes, and whether it came whole."""
-    hear("")
+    _tell(hear, "")
     async with model_request_stream(model, list(messages), model_request_parameters=wanted) as stream:
         async for event in stream:
             match event:
                 case PartStartEvent(part=TextPart(content=piece)) if piece:
-                    hear(piece)
+                    _tell(hear, piece)
                 case PartDeltaEvent(delta=TextPartDelta(content_delta=piece)) if piece:
-                    hear(piece)
+                    _tell(hear, piece)
         response = stream.get()
     return response, response.finish_reason is not None and response.state == "complete"
+
+
+def _tell(hear: Callable[[str], None], piece: str) -> None:
+    with suppress(Exception):  # who listens cannot harm the reply
+        hear(piece)
 
 
 def messages_of(request: Request) -> list[ModelMessage]:
@@ -304,8 +314,8 @@ def messages_of(request: Request) -> list[ModelMessage]:
 
 def _answer(message: Mapping[str, Any], ids: Mapping[str, str]) -> ModelResponse:
     calls = [ToolCallPart(one["tool"], dict(one["arguments"]), ids[one["id"]]) for one in message["calls"]]
-    text = [TextPart(_sendable(message["text"]))] if message["text"] or not calls else []
-    return ModelResponse([*text, *calls])
+    text = message["text"] or ("" if calls else SILENCE)
+    return ModelResponse([TextPart(_sendable(text)), *calls] if text else calls)
 
 
 def _question(message: Mapping[str, Any], ids: Mapping[str, str]) -> ModelRequestPart:
@@ -323,16 +333,23 @@ def _sendable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def parameters_of(request: Request) -> ModelRequestParameters:
-    """What a model is told about tools and the shape of its reply."""
+def parameters_of(request: Request, endpoint: Endpoint) -> ModelRequestParameters:
+    """What a model is told about tools and the shape of its reply.
+
+    A value is given by a tool of its own. Small servers that speak a company's protocol often know no tools, or take no
+    notice of them, but all know how to write JSON by a schema.
+    """
     tools = [tool_of(one) for one in request.tools]
     if request.schema is None:
         return ModelRequestParameters(function_tools=tools)
-    shape = ToolDefinition(
+    if endpoint.protocol == "openai" and not endpoint.is_own and not tools:
+        shape = OutputObjectDefinition(json_schema=wrapped(request.schema), name=REPLY)
+        return ModelRequestParameters(output_mode="native", output_object=shape, prompted_output_template=AS_JSON)
+    giving = ToolDefinition(
         name=REPLY, parameters_json_schema=wrapped(request.schema), description=REPLY_SAYS, kind="output"
     )
     return ModelRequestParameters(
-        function_tools=tools, output_mode="tool", output_tools=[shape], allow_text_output=False
+        function_tools=tools, output_mode="tool", output_tools=[giving], allow_text_output=False
     )
 
 
@@ -351,9 +368,8 @@ def wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def value_of(schema: Mapping[str, Any], arguments: Any) -> Any:
     """The value in the arguments of the tool that gives it."""
-    if schema.get("type") == "object" or not isinstance(arguments, dict):
-        return arguments
-    return arguments.get(VALUE)
+    is_wrapped = schema.get("type") != "object" and isinstance(arguments, dict) and arguments.keys() == {VALUE}
+    return arguments[VALUE] if is_wrapped else arguments
 
 
 def arguments_of(part: ToolCallPart) -> Any:
@@ -380,15 +396,24 @@ def _refuse(constant: str) -> None:
 def usage_of(response: ModelResponse, endpoint: Endpoint) -> dict[str, float]:
     """What a reply cost, as far as it is known."""
     usage = response.usage
-    found: dict[str, float] = {"tokens": usage.total_tokens} if usage.total_tokens > 0 else {}
+    if usage.total_tokens <= 0:
+        return {}
+    price = price_of(usage, endpoint)
+    return {"tokens": usage.total_tokens} | ({} if price is None else {"usd": price})
+
+
+def price_of(usage: RequestUsage, endpoint: Endpoint) -> float | None:
+    """What a use of a model costs in dollars; None where nobody knows."""
     with suppress(LookupError, ValueError):
-        if found and endpoint.is_own:
-            price = calc_price(usage, endpoint.model, provider_id=endpoint.protocol)
-            found["usd"] = float(price.total_price)
-        elif found:
-            price = calc_price(usage, endpoint.model, provider_api_url=endpoint.address)
-            found["usd"] = float(price.total_price)
-    return found
+        if endpoint.is_own:
+            return float(calc_price(usage, endpoint.model, provider_id=endpoint.protocol).total_price)
+        return float(calc_price(usage, endpoint.model, provider_api_url=endpoint.address).total_price)
+    return None
+
+
+def is_priced(endpoint: Endpoint) -> bool:
+    """Whether it is known what a model costs."""
+    return price_of(RequestUsage(input_tokens=1, output_tokens=1), endpoint) is not None
 
 
 def status_of(error: Exception) -> int:

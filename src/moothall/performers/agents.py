@@ -48,6 +48,10 @@ class AgentPerformer:
             if effect.agent in self.functions:
                 raise
             return _failed(effect.agent, failure)
+        return self._event(effect, context, reply, was_shown=bool(shown))
+
+    def _event(self, effect: AskAgent, context: Context, reply: Reply, *, was_shown: bool) -> Event:
+        """The event that a reply makes."""
         clean, usage = context.clean, _usage(effect.agent, reply, context.clean)
         if reply.calls and effect.tools:
             return _wanting(effect.agent, whole(reply.text), clean(reply.calls), usage)
@@ -56,7 +60,7 @@ class AgentPerformer:
         reason = self._misshapen(effect, value, clean)
         if reason and effect.thread:
             return Unusable(effect.agent, text, reason, usage)
-        if reason and not shown and effect.agent not in self.functions:
+        if reason and not was_shown and effect.agent not in self.functions:
             self.shown_back[context.key] = _back(clean(text), reason)
             return Faltered(f"{effect.agent}: the reply has the wrong shape: {reason}", 0, usage, PROVIDER)
         return Replied(effect.agent, text, value, effect.shape, usage)

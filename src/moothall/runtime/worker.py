@@ -343,7 +343,9 @@ async def perform(hall: Hall, run: RunId, pending: Pending, doing: Drive) -> Eve
         if _is_stopping():
             raise asyncio.CancelledError from error
         reason = f"{_who(effect)}: {type(error).__name__}: {error}{_where(error)}".encode(errors="replace").decode()
-        return Faltered(reason, error.retry_after, error.usage) if isinstance(error, EffectFailed) else Faltered(reason)
+        if not isinstance(error, EffectFailed):
+            return Faltered(reason)
+        return GaveUp(reason, usage=error.usage) if error.final else Faltered(reason, error.retry_after, error.usage)
     finally:
         doing.heard.pop(context.key, None)
 

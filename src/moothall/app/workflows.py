@@ -14,10 +14,10 @@ from typing import Any
 
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
-from moothall.kernel.step import Value
 from moothall.machines.workflow.checking import Around, Source, checked, workflows_in
 from moothall.machines.workflow.document import LARGEST, Document, Problem, read
-from moothall.scripting.javascript import JavaScript, is_installed
+from moothall.scripting.children import is_installed
+from moothall.scripting.workflow import Script, Scripts
 
 FOLDERS = (Path("workflows"), Path("config/workflows"))
 SHIPPED = Path(__file__).parents[1] / "machines" / "workflow" / "shipped"
@@ -141,15 +141,6 @@ def shipped_roles() -> Mapping[str, Any]:
 
 def _faults(sources: Sequence[Source]) -> Sequence[str]:
     """What is wrong with each script; nothing of it is run."""
-    with JavaScript() as evaluate:
-        answer = evaluate(_SYNTAX, {"texts": [[source.kind, source.text] for source in sources]})
-    return answer.value if isinstance(answer, Value) else [""] * len(sources)
-
-
-_SYNTAX = r"""
-texts.map(([kind, text]) => {
-    const code = text.replace(/(^|[^\w$.])function\s*\.\s*([\w$]+)/g, "$1__called.$2");
-    const whole = kind === "script" ? code : `return (${code}\n)`;
-    try { new Function(whole); return ""; } catch (error) { return error.message; }
-})
-"""
+    with Scripts(most=1) as scripts:
+        asked = [Script("expression" if one.kind == "input" else one.kind, one.text) for one in sources]
+        return [fault or "" for fault in scripts.syntax_all(asked)]

@@ -16,7 +16,8 @@ from typing import Any, Literal
 from moothall.kernel.frozen import Frozen
 from moothall.machines.workflow.document import Document, Problem, escaped
 from moothall.machines.workflow.schema import misfits
-from moothall.machines.workflow.script import PYTHON, assigns, called_functions, is_false, is_true, may_set, mentions
+from moothall.machines.workflow.script import PYTHON, assigns, is_false, is_true, may_set, mentions
+from moothall.machines.workflow.tokens import functions
 
 START, STOP = "start", "stop"
 MOST = 5000
@@ -505,7 +506,7 @@ def _roles(view: _View, around: Around) -> Iterator[Problem]:
     for pointer, state in view.states:
         for place, one in _objects(state, "transition", pointer):
             for key in ("condition", "before"):
-                for tool in called_functions(_text(one, key)):
+                for tool in sorted(functions(_text(one, key))):
                     if tool not in offered:
                         why = f"no role has a parsing tool {tool!r}"
                         yield _warning("W_UNKNOWN_TOOL", f"{place}/{key}", why, "add it to the role's parsingTools")

@@ -86,6 +86,16 @@ async def test_a_value_may_come_as_a_text_that_is_json_and_nothing_else(protocol
     assert (await asked(protocol, Said(fenced), schema=schema(Verdict))).value is None
 
 
+async def test_a_server_of_ones_own_is_told_the_schema_and_no_tool() -> None:
+    async with loopback(Said('{"value": 7}')) as served:
+        reply = await ProviderModel(endpoint("openai", served)).reply(request(schema(int)))
+        [asked] = served.asked
+    assert reply.value == 7
+    assert asked.body["response_format"]["json_schema"]["schema"]["properties"] == {"value": {"type": "integer"}}
+    assert "tools" not in asked.body
+    assert "Reply with JSON of this schema" in json.dumps(asked.body["messages"])
+
+
 @every_protocol
 async def test_who_listens_hears_every_piece_after_an_empty_one(protocol: Protocol) -> None:
     pieces: list[str] = []
@@ -208,7 +218,7 @@ def told(message: str) -> bytes:
     return json.dumps({"error": {"message": message, "type": "x"}}).encode()
 
 
-PASSING = {
+PASSING: dict[str, Turn] = {
     "429": Fault(429, told("slow down")),
     "500": Fault(500, told("oops")),
     "502 with a page": Fault(502, b"<html>bad gateway</html>", kind="text/html"),
@@ -244,7 +254,7 @@ async def test_who_asks_to_be_left_alone_is(protocol: Protocol, heard: bool, sta
     assert (await failed(protocol, fault, heard)).retry_after == 17
 
 
-LASTING = {
+LASTING: dict[str, tuple[Turn, str]] = {
     "400": (Fault(400, told("no such field")), "refuses the request; correct what it names (400): no such field"),
     "401": (Fault(401, told("who are you")), "does not accept the key; check it (A_KEY) (401): who are you"),
     "403": (Fault(403, told("not you")), "does not accept the key; check it (A_KEY) (403): not you"),

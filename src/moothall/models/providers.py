@@ -46,6 +46,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.google import GoogleProvider
@@ -65,6 +66,7 @@ SHOWN = 300
 REPLY = "final_reply"
 """The tool by which a model gives a value of the shape that was asked for."""
 REPLY_SAYS = "Give the reply itself; call this once, when all is done."
+AS_JSON = "Reply with JSON of this schema and with nothing else: {schema}"
 VALUE = "value"
 """The field around a value that is no object: the arguments of a tool are one."""
 NO_KEY = "none"
@@ -125,7 +127,7 @@ class ProviderModel:
     async def reply(self, request: Request) -> Reply:
         model = await self._model()
         try:
-            messages, wanted = messages_of(request), parameters_of(request)
+            messages, wanted = messages_of(request), parameters_of(request, self._endpoint)
             async with asyncio.timeout(self._endpoint.timeout):
                 if request.hear is None:
                     response, is_whole = await model_request(model, messages, model_request_parameters=wanted), True
@@ -165,7 +167,7 @@ class ProviderModel:
             raise EffectFailed(f"{self._who} said nothing", usage=usage)
         value = None
         if request.schema is not None:
-            value = value_of(request.schema, given[0]) if given else _json(text)
+            value = value_of(request.schema, given[0] if given else _json(text))
         return Reply(text, value, usage, calls)
 
     def _failure(self, error: Exception) -> EffectFailed | DefinitionError:
@@ -323,16 +325,23 @@ def _sendable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def parameters_of(request: Request) -> ModelRequestParameters:
-    """What a model is told about tools and the shape of its reply."""
+def parameters_of(request: Request, endpoint: Endpoint) -> ModelRequestParameters:
+    """What a model is told about tools and the shape of its reply.
+
+    A value is given by a tool of its own. Small servers that speak a company's protocol often know no tools, or take no
+    notice of them, but all know how to write JSON by a schema.
+    """
     tools = [tool_of(one) for one in request.tools]
     if request.schema is None:
         return ModelRequestParameters(function_tools=tools)
-    shape = ToolDefinition(
+    if endpoint.protocol == "openai" and not endpoint.is_own and not tools:
+        shape = OutputObjectDefinition(json_schema=wrapped(request.schema), name=REPLY)
+        return ModelRequestParameters(output_mode="native", output_object=shape, prompted_output_template=AS_JSON)
+    giving = ToolDefinition(
         name=REPLY, parameters_json_schema=wrapped(request.schema), description=REPLY_SAYS, kind="output"
     )
     return ModelRequestParameters(
-        function_tools=tools, output_mode="tool", output_tools=[shape], allow_text_output=False
+        function_tools=tools, output_mode="tool", output_tools=[giving], allow_text_output=False
     )
 
 
@@ -351,9 +360,8 @@ def wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def value_of(schema: Mapping[str, Any], arguments: Any) -> Any:
     """The value in the arguments of the tool that gives it."""
-    if schema.get("type") == "object" or not isinstance(arguments, dict):
-        return arguments
-    return arguments.get(VALUE)
+    is_wrapped = schema.get("type") != "object" and isinstance(arguments, dict) and arguments.keys() == {VALUE}
+    return arguments[VALUE] if is_wrapped else arguments
 
 
 def arguments_of(part: ToolCallPart) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from moothall import run
-from moothall.app.models import Named, absolute_model, normal, open_model, parsed
+from moothall.app.models import Named, absolute_model, normal, open_model, parsed, unpriced
 from moothall.errors import DefinitionError
 from moothall.models.cassette import CassetteModel
 from moothall.models.fallback import FallbackModel
@@ -90,6 +90,29 @@ def test_a_cassette_takes_all_that_follows_it() -> None:
         "rehearsal|cassette:/c,mode=auto,model=rehearsal|scripted:/s"
     )
     assert isinstance(open_model("cassette:/c,mode=record,model=rehearsal|rehearsal"), CassetteModel)
+
+
+def test_a_cassette_that_only_replays_needs_no_key(tmp_path: Path) -> None:
+    (tmp_path / "tape").write_text("")
+    assert isinstance(open_model("cassette:tape,mode=replay,model=openai:gpt-5"), CassetteModel)
+    assert refusal("cassette:tape,mode=auto,model=openai:gpt-5") == "openai:gpt-5 needs a key: set OPENAI_API_KEY"
+
+
+@pytest.mark.parametrize(
+    ("name", "unknown"),
+    [
+        ("rehearsal", []),
+        ("openai:gpt-4o-mini", []),
+        ("openai:nobody-knows-this|rehearsal", ["openai:nobody-knows-this"]),
+        (f"cassette:/c,model=openai:gpt-4o-mini@{HERE}", [f"openai:gpt-4o-mini@{HERE}"]),
+        (f"cassette:/c,mode=replay,model=openai:gpt-4o-mini@{HERE}", []),
+    ],
+)
+def test_models_whose_price_nobody_knows_are_named(
+    name: str, unknown: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    assert unpriced(name) == unknown
 
 
 def test_a_name_means_the_same_from_another_folder(tmp_path: Path) -> None:

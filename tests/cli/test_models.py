@@ -19,8 +19,10 @@ def place(tmp_path: Path) -> Path:
 
 def test_a_run_asks_a_model_by_its_address(place: Path) -> None:
     with loopback_aside(Said("Dear Ada, the sea rises.")) as served:
-        ran = moot("run", "machines.py:NAMED", "Ada", "--model", f"openai:m@{served.address}", home=place)
+        model = f"openai:m@{served.address}"
+        ran = moot("run", "machines.py:NAMED", "Ada", "--model", model, "--budget", "usd=1", home=place)
     assert (ran.returncode, ran.stdout) == (0, "Dear Ada, the sea rises.\n")
+    assert f"nobody knows the price of {model}: what it costs does not count towards the budget" in ran.stderr
     assert "tokens 18" in ran.stderr
 
 

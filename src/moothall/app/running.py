@@ -32,7 +32,7 @@ from moothall.app.casting import (
 )
 from moothall.app.finding import REMEDY, find, is_loading, source_of
 from moothall.app.idling import wait_for_end
-from moothall.app.models import absolute_model
+from moothall.app.models import absolute_model, unpriced
 from moothall.app.settings import configured_model, durability_of, open_store, store_address
 from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.codec import encode, schema
@@ -175,6 +175,8 @@ async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> 
             f"machine {machine.name} may never end: {finding.why}; {finding.remedy}, or give the run a budget"
         )
     model = absolute_model(terms.model or configured_model()) or _stand_in(setting, machine)
+    if "usd" in limits and (names := unpriced(model)):
+        setting.notice(f"nobody knows the price of {', '.join(names)}: what it costs does not count towards the budget")
     record = Record(
         run, machine.name, machine.digest, time.time(), source_of(machine), model, limits, endless(machine) is not None
     )

@@ -53,6 +53,7 @@ from pydantic_ai.providers.google import GoogleProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.usage import RequestUsage
 
 from moothall.agents.asking import ToolCall
 from moothall.agents.ports import Offered, Reply, Request
@@ -388,15 +389,24 @@ def _refuse(constant: str) -> None:
 def usage_of(response: ModelResponse, endpoint: Endpoint) -> dict[str, float]:
     """What a reply cost, as far as it is known."""
     usage = response.usage
-    found: dict[str, float] = {"tokens": usage.total_tokens} if usage.total_tokens > 0 else {}
+    if usage.total_tokens <= 0:
+        return {}
+    price = price_of(usage, endpoint)
+    return {"tokens": usage.total_tokens} | ({} if price is None else {"usd": price})
+
+
+def price_of(usage: RequestUsage, endpoint: Endpoint) -> float | None:
+    """What a use of a model costs in dollars; None where nobody knows."""
     with suppress(LookupError, ValueError):
-        if found and endpoint.is_own:
-            price = calc_price(usage, endpoint.model, provider_id=endpoint.protocol)
-            found["usd"] = float(price.total_price)
-        elif found:
-            price = calc_price(usage, endpoint.model, provider_api_url=endpoint.address)
-            found["usd"] = float(price.total_price)
-    return found
+        if endpoint.is_own:
+            return float(calc_price(usage, endpoint.model, provider_id=endpoint.protocol).total_price)
+        return float(calc_price(usage, endpoint.model, provider_api_url=endpoint.address).total_price)
+    return None
+
+
+def is_priced(endpoint: Endpoint) -> bool:
+    """Whether it is known what a model costs."""
+    return price_of(RequestUsage(input_tokens=1, output_tokens=1), endpoint) is not None
 
 
 def status_of(error: Exception) -> int:

@@ -33,11 +33,14 @@ class Refused(MoothallError):
 class EffectFailed(MoothallError):
     """Something outside did not do its part; trying again may help, where it says so not before `retry_after` seconds.
 
-    `usage` is what the attempt cost all the same.
+    `usage` is what the attempt cost all the same. A `final` failure would be the same again.
     """
 
-    def __init__(self, message: str, *, retry_after: float = 0, usage: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self, message: str, *, retry_after: float = 0, usage: Mapping[str, float] | None = None, final: bool = False
+    ) -> None:
         super().__init__(message)
+        self.final = final
         self.retry_after = retry_after if 0 <= retry_after < LONGEST_WAIT else LONGEST_WAIT
         self.usage = dict(usage or {})
 

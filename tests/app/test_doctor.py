@@ -376,6 +376,40 @@ def test_a_durability_that_means_nothing_does_not_keep_the_doctor_from_the_store
     assert found(store)["runs"].level == "ok"
 
 
+KEYS = """
+model = "smart"
+[levels]
+smart = "openai:a@http://127.0.0.1:1/v1"
+fast = "openai:b"
+[addresses."http://127.0.0.1:1/v1"]
+key = "secret"
+[addresses."http://127.0.0.1:2/v1"]
+key_from = "NOBODY_SETS_THIS"
+"""
+
+
+def test_models_levels_and_keys_are_told_with_where_they_come_from_and_never_what_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
+    monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    (tmp_path / "home").mkdir()
+    settings = tmp_path / "home" / "settings.toml"
+    settings.write_text(KEYS)
+    settings.chmod(0o644)
+    told = [(one.name, one.level, one.says) for one in examine("memory")]
+    assert ("settings", "warning", f"{settings} has a key in it, and others may read it; `chmod 600` it") in told
+    assert ("model", "ok", "smart (settings.toml)") in told
+    assert ("smart", "ok", "openai:a@http://127.0.0.1:1/v1 (settings.toml)") in told
+    assert ("fast", "problem", "settings.toml: openai:b needs a key: set OPENAI_API_KEY") in told
+    assert ("key", "ok", "ANTHROPIC_API_KEY is set; it goes to https://api.anthropic.com alone") in told
+    assert ("key", "ok", "the one in settings.toml goes to http://127.0.0.1:1/v1") in told
+    assert ("key", "warning", "NOBODY_SETS_THIS is not set; http://127.0.0.1:2/v1 gets no key") in told
+    assert "secret" not in str(told)
+
+
 def test_a_tool_that_is_missing_is_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     checks = {one.name: one for one in examine("memory")}

@@ -5,13 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from moothall.app.models import absolute_model, open_model
 from moothall.app.settings import (
-    absolute_model,
+    AddressSettings,
+    Set,
+    Settings,
     configured_hook,
     configured_model,
     durability_of,
-    open_model,
     open_store,
+    setting,
+    settings,
     state_directory,
 )
 from moothall.errors import DefinitionError
@@ -73,7 +77,7 @@ def test_a_store_may_lie_at_a_path_with_a_colon(tmp_path: Path) -> None:
 def test_what_is_no_model_says_how_to_write_one(name: str) -> None:
     with pytest.raises(DefinitionError) as error:
         open_model(name)
-    assert str(error.value).startswith(f"{name!r} is no model; write rehearsal or scripted:FILE")
+    assert str(error.value).startswith(f"{name!r} is no model; write rehearsal, scripted:FILE, openai:NAME")
 
 
 def test_models_are_opened_by_name(tmp_path: Path) -> None:
@@ -114,3 +118,65 @@ def test_the_hook_may_be_set_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) 
     assert configured_hook() == ""
     monkeypatch.setenv("MOOTHALL_ON_WAIT", "http://127.0.0.1/")
     assert configured_hook() == "http://127.0.0.1/"
+
+
+# The settings file
+
+
+def write(home: Path, text: str) -> Path:
+    (home / "home").mkdir(exist_ok=True)
+    file = home / "home" / "settings.toml"
+    file.write_text(text)
+    return file
+
+
+def test_a_setting_comes_from_the_file_then_from_the_environment_then_from_a_flag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, 'model = "rehearsal"\ndurability = "normal"\nstore = "memory"\non_wait = "true"')
+    assert setting("model") == Set("rehearsal", "settings.toml")
+    assert (configured_model(), durability_of(), configured_hook()) == ("rehearsal", "normal", "true")
+    assert isinstance(open_store(), MemoryStore)
+    monkeypatch.setenv("MOOTHALL_MODEL", "smart")
+    monkeypatch.setenv("MOOTHALL_DURABILITY", "full")
+    assert setting("model") == Set("smart", "MOOTHALL_MODEL")
+    assert durability_of() == "full"
+    assert durability_of("normal") == "normal"
+
+
+def test_without_a_file_nothing_is_set() -> None:
+    assert settings() == Settings()
+    assert setting("model") == Set()
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("model = ", "Invalid value"),
+        ("modell = 'x'", "settings: unknown field 'modell'; known are model, store"),
+        ("model = 3", "settings.model: expected a text, got 3"),
+        ("model = 1979-05-27", "settings.model: expected a text"),
+        ("[levels]\nclever = 'x'", "there is no level 'clever'; there are base, smart, fast"),
+        ("[addresses.'http://x']\nkey = 3", "settings.addresses.http://x.key: expected a text"),
+        ("[addresses.'http://x']\nkey = 'a'\nkey_from = 'B'", "give `key` or `key_from`, not both"),
+        ("[addresses.'http://x']\ntimeout = 0", "timeout, at_once, failures and rest are above 0"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named_with_its_place(tmp_path: Path, text: str, complaint: str) -> None:
+    file = write(tmp_path, text)
+    with pytest.raises(DefinitionError) as error:
+        settings()
+    assert str(error.value).startswith(f"{file}: ")
+    assert complaint in str(error.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    file = write(tmp_path, "")
+    file.write_bytes(b"\xff")
+    with pytest.raises(DefinitionError, match=r"settings\.toml cannot be read"):
+        settings()
+
+
+def test_a_key_is_not_shown() -> None:
+    assert "secret" not in repr(AddressSettings("secret"))
+    assert "secret" not in repr(Settings(addresses={"http://x": AddressSettings("secret")}))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.ran import Moot
 
-OUTCOME = {"run", "machine", "status", "states", "result", "reason", "questions", "spent", "data"}
+OUTCOME = {"fault", "run", "machine", "status", "states", "result", "reason", "questions", "spent", "data"}
 
 
 def test_a_run_that_is_done_prints_its_result_alone_on_stdout(moot: Moot) -> None:

@@ -10,6 +10,9 @@ HEAVY = {
     "anthropic",
     "asyncpg",
     "fastapi",
+    "genai_prices",
+    "google",
+    "httpx2",
     "numpy",
     "openai",
     "opentelemetry",
@@ -34,6 +37,7 @@ except SystemExit as stop:
     code = stop.code
 assert not code, code
 """
+LS = HELP.replace('"--help"', '"ls", "--store", "memory"')
 REPORT = "\nimport json, sys\nprint(json.dumps(sorted(sys.modules)), file=sys.stderr)"
 
 
@@ -44,7 +48,10 @@ def loaded_by(program: str) -> set[str]:
     return {name.split(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
 
 
-@pytest.mark.parametrize("program", [pytest.param(IMPORT, id="import moothall"), pytest.param(HELP, id="moot --help")])
+PROGRAMS = {"import moothall": IMPORT, "moot --help": HELP, "moot ls": LS}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_nothing_heavy_is_loaded(program: str) -> None:
     assert not loaded_by(program) & HEAVY
 

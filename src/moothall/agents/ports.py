@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Protocol
 
@@ -22,7 +22,9 @@ class Request(Frozen):
     """One call of a model: who speaks, the prompt, the shape of the reply, and the effect's key as seed.
 
     `nth` counts the calls of this agent in this run from 1, so that offline models know where they are. `messages`
-    are what was said since the prompt: the agent's own calls of tools, and what these returned.
+    are what was said since the prompt: the agent's own calls of tools, and what these returned. `hear`, where somebody
+    listens, gets the text piece by piece as it comes, and an empty piece where it begins anew; what was heard is no
+    reply yet.
     """
 
     agent: str
@@ -32,6 +34,7 @@ class Request(Frozen):
     schema: Mapping[str, Any] | None = None
     messages: tuple[Any, ...] = ()
     tools: tuple[Offered, ...] = ()
+    hear: Callable[[str], None] | None = None
 
 
 class Reply(Frozen):
@@ -44,7 +47,7 @@ class Reply(Frozen):
 
 
 class Model(Protocol):
-    """Request in, reply out. A failure of the provider is raised as EffectFailed."""
+    """Request in, reply out. A failure of the provider is raised as EffectFailed, a final one where it would last."""
 
     async def reply(self, request: Request) -> Reply:
         """Answer one request."""

@@ -14,14 +14,14 @@ from weakref import WeakKeyDictionary
 
 from moothall.agents.asking import TURN, AskAgent, Asking, Calling, CallTool, Starting, Turning
 from moothall.app.finding import beside, built_in, is_built_in, source_of
-from moothall.app.settings import open_model
+from moothall.app.models import open_model
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import StartChild
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.kernel.verify import Finding, verify
-from moothall.performers.agents import AgentPerformer
+from moothall.performers.agents import AgentPerformer, Hear
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.hall import Cast, Part
 from moothall.runtime.ports import Performer
@@ -34,18 +34,23 @@ ENDLESS = frozenset(("unbounded-cycle", "eventless-cycle"))
 
 @dataclass(frozen=True, slots=True)
 class Troupe:
-    """What a run and its children bring with them: functions, checks of tools, shapes of replies, a model."""
+    """What a run and its children bring with them: functions, checks of tools, shapes of replies, a model.
+
+    `hear` is who listens while the model replies.
+    """
 
     model: str = ""
     functions: Functions = field(default_factory=dict)
     checks: Functions = field(default_factory=dict)
     shapes: Mapping[str, Any] = field(default_factory=dict)
+    hear: Hear | None = None
 
     def joined_by(self, machine: Machine) -> Troupe:
         """The same with what stands in the table of a machine."""
         house = _house_tools(machine)
         functions = {**(house.TOOLS if house else {}), **bound_functions(machine), **self.functions}
-        return Troupe(self.model, functions, {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes})
+        checks, shapes = {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes}
+        return Troupe(self.model, functions, checks, shapes, self.hear)
 
 
 def cast(machine: Machine, troupe: Troupe) -> Cast:
@@ -57,7 +62,7 @@ def _new_cast(machine: Machine, troupe: Troupe) -> Cast:
     troupe = troupe.joined_by(machine)
     played = open_model(troupe.model) if troupe.model else None
     performers = {
-        AskAgent.kind: Performer(AskAgent, AgentPerformer(troupe.functions, played, troupe.shapes)),
+        AskAgent.kind: Performer(AskAgent, AgentPerformer(troupe.functions, played, troupe.shapes, troupe.hear)),
         CallTool.kind: Performer(CallTool, ToolPerformer(troupe.functions, troupe.checks)),
     }
     return Cast(performers, child=lambda name: part(machine, name, troupe))

@@ -17,16 +17,22 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 from moothall.app.hooks import Patience, ear_of
 from moothall.app.looking import summary_of
+from moothall.app.models import LIBRARY, PROVIDERS, open_model, own_address
 from moothall.app.running import STAND_IN, opened
 from moothall.app.settings import (
+    LEVELS,
+    Set,
     configured_hook,
-    configured_model,
     durability_of,
-    open_model,
+    level_model,
+    setting,
+    settings,
+    settings_file,
     store_address,
     store_file,
 )
@@ -196,36 +202,77 @@ def filesystem(kind: str) -> Check:
 
 
 def _settings() -> Iterator[Check]:
-    try:
-        name = configured_model()
-        if name:
-            open_model(name)
-        yield Check("model", "ok", name or f"none is set; {STAND_IN} stands in, and says so")
-    except MoothallError as error:
-        yield Check("model", "problem", f"MOOTHALL_MODEL: {error}")
+    yield from _file()
+    named = setting("model")
+    yield (
+        model("model", named)
+        if named.value
+        else Check("model", "ok", f"none is set; {STAND_IN} stands in, and says so")
+    )
+    yield from (model(one, found) for one in LEVELS if (found := level_model(one)).value)
+    yield from _keys()
     try:
         kept = durability_of()
-        yield Check("durability", "ok" if kept == "full" else "warning", kept)
+        yield Check("durability", "ok" if kept == "full" else "warning", f"{kept}{_from(setting('durability'))}")
     except MoothallError as error:
-        yield Check("durability", "problem", f"MOOTHALL_DURABILITY: {error}")
+        yield Check("durability", "problem", f"{setting('durability').origin}: {error}")
     if target := configured_hook():
         yield hook(target)
 
 
+def _from(found: Set) -> str:
+    return f" ({found.origin})" if found.origin else ""
+
+
+def _file() -> Iterator[Check]:
+    file = settings_file()
+    if not file.is_file():
+        yield Check("settings", "ok", f"{file} is not there; nothing needs it")
+    elif any(one.key for one in settings().addresses.values()) and file.stat().st_mode & 0o077:
+        yield Check("settings", "warning", f"{file} has a key in it, and others may read it; `chmod 600` it")
+    else:
+        yield Check("settings", "ok", str(file))
+
+
+def model(name: str, found: Set) -> Check:
+    """A model that is set, and whether it can be opened."""
+    try:
+        open_model(found.value)
+    except MoothallError as error:
+        return Check(name, "problem", f"{found.origin}: {error}")
+    return Check(name, "ok", f"{found.value}{_from(found)}")
+
+
+def _keys() -> Iterator[Check]:
+    """Which keys are set and where they go; never what they are."""
+    for provider in PROVIDERS.values():
+        for name in provider.keys:
+            if os.environ.get(name):
+                yield Check("key", "ok", f"{name} is set; it goes to {own_address(provider)} alone")
+    for address, bound in settings().addresses.items():
+        if bound.key_from and not os.environ.get(bound.key_from):
+            yield Check("key", "warning", f"{bound.key_from} is not set; {address} gets no key")
+        elif bound.key_from or bound.key:
+            yield Check("key", "ok", f"{bound.key_from or 'the one in settings.toml'} goes to {address}")
+
+
 def hook(target: str) -> Check:
     """Who is told when a run waits, and whether it can be."""
+    origin = setting("on_wait").origin
     try:
         name = ear_of(target, Patience()).name
     except MoothallError as error:
-        return Check("on wait", "problem", f"MOOTHALL_ON_WAIT: {error}")
+        return Check("on wait", "problem", f"{origin}: {error}")
     if not name.startswith("http") and shutil.which(shlex.split(target)[0]) is None:
-        return Check("on wait", "problem", f"MOOTHALL_ON_WAIT: there is no command {name}")
+        return Check("on wait", "problem", f"{origin}: there is no command {name}")
     return Check("on wait", "ok", f"{name} is told")
 
 
 def _tools() -> Iterator[Check]:
     missing = "not found; expressions in JavaScript cannot be evaluated without it"
     yield Check("quickjs", "ok", "found") if is_installed() else Check("quickjs", "warning", missing)
+    lacking = "not found; models of providers need it: pip install 'moothall[models]'"
+    yield Check("pydantic-ai", "ok", lacking if find_spec(LIBRARY) is None else "found")
     for tool, use in TOOLS.items():
         there = shutil.which(tool)
         yield Check(tool, "ok", there if there is not None else f"not found; {use}")

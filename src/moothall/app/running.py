@@ -33,13 +33,15 @@ from moothall.app.casting import (
 )
 from moothall.app.finding import REMEDY, find, is_loading, source_of
 from moothall.app.idling import wait_for_end
-from moothall.app.settings import absolute_model, configured_model, durability_of, open_store, store_address
+from moothall.app.models import absolute_model, unpriced
+from moothall.app.settings import configured_model, durability_of, open_store, store_address
 from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.codec import encode, schema
 from moothall.kernel.effects import StartChild
 from moothall.kernel.interpreter import possible
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.step import Snapshot
+from moothall.performers.agents import Hear
 from moothall.runtime import hall as halls
 from moothall.runtime.children import child_id
 from moothall.runtime.decide import outcome
@@ -81,6 +83,8 @@ class Outcome:
     questions: tuple[Question, ...] = ()
     spent: Mapping[str, float] = field(default_factory=dict)
     data: Any = None
+    fault: str = ""
+    """Where it failed, if it did: in its `definition`, at the `provider` of a model, or elsewhere in the `world`."""
 
 
 class SystemClock:
@@ -111,6 +115,8 @@ class Setting:
     watchers: tuple[Watcher, ...] = ()
     person: str = ""
     """Who answers questions here."""
+    hear: Hear | None = None
+    """Who listens while a model replies."""
 
 
 def run(
@@ -168,11 +174,13 @@ async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> 
             f"machine {machine.name} may never end: {finding.why}; {finding.remedy}, or give the run a budget"
         )
     model = absolute_model(terms.model or configured_model()) or _stand_in(setting, machine)
+    if "usd" in limits and (names := unpriced(model)):
+        setting.notice(f"nobody knows the price of {', '.join(names)}: what it costs does not count towards the budget")
     record = Record(
         run, machine.name, machine.digest, time.time(), source_of(machine), model, limits, endless(machine) is not None
     )
     with halls.visiting(hall, run):
-        hall.casts[run] = cast(machine, Troupe(model, known_agents(machine, setting.agents)))
+        hall.casts[run] = cast(machine, Troupe(model, known_agents(machine, setting.agents), hear=setting.hear))
         await halls.begin(hall, record, machine, input_data(machine, data))
         return await driven(hall, run)
 
@@ -181,7 +189,14 @@ async def driven(hall: Hall, run: RunId) -> Outcome:
     """Drive a run as far as it goes, and say how it stands."""
     machine = hall.runs[run].machine
     head = await drive(hall, run)
-    return outcome_of(machine, run, head, await _asked_by_children(hall, run, head))
+    outcome = outcome_of(machine, run, head, await _asked_by_children(hall, run, head))
+    return replace(outcome, fault=await _fault(hall.store, run)) if outcome.status == "failed" else outcome
+
+
+async def _fault(store: Store, run: RunId) -> str:
+    """Where a run failed, by the event with which it did."""
+    entries = await store.entries(run)
+    return next((str(one["event"].get("fault", "")) for one in reversed(entries) if "status" in one), "")
 
 
 async def _asked_by_children(hall: Hall, run: RunId, head: Head) -> tuple[Question, ...]:
@@ -345,6 +360,7 @@ async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | No
     stored = await hall.store.load(run)
     record = stored.record
     machine, troupe = await family_of(hall.store, record, setting.agents, machine)
+    troupe = replace(troupe, hear=setting.hear)
     if not record.parent:
         known_agents(machine, setting.agents)
         if not record.model and (missing := unplayed(machine, setting.agents)):

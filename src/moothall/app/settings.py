@@ -1,21 +1,85 @@
-"""Where things live and what is set. Only this floor reads the environment."""
+"""Where things live and what is set. Only this floor reads the environment.
+
+A setting is taken from `settings.toml` in the state directory, from the environment, or from a flag; the later wins.
+
+    model = "smart"                                # who plays agents that are no functions
+    store = "sqlite:/var/lib/runs.db"
+    durability = "full"
+    on_wait = "notify-send"
+
+    [levels]                                       # names for models: base, smart, fast
+    smart = "anthropic:claude-opus-4-1|openai:gpt-5"
+
+    [addresses."http://gpu.example:8000/v1"]       # what belongs to one address, and to no other
+    key_from = "GPU_KEY"                           # the variable that holds its key; or key = "…"
+    timeout = 60                                   # seconds for one call
+    at_once = 4                                    # calls at the same time
+    failures = 5                                   # so many in a row, and it is left alone
+    rest = 30                                      # for so many seconds
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import field
 from pathlib import Path
 
-from moothall.agents.ports import Model
-from moothall.errors import DefinitionError
-from moothall.models.rehearsal import RehearsalModel
-from moothall.models.scripted import ScriptedModel
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.codec import decode
+from moothall.kernel.frozen import Frozen
 from moothall.runtime.ports import Store
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 
 DURABILITIES = ("full", "normal")
+LEVELS = ("base", "smart", "fast")
+VARIABLES = {
+    "model": "MOOTHALL_MODEL",
+    "store": "MOOTHALL_STORE",
+    "durability": "MOOTHALL_DURABILITY",
+    "on_wait": "MOOTHALL_ON_WAIT",
+}
+
+
+class AddressSettings(Frozen):
+    """What belongs to the address of a provider."""
+
+    key: str = ""
+    key_from: str = ""
+    timeout: float = 300.0
+    at_once: int = 16
+    failures: int = 5
+    rest: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.key and self.key_from:
+            raise ValueError("give `key` or `key_from`, not both")
+        if min(self.timeout, self.at_once, self.failures, self.rest) <= 0:
+            raise ValueError("timeout, at_once, failures and rest are above 0")
+
+    def __repr__(self) -> str:
+        return f"AddressSettings(timeout={self.timeout}, at_once={self.at_once})"
+
+
+class Settings(Frozen):
+    """What stands in the settings file."""
+
+    model: str = ""
+    store: str = ""
+    durability: str = ""
+    on_wait: str = ""
+    levels: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, AddressSettings] = field(default_factory=dict)
+
+
+class Set(Frozen):
+    """A setting and where it was found; "" where it is nowhere."""
+
+    value: str = ""
+    origin: str = ""
 
 
 def state_directory() -> Path:
@@ -25,9 +89,52 @@ def state_directory() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "moothall"
 
 
+def settings_file() -> Path:
+    """The file of settings, whether it is there or not."""
+    return state_directory() / "settings.toml"
+
+
+def settings() -> Settings:
+    """What stands in the settings file; mistakes name the file and the place in it."""
+    file = settings_file()
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Settings()
+    except (OSError, ValueError) as error:
+        raise DefinitionError(f"{file} cannot be read: {error}") from error
+    import tomllib  # most have no such file
+
+    try:
+        found = decode(Settings, tomllib.loads(text), "settings")
+    except (tomllib.TOMLDecodeError, Refused) as error:
+        raise DefinitionError(f"{file}: {error}") from error
+    if unknown := sorted(found.levels.keys() - set(LEVELS)):
+        raise DefinitionError(f"{file}: there is no level {unknown[0]!r}; there are {', '.join(LEVELS)}")
+    return found
+
+
+def setting(name: str) -> Set:
+    """One setting, and where it was found: in the environment, else in the file."""
+    variable = VARIABLES[name]
+    if value := os.environ.get(variable):
+        return Set(value, variable)
+    value = getattr(settings(), name)
+    return Set(value, settings_file().name) if value else Set()
+
+
+def level_model(name: str) -> Set:
+    """The model of a level, and where it was found."""
+    variable = f"MOOTHALL_LEVEL_{name.upper()}"
+    if value := os.environ.get(variable):
+        return Set(value, variable)
+    value = settings().levels.get(name, "")
+    return Set(value, settings_file().name) if value else Set()
+
+
 def store_address(address: str | None = None) -> str:
     """The address of a store: the one that is named, the one that is set, or the file in the state directory."""
-    return address or os.environ.get("MOOTHALL_STORE") or f"sqlite:{state_directory() / 'moothall.db'}"
+    return address or setting("store").value or f"sqlite:{state_directory() / 'moothall.db'}"
 
 
 def store_file(address: str | None = None) -> Path | None:
@@ -89,7 +196,7 @@ def _new_key(file: Path) -> bytes:
 
 def durability_of(named: str | None = None) -> str:
     """How safely commits are kept: as it is named, as it is set, or `full`."""
-    durability = named or os.environ.get("MOOTHALL_DURABILITY") or DURABILITIES[0]
+    durability = named or setting("durability").value or DURABILITIES[0]
     if durability not in DURABILITIES:
         raise DefinitionError(f"{durability!r} is no durability; write {' or '.join(DURABILITIES)}")
     return durability
@@ -97,33 +204,9 @@ def durability_of(named: str | None = None) -> str:
 
 def configured_hook() -> str:
     """What to call when a run waits, where nothing is named; "" where nothing is configured."""
-    return os.environ.get("MOOTHALL_ON_WAIT", "")
-
-
-def open_model(name: str) -> Model:
-    """A model by its name: `rehearsal`, or `scripted:FILE` with `,log=LOG` behind it where calls are to be counted."""
-    if name == "rehearsal":
-        return RehearsalModel()
-    script, log = _script(name)
-    return ScriptedModel.from_file(script, log)
-
-
-def absolute_model(name: str) -> str:
-    """A model's name that means the same from another folder."""
-    if not name.startswith("scripted:"):
-        return name
-    script, log = _script(name)
-    return f"scripted:{script.resolve()}" + (f",log={log.resolve()}" if log is not None else "")
-
-
-def _script(name: str) -> tuple[Path, Path | None]:
-    kind, _, rest = name.partition(":")
-    file, _, log = rest.partition(",log=")
-    if kind != "scripted" or not file:
-        raise DefinitionError(f"{name!r} is no model; write rehearsal or scripted:FILE")
-    return Path(file), Path(log) if log else None
+    return setting("on_wait").value
 
 
 def configured_model() -> str:
     """The model to use where none is named; "" where nothing is configured."""
-    return os.environ.get("MOOTHALL_MODEL", "")
+    return setting("model").value

@@ -16,7 +16,7 @@ from moothall.app.finding import built_in, find
 from moothall.app.looking import account_of
 from moothall.app.running import Outcome, Setting, Terms
 from moothall.app.spending import Account
-from moothall.cli.main import DONE, FAILED, WAITING
+from moothall.cli.main import DONE, FAILED, PROVIDER, WAITING
 from moothall.cli.options import MACHINE, add_driving, add_quiet, add_store, command, hook_of, store_of, tell
 from moothall.cli.questions import LATER, prompted, read_json, shown
 from moothall.cli.screen import Progress, notice, print_json, status
@@ -48,7 +48,9 @@ def run(parser: ArgumentParser) -> Work:
 
 def add_beginning(parser: ArgumentParser) -> None:
     """What every command has that begins a run."""
-    parser.add_argument("--model", default="", help="who plays agents that are no functions: rehearsal, scripted:FILE")
+    parser.add_argument(
+        "--model", default="", help="who plays agents that are no functions, such as openai:NAME, smart or rehearsal"
+    )
     parser.add_argument(
         "--budget", type=budget_of, help="the most to spend, such as usd=0.50,calls=20,tokens=9000,seconds=60"
     )
@@ -124,7 +126,8 @@ def drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, An
     with store_of(chosen) as store, hook_of(chosen, progress.notice) as hook:
         watchers = hook if chosen.quiet else (progress.watching, *hook)
         telling = partial(tell, chosen)
-        setting = Setting(store, notice=notice, tell=telling, watchers=watchers, person=_person(chosen))
+        hear = None if chosen.quiet else progress.listener()
+        setting = Setting(store, notice=notice, tell=telling, watchers=watchers, person=_person(chosen), hear=hear)
         try:
             outcome = asyncio.run(_watched(progress, go(setting)))
             while (value := _prompted(chosen, outcome)) is not LATER:
@@ -172,6 +175,8 @@ def _present(chosen: Namespace, outcome: Outcome) -> int:
             if isinstance(outcome.result, str)
             else json.dumps(encode(outcome.result), ensure_ascii=False)
         )
+    if outcome.fault == "provider":
+        return PROVIDER
     return {"done": DONE, "waiting": WAITING}.get(outcome.status, FAILED)
 
 

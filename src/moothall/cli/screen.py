@@ -14,10 +14,13 @@ from typing import Any, TextIO
 from moothall.app.spending import Account
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import AskPerson, Effect
+from moothall.performers.agents import Hear
 from moothall.runtime.hall import Hall, Observer
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+HEARD = 60
+"""How much of what a model says is seen while it speaks."""
 STATUS_COLOURS = {"done": "green", "waiting": "yellow", "running": "cyan", "limited": "yellow"}
 
 
@@ -50,6 +53,7 @@ class Progress:
         self._live = sys.stderr.isatty()
         self._since = time.monotonic()
         self._waiting = ""
+        self._said: dict[str, str] = {}
         self._account: Callable[[], Account] = lambda: Account((), 0)
 
     def watching(self, hall: Hall) -> Observer:
@@ -60,6 +64,7 @@ class Progress:
             if entry.seq == 0:
                 print(f"run {run}", file=sys.stderr)
             print(told(encode_entry(entry), sys.stderr), file=sys.stderr)
+            self._said.clear()
             self._waiting = ", ".join(
                 wanted(one.effect) for one in head.pending if not isinstance(one.effect, AskPerson)
             )
@@ -68,6 +73,14 @@ class Progress:
             self._draw()
 
         return saw
+
+    def listener(self) -> Hear | None:
+        """Who hears what a model says as it says it; only a terminal shows that."""
+        return self._hear if self._live else None
+
+    def _hear(self, agent: str, piece: str) -> None:
+        self._said[agent] = (self._said.get(agent, "") + piece)[-HEARD:] if piece else ""
+        self._draw()
 
     async def tick(self) -> None:
         """Keep the line up to date that says what is waited for."""
@@ -79,7 +92,9 @@ class Progress:
         if self._live and self._waiting:
             self.clear()
             seconds = time.monotonic() - self._since
-            line = f"… {shortened(self._waiting, 40)} ({seconds:.0f} s), {self._account()}"
+            said = next((text for agent, text in self._said.items() if text and agent in self._waiting), "")
+            told = f": …{shortened(said, HEARD)}" if said else f", {self._account()}"
+            line = f"… {shortened(self._waiting, 40)} ({seconds:.0f} s){told}"
             line = shortened(line, shutil.get_terminal_size().columns - 8)
             print(painted(f"       {line}", "dim", sys.stderr), end="\r", file=sys.stderr, flush=True)
 

@@ -71,7 +71,10 @@ class Done(Event):
 
 
 class GaveUp(Event):
-    """An effect was tried and could not be done; `id` is the effect's own, where it has one."""
+    """An effect was tried and could not be done; `id` is the effect's own, where it has one.
+
+    `fault` says where to look: at the `definition`, at the `provider` of a model, or somewhere in the `world`.
+    """
 
     name = "error.effect"
     reason: str = ""
@@ -164,6 +167,7 @@ class Faltered(Mark):
     reason: str = ""
     after: float = 0
     usage: Mapping[str, float] = field(default_factory=dict)
+    fault: str = "world"
 
 
 class Doubted(Mark):

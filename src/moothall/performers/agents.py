@@ -1,11 +1,15 @@
-"""Performs `AskAgent`: renders the prompt, asks a function or the model, and makes one `Replied` of the reply."""
+"""Performs `AskAgent`: renders the prompt, asks a function or the model, and makes one `Replied` of the reply.
+
+A model that fails ends the attempt, or where that would last the effect. A reply of a model that does not have the
+shape that was asked for is shown back to it once, as an attempt of its own; in a thread, who keeps that shows it back.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from inspect import isawaitable, isroutine, signature
 from types import CoroutineType
 from typing import Any, get_type_hints
@@ -14,10 +18,14 @@ import orjson
 
 from moothall.agents.asking import KEY, AskAgent, Replied, ToolCall, Unusable, render
 from moothall.agents.ports import Model, Offered, Reply, Request
-from moothall.errors import DefinitionError, MoothallError
+from moothall.errors import DefinitionError, EffectFailed, MoothallError
 from moothall.kernel.codec import decode, encode, schema
-from moothall.kernel.events import Event
+from moothall.kernel.events import Event, Faltered, GaveUp
 from moothall.runtime.ports import Context
+
+Hear = Callable[[str, str], None]
+"""Who listens while a reply comes: gets the agent's name and the next piece of its text."""
+PROVIDER = "provider"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +35,29 @@ class AgentPerformer:
     functions: Mapping[str, Callable[..., Any]]
     model: Model | None
     shapes: Mapping[str, Any]
+    hear: Hear | None = None
+    shown_back: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     async def __call__(self, effect: AskAgent, context: Context) -> Event:
-        said = tuple(await context.messages(effect.thread)) if effect.thread else ()
-        reply = await self._reply(effect, context, said)
+        shown = self.shown_back.pop(context.key, ())
+        said = tuple(await context.messages(effect.thread)) if effect.thread else shown
+        try:
+            reply = await self._reply(effect, context, said)
+        except EffectFailed as failure:
+            if effect.agent in self.functions:
+                raise
+            return _failed(effect.agent, failure)
         usage = _usage(effect.agent, reply)
         if reply.calls and effect.tools:
             return _wanting(effect.agent, whole(reply.text), reply.calls, usage)
         value = whole(encode(reply.value)) if effect.shape else None
         text = whole(reply.text) or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
-        if effect.thread and (reason := self._misshapen(effect, value)):
+        reason = self._misshapen(effect, value)
+        if reason and effect.thread:
             return Unusable(effect.agent, text, reason, usage)
+        if reason and not shown and effect.agent not in self.functions:
+            self.shown_back[context.key] = _back(text, reason)
+            return Faltered(f"{effect.agent}: the reply has the wrong shape: {reason}", 0, usage, PROVIDER)
         return Replied(effect.agent, text, value, effect.shape, usage)
 
     async def _reply(self, effect: AskAgent, context: Context, said: tuple[Any, ...]) -> Reply:
@@ -50,7 +70,10 @@ class AgentPerformer:
         shape = self.shapes.get(effect.shape)
         wanted = None if shape is None else schema(shape)
         tools = tuple(offered(name, self.functions.get(name)) for name in effect.tools)
-        return await self.model.reply(Request(effect.agent, prompt, context.key, context.nth, wanted, said, tools))
+        hear = None if self.hear is None else partial(self.hear, effect.agent)
+        return await self.model.reply(
+            Request(effect.agent, prompt, context.key, context.nth, wanted, said, tools, hear)
+        )
 
     def _misshapen(self, effect: AskAgent, value: Any) -> str:
         """What is wrong with a reply's value; "" where nothing is."""
@@ -61,6 +84,20 @@ class AgentPerformer:
         except MoothallError as error:
             return str(error)
         return ""
+
+
+def _failed(agent: str, failure: EffectFailed) -> Event:
+    """The event in which an attempt at asking a model ends that failed."""
+    reason = whole(f"{agent}: {failure}")
+    if failure.final:
+        return GaveUp(reason, PROVIDER, failure.usage)
+    return Faltered(reason, failure.retry_after, failure.usage, PROVIDER)
+
+
+def _back(text: str, reason: str) -> tuple[Any, ...]:
+    """A reply and what is wrong with it, as the messages that a model sees."""
+    said = {"role": "assistant", "text": text, "calls": []}
+    return said, {"role": "user", "text": f"This reply cannot be used: {reason}. Please reply again."}
 
 
 def _wanting(agent: str, text: str, calls: Sequence[ToolCall], usage: Mapping[str, float]) -> Event:

@@ -140,7 +140,7 @@ def _end_of(hall: Hall, effect: TellParent) -> Event:
         return Delivered(effect.spent)
     name = pending.effect.id or pending.effect.machine
     if effect.status != "done":
-        return GaveUp(f"child {name}: {effect.status}: {effect.reason}", usage=effect.spent)
+        return GaveUp(f"child {name}: {effect.status}: {effect.reason}", effect.fault, effect.spent)
     event = hall.cast(effect.parent).child(pending.effect.machine).ended(pending.effect, effect.output)
     try:
         event = shaped(hall.runs[effect.parent].machine, event)

@@ -271,7 +271,7 @@ def _marked(run: Run, head: Head, happening: Happening) -> Decision:
         case Faltered() as faltered:
             again = retry(run.record.run, pending, faltered)
             if isinstance(again, NoMore):
-                gave_up = GaveUp(again.reason, usage=faltered.usage)
+                gave_up = GaveUp(again.reason, faltered.fault, faltered.usage)
                 return decide(run, head, Happening(gave_up, pending.key, happening.at, happening.answers))
             spent = _charged(spent, {**_reserved(run, pending), **faltered.usage})
             after, due = replace(head, spent=spent), happening.at + again.after
@@ -372,7 +372,7 @@ def _committed(run: Run, step: Step, head: Head, happening: Happening, within: s
     if isinstance(happening.event, Exhausted) and not head.pending and wanted and all(one.denied for one in wanted):
         step, wanted = _given_up(step, wanted[0].denied), []
     if run.record.parent and _is_ending(step) and not any(map(_is_called_off, head.pending)):
-        wanted.append(_last_word(run, step.snapshot, head, wanted))
+        wanted.append(_last_word(run, step.snapshot, head, wanted, happening.event))
     new = tuple(wanted)
     seq, steps = head.seq + 1, head.steps + 1
     after = Head(seq, step.snapshot, head.pending + new, head.spent, issued, head.same, steps, head.definition)
@@ -424,8 +424,8 @@ def outcome(machine: Machine, output: Any, data: Any) -> Any:
         raise DefinitionError(f"machine {machine.name}, result: {type(error).__name__}: {error}") from error
 
 
-def _last_word(run: Run, end: Snapshot, head: Head, wanted: Sequence[Pending]) -> Pending:
-    """What a child that has come to its end has to tell its parent."""
+def _last_word(run: Run, end: Snapshot, head: Head, wanted: Sequence[Pending], event: Event | None = None) -> Pending:
+    """What a child that has come to its end, with this event, has to tell its parent."""
     spent: Mapping[str, float] = dict.fromkeys(run.record.limits.keys() - _UNSHARED, 0.0)
     spent = _charged(spent, head.spent, *(_reserved(run, one) for one in (*head.pending, *wanted)))
     record = run.record
@@ -434,7 +434,8 @@ def _last_word(run: Run, end: Snapshot, head: Head, wanted: Sequence[Pending]) -
         output = encode(outcome(run.machine, end.output, end.data))
     except DefinitionError as error:
         status, reason = "failed", str(error)
-    effect = TellParent(record.parent, record.parent_key, status, reason, output, spent)
+    fault = event.fault if isinstance(event, GaveUp) else TellParent.fault
+    effect = TellParent(record.parent, record.parent_key, status, reason, output, spent, fault)
     return Pending(f"{head.seq + 1}.{len(wanted)}", effect)
 
 

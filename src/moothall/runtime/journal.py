@@ -42,6 +42,7 @@ class TellParent(Effect):
     reason: str = ""
     output: Any = None
     spent: Mapping[str, float] = field(default_factory=dict)
+    fault: str = "world"
 
 
 class CancelChild(Effect):

@@ -1,0 +1,432 @@
+"""Models of providers: OpenAI, Anthropic, Google, and whoever speaks OpenAI's protocol at another address.
+
+One request is one call of the provider; another attempt is the runtime's decision, so the retries of the SDKs are off.
+What the rules are:
+
+- A reply is made of a message that came whole. A stream that breaks off is a failure, whatever it had said by then;
+  who listens hears pieces, and an empty piece where a reply begins anew.
+- Whatever goes wrong is an `EffectFailed`. It is final where the same request would be refused again.
+- A key goes to its own address only. Nothing leaves by another way, redirects are not followed, and of the headers
+  that an SDK finds in the environment none is sent.
+- What is not known is left out: usage that was not reported, the price of a model that nobody knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import anthropic
+import httpx2
+import openai
+from genai_prices import calc_price
+from google.genai import Client as GoogleClient
+from google.genai.types import HttpOptions, HttpRetryOptions
+from pydantic_ai import exceptions as said
+from pydantic_ai.direct import model_request, model_request_stream
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model as DirectModel
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.google import GoogleModel
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.profiles.openai import OpenAIModelProfile
+from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.providers.google import GoogleProvider
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.usage import RequestUsage
+
+from moothall.agents.asking import ToolCall
+from moothall.agents.ports import Offered, Reply, Request
+from moothall.errors import DefinitionError, EffectFailed
+from moothall.kernel.frozen import Frozen
+
+Protocol = Literal["openai", "anthropic", "google"]
+
+CONNECT = 10.0
+SHOWN = 300
+REPLY = "final_reply"
+"""The tool by which a model gives a value of the shape that was asked for."""
+REPLY_SAYS = "Give the reply itself; call this once, when all is done."
+AS_JSON = "Reply with JSON of this schema and with nothing else: {schema}"
+VALUE = "value"
+"""The field around a value that is no object: the arguments of a tool are one."""
+NO_KEY = "none"
+"""What the SDKs are told, which insist on a key; it never leaves."""
+
+KEY_HEADERS: Mapping[Protocol, tuple[str, str]] = {
+    "openai": ("authorization", "Bearer "),
+    "anthropic": ("x-api-key", ""),
+    "google": ("x-goog-api-key", ""),
+}
+HEADERS = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "anthropic-beta",
+        "anthropic-version",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "transfer-encoding",
+        "user-agent",
+    }
+)
+"""The headers that leave, besides the key."""
+
+AGAIN = frozenset((408, 409, 425, 429))
+"""The codes of a refusal that does not last."""
+
+ENDS_ARE_TOLD = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+"""A stream without its end is no reply, although some servers never tell it."""
+
+
+class Endpoint(Frozen):
+    """Which model is asked, where, with which key, and for how long at most."""
+
+    protocol: Protocol
+    model: str
+    address: str
+    is_own: bool = True
+    """Whether the address is the one of the company whose protocol it is."""
+    key: str = ""
+    key_name: str = ""
+    timeout: float = 300.0
+
+    def __repr__(self) -> str:
+        return f"{self.protocol}:{self.model}@{self.address}"
+
+
+class ProviderModel:
+    """A model of a provider. Its connections live as long as the event loop that it is used in."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._who = f"{endpoint.protocol}:{endpoint.model}"
+        self._opened: WeakKeyDictionary[asyncio.AbstractEventLoop, _Opened] = WeakKeyDictionary()
+
+    async def reply(self, request: Request) -> Reply:
+        model = await self._model()
+        try:
+            messages, wanted = messages_of(request), parameters_of(request, self._endpoint)
+            async with asyncio.timeout(self._endpoint.timeout):
+                if request.hear is None:
+                    response, is_whole = await model_request(model, messages, model_request_parameters=wanted), True
+                else:
+                    response, is_whole = await _heard(model, messages, wanted, request.hear)
+        except TimeoutError as error:
+            raise EffectFailed(f"{self._who} did not reply within {self._endpoint.timeout:g} s") from error
+        except Exception as error:  # the SDKs raise whatever a strange body makes them stumble over
+            raise self._failure(error) from error
+        usage = usage_of(response, self._endpoint)
+        if not is_whole:
+            raise EffectFailed(f"{self._who}: its reply broke off", usage=usage)
+        return self._read(response, request, usage)
+
+    async def _model(self) -> DirectModel:
+        """The model with a client of the running loop, which is closed together with the loop."""
+        loop = asyncio.get_running_loop()
+        opened = self._opened.get(loop)
+        if opened is None:
+            client = _client(self._endpoint)
+            opened = self._opened[loop] = _Opened(direct_model(self._endpoint, await anext(client)), client)
+        return opened.model
+
+    def _read(self, response: ModelResponse, request: Request, usage: Mapping[str, float]) -> Reply:
+        if response.finish_reason == "length":
+            why = "its reply was cut off, for it was longer than the provider allows; ask for less"
+            raise EffectFailed(f"{self._who}: {why}", usage=usage, final=True)
+        if response.finish_reason == "content_filter":
+            why = "the provider's filter kept its reply back; word the prompt differently"
+            raise EffectFailed(f"{self._who}: {why}", usage=usage, final=True)
+        text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+        parts = [part for part in response.parts if isinstance(part, ToolCallPart)]
+        calls = tuple(ToolCall(part.tool_name, arguments_of(part), part.tool_call_id) for part in parts)
+        given = [one.arguments for one in calls if one.tool == REPLY]
+        calls = tuple(one for one in calls if one.tool != REPLY)
+        if not text and not calls and not given:
+            raise EffectFailed(f"{self._who} said nothing", usage=usage)
+        value = None
+        if request.schema is not None:
+            value = value_of(request.schema, given[0] if given else _json(text))
+        return Reply(text, value, usage, calls)
+
+    def _failure(self, error: Exception) -> EffectFailed | DefinitionError:
+        """What a failure means for the run: another attempt, or a reason to give up."""
+        if isinstance(error, said.UserError):
+            return DefinitionError(f"{self._who}: {self._shown(error.message)}")
+        retry_after = getattr(error, "retry_after", None) or 0
+        remedy = self._remedy(error)
+        code = status_of(error)
+        status = f" ({code})" if code else ""
+        if remedy:
+            return EffectFailed(f"{self._who}: {remedy}{status}: {self._shown(_told(error))}", final=True)
+        return EffectFailed(f"{self._who}{status}: {self._shown(_told(error))}", retry_after=retry_after)
+
+    def _remedy(self, error: Exception) -> str:
+        """What somebody has to do before such a request can succeed; "" where it is worth another attempt."""
+        endpoint = self._endpoint
+        match error:
+            case said.ModelQuotaExceededError():
+                return "the account has nothing left; top it up"
+            case said.ModelAuthenticationError() if not endpoint.key:
+                return f"{endpoint.address} wants a key, and none is bound to it; bind one in settings.toml"
+            case said.ModelAuthenticationError():
+                return f"{endpoint.address} does not accept the key; check it ({endpoint.key_name})"
+            case said.ModelNotFoundError():
+                return f"{endpoint.address} does not know it; check the name and the address"
+            case said.ModelContextWindowExceededError():
+                return "the prompt is longer than the model can take; shorten it"
+        status = status_of(error)
+        if 300 <= status < 400:
+            return f"{endpoint.address} sends elsewhere, which is not followed; write the address where it is now"
+        is_refusal = isinstance(error, said.ModelRequestRejectedError) or 400 <= status < 500
+        return "the provider refuses the request; correct what it names" if is_refusal and status not in AGAIN else ""
+
+    def _shown(self, text: str) -> str:
+        """A text of the provider on one line, without the key."""
+        line = " ".join(text.split())
+        line = line.replace(self._endpoint.key, "[key]") if self._endpoint.key else line
+        return line if len(line) <= SHOWN else f"{line[:SHOWN]}…"
+
+
+class _Opened(Frozen):
+    """A model that is in use in one event loop, and what keeps its client open."""
+
+    model: DirectModel
+    client: AsyncGenerator[httpx2.AsyncClient]
+
+
+async def _client(endpoint: Endpoint) -> AsyncGenerator[httpx2.AsyncClient]:
+    """A client that stays open until the event loop ends, which closes what it finds suspended."""
+    limits = httpx2.Timeout(endpoint.timeout, connect=CONNECT)
+    async with httpx2.AsyncClient(timeout=limits, event_hooks={"request": [_only_to(endpoint)]}) as client:
+        yield client
+
+
+def _only_to(endpoint: Endpoint) -> Callable[[httpx2.Request], Any]:
+    """Sees to it that a request goes to its address alone, with its own key and no other."""
+    home, (header, scheme) = httpx2.URL(endpoint.address), KEY_HEADERS[endpoint.protocol]
+
+    async def check(request: httpx2.Request) -> None:
+        if (request.url.scheme, request.url.host, request.url.port) != (home.scheme, home.host, home.port):
+            raise DefinitionError(f"{endpoint}: a request would go to {request.url.host}; nothing was sent")
+        for name in [name for name in request.headers if name.lower() not in HEADERS]:
+            del request.headers[name]
+        if endpoint.key:
+            request.headers[header] = scheme + endpoint.key
+
+    return check
+
+
+def direct_model(endpoint: Endpoint, client: httpx2.AsyncClient) -> DirectModel:
+    """The model of an endpoint as pydantic-ai has it, with retries switched off."""
+    match endpoint.protocol:
+        case "openai":
+            asked = openai.AsyncOpenAI(
+                base_url=endpoint.address, api_key=NO_KEY, http_client=client, max_retries=0, timeout=endpoint.timeout
+            )
+            provider = (
+                OpenAIProvider(openai_client=asked)
+                if endpoint.is_own
+                else OpenAICompatibleProvider("openai", openai_client=asked)
+            )
+            return OpenAIChatModel(endpoint.model, provider=provider, profile=ENDS_ARE_TOLD)
+        case "anthropic":
+            claude = anthropic.AsyncAnthropic(
+                base_url=endpoint.address, api_key=NO_KEY, http_client=client, max_retries=0, timeout=endpoint.timeout
+            )
+            return AnthropicModel(endpoint.model, provider=AnthropicProvider(anthropic_client=claude))
+        case "google":
+            options = HttpOptions(
+                base_url=endpoint.address,
+                httpx_async_client=client,
+                timeout=int(endpoint.timeout * 1000),
+                retry_options=HttpRetryOptions(attempts=1),
+            )
+            gemini = GoogleClient(vertexai=False, api_key=NO_KEY, http_options=options)
+            return GoogleModel(endpoint.model, provider=GoogleProvider(client=gemini))
+
+
+async def _heard(
+    model: DirectModel, messages: Sequence[ModelMessage], wanted: ModelRequestParameters, hear: Callable[[str], None]
+) -> tuple[ModelResponse, bool]:
+    """A reply that is listened to while it comes, and whether it came whole."""
+    hear("")
+    async with model_request_stream(model, list(messages), model_request_parameters=wanted) as stream:
+        async for event in stream:
+            match event:
+                case PartStartEvent(part=TextPart(content=piece)) if piece:
+                    hear(piece)
+                case PartDeltaEvent(delta=TextPartDelta(content_delta=piece)) if piece:
+                    hear(piece)
+        response = stream.get()
+    return response, response.finish_reason is not None and response.state == "complete"
+
+
+def messages_of(request: Request) -> list[ModelMessage]:
+    """The prompt and what was said since. Ids of calls are told apart: providers insist on it, threads do not."""
+    found: list[ModelMessage] = [ModelRequest([UserPromptPart(_sendable(request.prompt))])]
+    ids: dict[str, str] = {}
+    for number, one in enumerate(request.messages):
+        if one["role"] == "assistant":
+            known = set(ids.values())
+            ids |= {
+                call["id"]: f"{call['id']}-{number}" if call["id"] in known else call["id"] for call in one["calls"]
+            }
+            found.append(_answer(one, ids))
+            continue
+        part = _question(one, ids)
+        last = found[-1]
+        if isinstance(last, ModelRequest):
+            found[-1] = ModelRequest([*last.parts, part])
+        else:
+            found.append(ModelRequest([part]))
+    return found
+
+
+def _answer(message: Mapping[str, Any], ids: Mapping[str, str]) -> ModelResponse:
+    calls = [ToolCallPart(one["tool"], dict(one["arguments"]), ids[one["id"]]) for one in message["calls"]]
+    text = [TextPart(_sendable(message["text"]))] if message["text"] or not calls else []
+    return ModelResponse([*text, *calls])
+
+
+def _question(message: Mapping[str, Any], ids: Mapping[str, str]) -> ModelRequestPart:
+    if message["role"] == "user":
+        return UserPromptPart(_sendable(message["text"]))
+    id = ids.get(message["id"], message["id"])
+    if "error" in message:
+        return ToolReturnPart(message["tool"], _sendable(f"error: {message['error']}"), id, outcome="failed")
+    value = message["value"]
+    return ToolReturnPart(message["tool"], value if isinstance(value, str) else json.dumps(value), id)
+
+
+def _sendable(text: str) -> str:
+    """A text with a question mark for half a character, which no provider takes."""
+    return text.encode(errors="replace").decode()
+
+
+def parameters_of(request: Request, endpoint: Endpoint) -> ModelRequestParameters:
+    """What a model is told about tools and the shape of its reply.
+
+    A value is given by a tool of its own. Small servers that speak a company's protocol often know no tools, or take no
+    notice of them, but all know how to write JSON by a schema.
+    """
+    tools = [tool_of(one) for one in request.tools]
+    if request.schema is None:
+        return ModelRequestParameters(function_tools=tools)
+    if endpoint.protocol == "openai" and not endpoint.is_own and not tools:
+        shape = OutputObjectDefinition(json_schema=wrapped(request.schema), name=REPLY)
+        return ModelRequestParameters(output_mode="native", output_object=shape, prompted_output_template=AS_JSON)
+    giving = ToolDefinition(
+        name=REPLY, parameters_json_schema=wrapped(request.schema), description=REPLY_SAYS, kind="output"
+    )
+    return ModelRequestParameters(
+        function_tools=tools, output_mode="tool", output_tools=[giving], allow_text_output=False
+    )
+
+
+def tool_of(offered: Offered) -> ToolDefinition:
+    """A tool as a provider is told of it."""
+    schema = dict(offered.schema) or {"type": "object", "properties": {}}
+    return ToolDefinition(name=offered.name, parameters_json_schema=schema, description=offered.description or None)
+
+
+def wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema as that of a tool's arguments, which are an object."""
+    if schema.get("type") == "object":
+        return dict(schema)
+    return {"type": "object", "properties": {VALUE: dict(schema)}, "required": [VALUE], "additionalProperties": False}
+
+
+def value_of(schema: Mapping[str, Any], arguments: Any) -> Any:
+    """The value in the arguments of the tool that gives it."""
+    is_wrapped = schema.get("type") != "object" and isinstance(arguments, dict) and arguments.keys() == {VALUE}
+    return arguments[VALUE] if is_wrapped else arguments
+
+
+def arguments_of(part: ToolCallPart) -> Any:
+    """The arguments of a call; the text as it came where it is no JSON, for whoever reads the call to refuse."""
+    if not isinstance(part.args, str):
+        return part.args or {}
+    if not part.args.strip():
+        return {}
+    found = _json(part.args)
+    return part.args if found is None else found
+
+
+def _json(text: str) -> Any:
+    """The value that a whole text is the JSON of, else None."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(text, parse_constant=_refuse)
+    return None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def usage_of(response: ModelResponse, endpoint: Endpoint) -> dict[str, float]:
+    """What a reply cost, as far as it is known."""
+    usage = response.usage
+    if usage.total_tokens <= 0:
+        return {}
+    price = price_of(usage, endpoint)
+    return {"tokens": usage.total_tokens} | ({} if price is None else {"usd": price})
+
+
+def price_of(usage: RequestUsage, endpoint: Endpoint) -> float | None:
+    """What a use of a model costs in dollars; None where nobody knows."""
+    with suppress(LookupError, ValueError):
+        if endpoint.is_own:
+            return float(calc_price(usage, endpoint.model, provider_id=endpoint.protocol).total_price)
+        return float(calc_price(usage, endpoint.model, provider_api_url=endpoint.address).total_price)
+    return None
+
+
+def is_priced(endpoint: Endpoint) -> bool:
+    """Whether it is known what a model costs."""
+    return price_of(RequestUsage(input_tokens=1, output_tokens=1), endpoint) is not None
+
+
+def status_of(error: Exception) -> int:
+    """The status that a failure came with; 0 where it has none."""
+    found = getattr(error, "status_code", None)
+    if found is None:
+        found = getattr(error.__cause__, "status_code", None) or getattr(error.__cause__, "code", None)
+    return found if isinstance(found, int) else 0
+
+
+def _told(error: Exception) -> str:
+    """What a failure says of itself: the provider's own words where there are any."""
+    body = getattr(error, "body", None)
+    if isinstance(body, Mapping):
+        inner = body.get("error", body)
+        message = inner.get("message") if isinstance(inner, Mapping) else inner
+        if message:
+            return str(message)
+    if isinstance(error, said.ModelHTTPError):
+        return str(body or "no explanation")
+    if isinstance(error, said.AgentRunError):
+        return str(error)
+    return f"what it sent cannot be read: {type(error).__name__}: {error}"

@@ -1,0 +1,159 @@
+"""Models by name: what a name means, and that it means the same tomorrow and from another folder."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from moothall import run
+from moothall.app.models import Named, absolute_model, normal, open_model, parsed, unpriced
+from moothall.errors import DefinitionError
+from moothall.models.cassette import CassetteModel
+from moothall.models.fallback import FallbackModel
+from moothall.models.gate import GatedModel
+from tests.models.stage import WRITING, Task
+
+HERE = "http://127.0.0.1:8080/v1"
+
+
+def refusal(name: str) -> str:
+    with pytest.raises(DefinitionError) as raised:
+        open_model(name)
+    return str(raised.value)
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def settings(home: Path, text: str) -> None:
+    (home / "home").mkdir(exist_ok=True)
+    (home / "home" / "settings.toml").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "address"),
+    [
+        ("openai:gpt-5", "gpt-5", "https://api.openai.com/v1"),
+        (f"openai:qwen3:8b@{HERE}", "qwen3:8b", HERE),
+        ("openai:org/model@HTTP", "org/model@HTTP", "https://api.openai.com/v1"),
+        ("openai:m@https://Example.org:443/v1/", "m", "https://example.org/v1"),
+        ("anthropic:claude@http://[::1]:80", "claude", "http://[::1]"),
+        ("google:gemini", "gemini", "https://generativelanguage.googleapis.com"),
+    ],
+)
+def test_a_name_says_which_model_and_where(name: str, model: str, address: str) -> None:
+    named = parsed(name)
+    assert isinstance(named, Named)
+    assert (named.model, named.address) == (model, address)
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("http://", "is no address; write http://HOST:PORT/v1"),
+        ("http://ada:pw@host/v1", "has a name or a password in it"),
+        ("http://host/v1?key=1", "leave the rest out"),
+        ("http://host:port/v1", "is no address"),
+        ("http://[::1/v1", "is no address"),
+    ],
+)
+def test_what_is_no_address_is_refused(address: str, words: str) -> None:
+    assert words in refusal(f"openai:m@{address}")
+    assert "pw" not in refusal(f"openai:m@{address}")
+
+
+def test_addresses_are_compared_in_one_way_of_writing() -> None:
+    assert normal("HTTP://Host:80/v1//") == normal("http://host/v1") == "http://host/v1"
+
+
+@pytest.mark.parametrize("name", ["openai:", "anthropic", "openai", "mistral:x", "rehearsal|", "|rehearsal", "a||b"])
+def test_what_is_no_model_is_refused(name: str) -> None:
+    assert "is no model; write rehearsal, scripted:FILE, openai:NAME" in refusal(name)
+
+
+@pytest.mark.parametrize("name", ["cassette:x,mode=play", "cassette:,mode=auto,model=rehearsal"])
+def test_what_is_no_cassette_says_how_to_write_one(name: str) -> None:
+    assert "write cassette:FILE,mode=record|replay|auto,model=MODEL" in refusal(name)
+
+
+def test_a_chain_is_opened_model_by_model() -> None:
+    assert isinstance(open_model(f"openai:a@{HERE}|rehearsal"), FallbackModel)
+    assert isinstance(open_model(f"openai:a@{HERE}"), GatedModel)
+
+
+def test_a_cassette_takes_all_that_follows_it() -> None:
+    assert absolute_model("rehearsal|cassette:/c,model=rehearsal|scripted:/s") == (
+        "rehearsal|cassette:/c,mode=auto,model=rehearsal|scripted:/s"
+    )
+    assert isinstance(open_model("cassette:/c,mode=record,model=rehearsal|rehearsal"), CassetteModel)
+
+
+def test_a_cassette_that_only_replays_needs_no_key(tmp_path: Path) -> None:
+    (tmp_path / "tape").write_text("")
+    assert isinstance(open_model("cassette:tape,mode=replay,model=openai:gpt-5"), CassetteModel)
+    assert refusal("cassette:tape,mode=auto,model=openai:gpt-5") == "openai:gpt-5 needs a key: set OPENAI_API_KEY"
+
+
+@pytest.mark.parametrize(
+    ("name", "unknown"),
+    [
+        ("rehearsal", []),
+        ("openai:gpt-4o-mini", []),
+        ("openai:nobody-knows-this|rehearsal", ["openai:nobody-knows-this"]),
+        (f"cassette:/c,model=openai:gpt-4o-mini@{HERE}", [f"openai:gpt-4o-mini@{HERE}"]),
+        (f"cassette:/c,mode=replay,model=openai:gpt-4o-mini@{HERE}", []),
+    ],
+)
+def test_models_whose_price_nobody_knows_are_named(
+    name: str, unknown: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    assert unpriced(name) == unknown
+
+
+def test_a_name_means_the_same_from_another_folder(tmp_path: Path) -> None:
+    assert absolute_model("cassette:c.jsonl,mode=record,model=scripted:s.json") == (
+        f"cassette:{tmp_path / 'c.jsonl'},mode=record,model=scripted:{tmp_path / 's.json'}"
+    )
+
+
+def test_a_name_keeps_the_address_that_was_set_when_the_run_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert absolute_model("openai:m") == "openai:m"
+    monkeypatch.setenv("OPENAI_BASE_URL", HERE)
+    assert absolute_model("openai:m") == f"openai:m@{HERE}"
+
+
+def test_a_level_stands_for_the_model_that_is_set_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings(tmp_path, f'[levels]\nsmart = "openai:a@{HERE}|rehearsal"\nfast = "rehearsal"')
+    assert absolute_model("smart") == f"openai:a@{HERE}|rehearsal"
+    monkeypatch.setenv("MOOTHALL_LEVEL_SMART", "rehearsal")
+    assert absolute_model("smart|fast") == "rehearsal|rehearsal"
+
+
+def test_a_level_without_a_model_says_where_to_set_it(tmp_path: Path) -> None:
+    assert "no model is set for the level 'base'" in refusal("base")
+    settings(tmp_path, '[levels]\nbase = "smart"')
+    assert "the level 'base' is set to the level 'smart'; name a model" in refusal("base")
+
+
+def test_models_at_one_address_share_a_gate_and_connections() -> None:
+    one, other, third = (open_model(f"openai:{name}@{HERE}") for name in ("a", "a", "b"))
+    assert isinstance(one, GatedModel)
+    assert isinstance(other, GatedModel)
+    assert isinstance(third, GatedModel)
+    assert one._gate is other._gate is third._gate
+    assert one._model is other._model
+    assert one._model is not third._model
+
+
+def test_a_cassette_replays_a_run_without_a_model(tmp_path: Path) -> None:
+    tape = f"cassette:{tmp_path / 'tape.jsonl'}"
+    first = run(WRITING, Task("tides"), model=f"{tape},mode=record,model=rehearsal", store="memory", run_id="r")
+    again = run(WRITING, Task("tides"), model=tape, store="memory", run_id="another")
+    assert (again.result, again.states, again.spent) == (first.result, first.states, first.spent)
+    lines = (tmp_path / "tape.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["asked"]["model"] for line in lines] == ["rehearsal"] * len(lines)

@@ -1,0 +1,62 @@
+"""Models of providers at the command line: exit code 3 where they fail, and what they say while they say it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.machines import MACHINES
+from tests.cli.process import moot
+from tests.cli.terminal import terminal
+from tests.models.loopback import Fault, Said, loopback_aside
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "machines.py").write_text(MACHINES)
+    return tmp_path
+
+
+def test_a_run_asks_a_model_by_its_address(place: Path) -> None:
+    with loopback_aside(Said("Dear Ada, the sea rises.")) as served:
+        model = f"openai:m@{served.address}"
+        ran = moot("run", "machines.py:NAMED", "Ada", "--model", model, "--budget", "usd=1", home=place)
+    assert (ran.returncode, ran.stdout) == (0, "Dear Ada, the sea rises.\n")
+    assert f"nobody knows the price of {model}: what it costs does not count towards the budget" in ran.stderr
+    assert "tokens 18" in ran.stderr
+
+
+def test_a_provider_that_refuses_exits_with_3_and_says_what_to_do(place: Path) -> None:
+    with loopback_aside(Fault(401, b'{"error": {"message": "who are you"}}')) as served:
+        ran = moot("run", "machines.py:NAMED", "Ada", "--model", f"openai:m@{served.address}", home=place)
+    assert ran.returncode == 3
+    assert "wants a key, and none is bound to it; bind one in settings.toml (401): who are you" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_provider_that_fails_three_times_exits_with_3(place: Path) -> None:
+    with loopback_aside(Fault(503, b'{"error": {"message": "busy"}}')) as served:
+        ran = moot("run", "machines.py:NAMED", "Ada", "--json", "--model", f"openai:m@{served.address}", home=place)
+        assert len(served.asked) == 3
+    assert ran.returncode == 3
+    assert '"fault": "provider"' in ran.stdout
+
+
+def test_a_model_without_a_key_exits_with_4_before_the_run_begins(place: Path) -> None:
+    ran = moot("run", "machines.py:NAMED", "Ada", "--model", "openai:m", home=place, more={"OPENAI_API_KEY": ""})
+    assert (ran.returncode, ran.stderr) == (4, "moot run: openai:m needs a key: set OPENAI_API_KEY\n")
+    assert moot("ls", home=place).stdout == "no runs yet\n"
+
+
+def test_an_agent_of_ones_own_that_fails_still_exits_with_1(place: Path) -> None:
+    assert moot("run", "machines.py:STOLEN", "Ada", home=place).returncode == 1
+
+
+def test_at_a_terminal_the_reply_is_seen_while_it_comes(place: Path) -> None:
+    with loopback_aside(Said("The sea rises and falls.")) as served:
+        model = f"openai:m@{served.address}"
+        with terminal("run", "machines.py:NAMED", "Ada", "--model", model, home=place) as screen:
+            said = screen.read_all()
+        assert served.asked[0].body["stream"] is True
+    assert re.search(r"poet \(\d+ s\): …The sea rise", said)
+    assert "The sea rises and falls.\r\n" in said

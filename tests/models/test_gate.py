@@ -1,0 +1,132 @@
+"""The gate before a provider: so many calls at once, and none for a while after too many failures in a row."""
+
+import asyncio
+
+import pytest
+
+from moothall.agents.ports import Reply, Request
+from moothall.errors import EffectFailed
+from moothall.models.gate import SOON, Gate, GatedModel, Measure
+from tests.models.asking import request
+from tests.runtime.clock import MovableClock
+
+pytestmark = pytest.mark.anyio
+MEASURE = Measure(at_once=2, failures=3, rest=30.0)
+
+
+class Told:
+    """A model that replies or fails as the test says, and waits where it is told to."""
+
+    def __init__(self) -> None:
+        self.failing: EffectFailed | None = None
+        self.shut: asyncio.Event | None = None
+        self.arrived = asyncio.Event()
+        self.now = self.most = self.calls = 0
+
+    async def reply(self, request: Request) -> Reply:
+        self.calls += 1
+        self.now += 1
+        self.most = max(self.most, self.now)
+        self.arrived.set()
+        try:
+            if self.shut is not None:
+                await self.shut.wait()
+            if self.failing is not None:
+                raise self.failing
+            return Reply("ok")
+        finally:
+            self.now -= 1
+
+
+class Stage:
+    """A gated model with a clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.clock = MovableClock()
+        self.told = Told()
+        self.model = GatedModel(self.told, Gate("http://there", MEASURE, self.clock.now))
+
+    async def fails(self, times: int = 1, *, final: bool = False) -> None:
+        """Be asked so many times and fail each time."""
+        self.told.failing = EffectFailed("down", final=final)
+        for _ in range(times):
+            with pytest.raises(EffectFailed, match="down"):
+                await self.model.reply(request())
+        self.told.failing = None
+
+    async def refused(self) -> EffectFailed:
+        """Be asked and let nothing through."""
+        calls = self.told.calls
+        with pytest.raises(EffectFailed, match=r"failed [34] times in a row") as raised:
+            await self.model.reply(request())
+        assert self.told.calls == calls
+        return raised.value
+
+
+async def test_no_more_calls_at_once_than_the_measure_allows() -> None:
+    stage = Stage()
+    stage.told.shut = asyncio.Event()
+    asking = [asyncio.create_task(stage.model.reply(request())) for _ in range(10)]
+    await stage.told.arrived.wait()
+    stage.told.shut.set()
+    assert [reply.text for reply in await asyncio.gather(*asking)] == ["ok"] * 10
+    assert stage.told.most == 2
+
+
+async def test_failures_in_a_row_close_the_gate_and_it_says_until_when() -> None:
+    stage = Stage()
+    await stage.fails(3)
+    assert (await stage.refused()).retry_after == 30
+    stage.clock.move(10)
+    failure = await stage.refused()
+    assert (failure.retry_after, failure.final) == (20, False)
+
+
+async def test_a_success_between_failures_starts_the_count_anew() -> None:
+    stage = Stage()
+    await stage.fails(2)
+    await stage.model.reply(request())
+    await stage.fails(2)
+    assert (await stage.model.reply(request())).text == "ok"
+
+
+async def test_a_request_that_is_refused_for_good_is_no_failure_of_the_provider() -> None:
+    stage = Stage()
+    await stage.fails(10, final=True)
+    assert (await stage.model.reply(request())).text == "ok"
+
+
+async def test_after_its_rest_one_call_finds_out_and_the_others_wait() -> None:
+    stage = Stage()
+    await stage.fails(3)
+    stage.clock.move(30)
+    stage.told.shut = asyncio.Event()
+    probe = asyncio.create_task(stage.model.reply(request()))
+    stage.told.arrived.clear()
+    await stage.told.arrived.wait()
+    assert (await stage.refused()).retry_after == SOON
+    stage.told.shut.set()
+    assert (await probe).text == "ok"
+    assert (await stage.model.reply(request())).text == "ok"
+
+
+async def test_a_call_that_finds_the_provider_still_down_closes_the_gate_again() -> None:
+    stage = Stage()
+    await stage.fails(3)
+    stage.clock.move(30)
+    await stage.fails(1)
+    assert (await stage.refused()).retry_after == 30
+
+
+async def test_a_cancelled_call_that_was_to_find_out_leaves_that_to_the_next() -> None:
+    stage = Stage()
+    await stage.fails(3)
+    stage.clock.move(30)
+    stage.told.shut = asyncio.Event()
+    probe = asyncio.create_task(stage.model.reply(request()))
+    stage.told.arrived.clear()
+    await stage.told.arrived.wait()
+    probe.cancel()
+    await asyncio.gather(probe, return_exceptions=True)
+    stage.told.shut = None
+    assert (await stage.model.reply(request())).text == "ok"

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from moothall.app.workflows import SHIPPED, check_file, files_at, known, shipped_roles
+from moothall.agents.roles import shipped
+from moothall.app.workflows import SHIPPED, check_file, files_at, known
 from moothall.errors import DefinitionError
 from tests.machines.workflows import BASE, HOSTILE, of_the_seed
 
@@ -72,7 +73,7 @@ def test_shipped_workflows_have_no_problem_at_all(path: Path) -> None:
 
 
 def test_the_roles_of_the_document_ship_as_it_has_them() -> None:
-    tools = {name: [one["function"] for one in role.get("parsingTools", ())] for name, role in shipped_roles().items()}
+    tools = {name: [one["function"] for one in role.get("parsingTools", ())] for name, role in shipped().items()}
     [review] = tools["reviewer"]
     assert review["name"] == "review_work"
     assert review["parameters"]["required"] == ["improvement_needed"]

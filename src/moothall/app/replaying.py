@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from moothall.agents.asking import AskAgent, CallTool
+from moothall.agents.conversing import Converse
 from moothall.app.running import family_of
 from moothall.kernel.machine import Machine
 from moothall.runtime.decide import Decision, Run
@@ -45,4 +46,4 @@ async def decisions_of(store: Store, run: RunId) -> list[Decision]:
 
 
 def _reader(machine: Machine) -> Reader:
-    return Reader(machine, {AskAgent.kind: AskAgent, CallTool.kind: CallTool})
+    return Reader(machine, {one.kind: one for one in (AskAgent, CallTool, Converse)})

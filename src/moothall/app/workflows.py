@@ -6,22 +6,25 @@ among the shipped ones. Reading and checking executes nothing: scripts are only 
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from moothall.agents.roles import shipped
+from moothall.app.scripts import engine
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
 from moothall.machines.workflow.checking import Around, Source, checked, workflows_in
 from moothall.machines.workflow.document import LARGEST, Document, Problem, read
+from moothall.machines.workflow.schema import SCHEMA
 from moothall.scripting.children import is_installed
-from moothall.scripting.workflow import Script, Scripts
+from moothall.scripting.workflow import Script
 
 FOLDERS = (Path("workflows"), Path("config/workflows"))
 SHIPPED = Path(__file__).parents[1] / "machines" / "workflow" / "shipped"
-ROLES = (Path("config/roles/roles.json"), Path("roles.json"))
+ROLES = Path("config/roles/roles.json")
+_NAME = re.compile(SCHEMA["$defs"]["Workflow"]["properties"]["workflow_name"]["pattern"])
 
 
 class Checked(Frozen):
@@ -37,8 +40,8 @@ class Checked(Frozen):
         return any(finding.level == "error" for finding in self.findings)
 
 
-def is_workflow(source: str) -> bool:
-    """Whether a source is a workflow file or a folder of them, and no machine in Python."""
+def is_file_or_folder(source: str) -> bool:
+    """Whether a source is a workflow file or a folder of them, and no machine."""
     return source.endswith(".json") or Path(source).is_dir()
 
 
@@ -56,11 +59,11 @@ def files_at(path: Path) -> list[Path]:
     return [path]
 
 
-def check_file(path: Path) -> Checked:
-    """Everything that is wrong with a file."""
+def check_file(path: Path, *, roles: Mapping[str, Any] | None = None) -> Checked:
+    """Everything that is wrong with a file, with these roles or the shipped ones."""
     document = document_at(path)
     findings = checked(
-        document, Around(_faults if is_installed() else None, lambda name: known(name, path), shipped_roles())
+        document, Around(_faults if is_installed() else None, lambda name: known(name, path), roles or shipped())
     )
     names = (one.get("workflow_name") for _, one in workflows_in(document.value) if isinstance(one, dict))
     return Checked(str(path), tuple(name for name in names if isinstance(name, str)), findings)
@@ -77,12 +80,24 @@ def document_at(path: Path) -> Document:
 
 def known(name: str, beside: Path) -> Mapping[str, Any] | None:
     """A workflow by its name, as plain JSON; None where there is none."""
-    for folder in (beside.parent, *FOLDERS, SHIPPED):
-        for path in _candidates(folder, name):
-            for _, one in workflows_in(document_at(path).value):
-                if isinstance(one, dict) and one.get("workflow_name") == name:
-                    return one
+    path = file_of(name, beside)
+    return None if path is None else named(document_at(path), name)
+
+
+def file_of(name: str, beside: Path | None = None) -> Path | None:
+    """The file that has a workflow of this name; None where there is none."""
+    if _NAME.fullmatch(name):
+        for folder in (*((beside.parent,) if beside is not None else ()), *FOLDERS, SHIPPED):
+            for path in _candidates(folder, name):
+                if named(document_at(path), name) is not None:
+                    return path
     return None
+
+
+def named(document: Document, name: str) -> Mapping[str, Any] | None:
+    """The workflow of this name in a file."""
+    every = (one for _, one in workflows_in(document.value) if isinstance(one, dict))
+    return next((one for one in every if one.get("workflow_name") == name), None)
 
 
 def _candidates(folder: Path, name: str) -> Iterator[Path]:
@@ -133,14 +148,7 @@ def write_new(name: str) -> Path:
     return path
 
 
-@lru_cache(maxsize=1)
-def shipped_roles() -> Mapping[str, Any]:
-    """The roles that come with Moothall."""
-    return dict(json.loads((SHIPPED / "roles" / "roles.json").read_text(encoding="utf-8")))
-
-
 def _faults(sources: Sequence[Source]) -> Sequence[str]:
     """What is wrong with each script; nothing of it is run."""
-    with Scripts(most=1) as scripts:
-        asked = [Script("expression" if one.kind == "input" else one.kind, one.text) for one in sources]
-        return [fault or "" for fault in scripts.syntax_all(asked)]
+    asked = [Script("expression" if one.kind == "input" else one.kind, one.text) for one in sources]
+    return [fault or "" for fault in engine().syntax_all(asked)]

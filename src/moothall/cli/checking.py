@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from moothall.app.checking import certificate
 from moothall.app.conformance import run_folder
-from moothall.app.finding import find
-from moothall.app.workflows import Checked, check_file, files_at, is_workflow
+from moothall.app.finding import find, is_workflow
+from moothall.app.workflows import Checked, check_file, files_at, is_file_or_folder
 from moothall.cli.main import DEFINITION, DONE, FAILED
 from moothall.cli.options import MACHINE
 from moothall.cli.screen import painted, print_json
@@ -28,7 +28,7 @@ Work = Callable[[Namespace], int]
 
 def check(parser: ArgumentParser) -> Work:
     """Check machines and workflow files."""
-    parser.add_argument("machine", nargs="+", help=f"{MACHINE}; FILE.json or a folder of workflow files")
+    parser.add_argument("machine", nargs="+", help=f"{MACHINE}; a folder of workflow files")
     parser.add_argument("--json", action="store_true", help="print findings and certificate as JSON")
 
     def work(chosen: Namespace) -> int:
@@ -53,12 +53,20 @@ class Look(NamedTuple):
 
 
 def _looks(source: str) -> Iterator[Look]:
-    if not is_workflow(source):
+    if not is_file_or_folder(source) and not is_workflow(source):
         yield _machine_look(find(source))
         return
-    for path in files_at(Path(source)):
+    for path in _files(source):
         checked = check_file(path)
         yield Look(checked, partial(_show_file, checked), checked.is_wrong)
+
+
+def _files(source: str) -> list[Path]:
+    if is_file_or_folder(source):
+        return files_at(Path(source))
+    from moothall.app.workflow_runs import spot_of  # only a workflow that is named and not its file needs it
+
+    return files_at(spot_of(source).path)
 
 
 def _machine_look(machine: Machine) -> Look:

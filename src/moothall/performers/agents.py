@@ -46,10 +46,10 @@ class AgentPerformer:
         except EffectFailed as failure:
             if effect.agent in self.functions:
                 raise
-            return _failed(effect.agent, failure)
-        usage = _usage(effect.agent, reply)
+            return failed(effect.agent, failure)
+        usage = usage_of(effect.agent, reply)
         if reply.calls and effect.tools:
-            return _wanting(effect.agent, whole(reply.text), reply.calls, usage)
+            return wanting(effect.agent, whole(reply.text), reply.calls, usage)
         value = whole(encode(reply.value)) if effect.shape else None
         text = whole(reply.text) or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
         reason = self._misshapen(effect, value)
@@ -86,7 +86,7 @@ class AgentPerformer:
         return ""
 
 
-def _failed(agent: str, failure: EffectFailed) -> Event:
+def failed(agent: str, failure: EffectFailed) -> Event:
     """The event in which an attempt at asking a model ends that failed."""
     reason = whole(f"{agent}: {failure}")
     if failure.final:
@@ -100,7 +100,7 @@ def _back(text: str, reason: str) -> tuple[Any, ...]:
     return said, {"role": "user", "text": f"This reply cannot be used: {reason}. Please reply again."}
 
 
-def _wanting(agent: str, text: str, calls: Sequence[ToolCall], usage: Mapping[str, float]) -> Event:
+def wanting(agent: str, text: str, calls: Sequence[ToolCall], usage: Mapping[str, float]) -> Event:
     """A reply that wants tools called; unusable where it does not say which and with what."""
     try:
         known = [decode(ToolCall, whole(encode(one)), f"calls[{number}]") for number, one in enumerate(calls)]
@@ -181,7 +181,7 @@ def whole(said: Any) -> Any:
     return said
 
 
-def _usage(agent: str, reply: Reply) -> dict[str, float]:
+def usage_of(agent: str, reply: Reply) -> dict[str, float]:
     if not reply.usage:
         return {}
     try:

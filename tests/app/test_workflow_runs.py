@@ -217,7 +217,11 @@ async def test_a_self_loop_because_of_tools_goes_on_without_saying_the_input_aga
     tmp_path: Path,
 ) -> None:
     machine = compiled(tmp_path, workflow(START, LOOP, variables={"max_iterations": 1}), functions=TOOLS)
-    replies = [calling("add", "Let me see.", "one", a=1, b=2), calling("add", "", "two", a=3, b=4), "It is 7."]
+    replies: list[str | Reply] = [
+        calling("add", "Let me see.", "one", a=1, b=2),
+        calling("add", "", "two", a=3, b=4),
+        "It is 7.",
+    ]
     played = await play(machine, "x", Prompter(coder=replies))
     assert (played.result.output, played.result.states_visited) == ("It is 7.", ("start", "code", "stop"))
     assert played.model.shown("coder")[2] == [

@@ -25,7 +25,7 @@ from moothall.app.finding import load, remember, source_of
 from moothall.app.models import open_model
 from moothall.app.running import Outcome
 from moothall.app.scripts import Evaluator
-from moothall.app.settings import level
+from moothall.app.settings import level_model
 from moothall.app.workflows import ROLES, check_file, document_at, file_of, named
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.chart import HISTORY, PARALLEL, Chart, Place
@@ -137,9 +137,8 @@ def _compile(spot: Spot) -> WorkflowMachine:
     if plain is None:
         raise DefinitionError(f"{spot.path} has no workflow {spot.name!r}; it has {', '.join(checked.workflows)}")
     workflow = decode(Workflow, cleaned(plain), spot.name)
-    return machine_of(
-        workflow, roles_at(spot.roles), [Use(one.name, one.repeats, one.timeout) for one in tools_in(spot.functions)]
-    )
+    tools = [Use(one.name, one.repeats, one.timeout) for one in tools_in(spot.functions)]
+    return machine_of(workflow, roles_at(spot.roles), tools)
 
 
 def _has_name(plain: Mapping[str, Any]) -> bool:
@@ -237,7 +236,7 @@ class _Models:
         self._open: dict[str, Model] = {}
 
     def __call__(self, of: str) -> Model:
-        name = self._named or level(of).value or level("base").value or "rehearsal"
+        name = self._named or level_model(of).value or level_model("base").value or "rehearsal"
         if name not in self._open:
             self._open[name] = open_model(name)
         return self._open[name]

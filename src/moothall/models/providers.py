@@ -286,7 +286,7 @@ async def _heard(
 
 
 def messages_of(request: Request) -> list[ModelMessage]:
-    """What the agent is, the prompt, and what was said since. Ids of calls are told apart: providers insist on it, threads do not."""
+    """What the agent is, the prompt, what was said since. Ids of calls are told apart: providers insist on it."""
     first: list[ModelRequestPart] = [SystemPromptPart(_sendable(request.system))] if request.system else []
     if request.prompt or not request.messages:
         first.append(UserPromptPart(_sendable(request.prompt)))

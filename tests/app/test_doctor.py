@@ -382,7 +382,7 @@ model = "smart"
 smart = "openai:a@http://127.0.0.1:1/v1"
 fast = "openai:b"
 [addresses."http://127.0.0.1:1/v1"]
-key = "secret"
+key = "hush-hush-1"
 [addresses."http://127.0.0.1:2/v1"]
 key_from = "NOBODY_SETS_THIS"
 """
@@ -391,7 +391,7 @@ key_from = "NOBODY_SETS_THIS"
 def test_models_levels_and_keys_are_told_with_where_they_come_from_and_never_what_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "hush-hush-2")
     monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
@@ -407,7 +407,7 @@ def test_models_levels_and_keys_are_told_with_where_they_come_from_and_never_wha
     assert ("key", "ok", "ANTHROPIC_API_KEY is set; it goes to https://api.anthropic.com alone") in told
     assert ("key", "ok", "the one in settings.toml goes to http://127.0.0.1:1/v1") in told
     assert ("key", "warning", "NOBODY_SETS_THIS is not set; http://127.0.0.1:2/v1 gets no key") in told
-    assert "secret" not in str(told)
+    assert "hush" not in str(told)
 
 
 def test_a_tool_that_is_missing_is_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from moothall import Answered, Final, Machine, On, Replied, State, arun, ask, days, question
 from moothall.app import looking
+from moothall.app.reporting import report
 from moothall.app.running import opened
 
 
@@ -53,7 +54,7 @@ async def test_a_shown_run_has_its_whole_journal() -> None:
 async def test_a_page_stands_alone_and_no_reply_becomes_markup() -> None:
     await arun(OFFER, run_id="one")
     with opened(None) as store:
-        page = await looking.page(store, "one")
+        page = await report(store, "one", "html")
     assert page.startswith("<!doctype html>")
     assert "<b>Write" not in page
     assert "&lt;b&gt;Write&lt;/b&gt; &amp; more" in page
@@ -67,7 +68,7 @@ async def test_a_page_without_its_machine_says_so_and_is_still_a_page() -> None:
     machine = Machine(OFFER.name, states=OFFER.states, moves=OFFER.moves)
     await arun(machine, run_id="one")
     with opened(None) as store:
-        page = await looking.page(store, "one")
+        page = await report(store, "one", "html")
     assert "The machine of this run can no longer be found" in page
     assert "approving" in page
 
@@ -78,5 +79,5 @@ async def test_looking_at_a_run_leaves_its_file_as_it_was(tmp_path: Path) -> Non
     before = (tmp_path / "runs.db").stat().st_mtime_ns
     with opened(f"sqlite:{tmp_path / 'runs.db'}") as store:
         await looking.summaries(store)
-        await looking.page(store, "one")
+        await report(store, "one", "html")
     assert (tmp_path / "runs.db").stat().st_mtime_ns == before

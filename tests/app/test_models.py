@@ -16,6 +16,9 @@ from tests.models.stage import WRITING, Task
 HERE = "http://127.0.0.1:8080/v1"
 
 
+ROOT = Path(__file__).parents[2]
+
+
 def refusal(name: str) -> str:
     with pytest.raises(DefinitionError) as raised:
         open_model(name)

@@ -199,6 +199,7 @@ def test_own_functions_can_be_the_agents_and_see_brief_inputs_and_feedback() -> 
     "make",
     [
         lambda: AgentConfig(max_iterations=-1),
+        lambda: AgentConfig(max_iterations=10**9),
         lambda: AgentConfig(max_iterations=1.5),  # type: ignore[arg-type]
         lambda: AgentConfig(token_budget=-1),
         lambda: AgentConfig(pass_score=4),
@@ -231,7 +232,7 @@ def test_a_built_in_machine_is_found_again_by_its_name() -> None:
     assert find("pipeline") is pipeline()
     assert find("pipeline-5") is pipeline(5)
     assert [source_of(pipeline(most)) for most in (3, 5)] == ["pipeline", "pipeline-5"]
-    for name in ("pipe", "pipeline-", "pipeline-x", "pipeline-²", "-3", ""):
+    for name in ("pipe", "pipeline-", "pipeline-x", "pipeline-²", "pipeline-" + "9" * 5000, "-3", ""):
         assert built_in(name) is None
 
 

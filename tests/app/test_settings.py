@@ -10,10 +10,13 @@ from moothall.app.settings import (
     AddressSettings,
     Set,
     Settings,
+    checked_cleaner,
+    cleaner,
     configured_hook,
     configured_model,
     durability_of,
     open_store,
+    registered,
     setting,
     settings,
     state_directory,
@@ -180,3 +183,56 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_a_key_is_not_shown() -> None:
     assert "secret" not in repr(AddressSettings("secret"))
     assert "secret" not in repr(Settings(addresses={"http://x": AddressSettings("secret")}))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_secret"),
+    [
+        ("OPENAI_API_KEY", True),
+        ("GITHUB_TOKEN", True),
+        ("CRM_PASSWORD", True),
+        ("PASSWORD", True),
+        ("AWS_SECRET_ACCESS_KEY", True),
+        ("AWS_ACCESS_KEY_ID", True),
+        ("TOKENIZER", False),
+        ("MY_TOKENS", False),
+        ("KEYBOARD", False),
+        ("MONKEY", False),
+    ],
+)
+def test_variables_whose_names_say_so_are_secrets(name: str, is_secret: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "a-word-of-entry")
+    assert cleaner()("it is a-word-of-entry") == (f"it is [secret:{name}]" if is_secret else "it is a-word-of-entry")
+
+
+def test_more_variables_may_be_named_and_others_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULT", "a-word-of-entry")
+    monkeypatch.setenv("DB_PASSWORD", "postgres")
+    monkeypatch.setenv("MOOTHALL_SECRETS", "VAULT, -DB_PASSWORD")
+    assert checked_cleaner()("a-word-of-entry to postgres") == "[secret:VAULT] to postgres"
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("1234", "it has fewer than 8 characters, and would be found in harmless texts"),
+        (None, "there is no such variable"),
+    ],
+)
+def test_a_named_secret_that_cannot_be_replaced_is_refused(
+    value: str | None, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOOTHALL_SECRETS", "PIN")
+    if value is not None:
+        monkeypatch.setenv("PIN", value)
+    with pytest.raises(DefinitionError) as error:
+        checked_cleaner()
+    assert str(error.value) == f"MOOTHALL_SECRETS: PIN: {why}; set another value, or take the name off the list"
+    assert registered().refused == {"PIN": why}
+
+
+def test_a_variable_that_only_looks_like_a_secret_may_be_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI_TOKEN", "1")
+    monkeypatch.setenv("EMPTY_TOKEN", "")
+    assert checked_cleaner()("1") == "1"
+    assert {"CI_TOKEN", "EMPTY_TOKEN"} & registered().passed_over.keys() == {"CI_TOKEN"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from moothall.app.spending import Account, amount_of, duration_of
+from moothall.app.spending import Account, amount_of, duration_of, lasting
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,10 @@ def test_amounts_are_written_as_people_write_them(resource: str, amount: float, 
 )
 def test_times_have_their_two_largest_units(seconds: float, said: str) -> None:
     assert duration_of(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.0, "0 ms"), (0.0124, "12 ms"), (0.9994, "999 ms"), (1.0, "1.0 s"), (61, "1 min 1 s")]
+)
+def test_short_times_are_told_in_milliseconds(seconds: float, said: str) -> None:
+    assert lasting(seconds) == said

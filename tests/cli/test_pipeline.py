@@ -220,9 +220,10 @@ def test_a_machine_of_the_users_that_has_the_same_name_is_shown_as_it_is(moot: M
     ("options", "code", "complaint"),
     [
         (("",), 1, "input: the brief is empty; say what is to be made"),
-        (("a boat", "--max-iterations", "-1"), 2, "a whole number of at least 0, not '-1'"),
-        (("a boat", "--max-iterations", "many"), 2, "a whole number of at least 0, not 'many'"),
-        (("a boat", "--token-budget", "1.5"), 2, "a whole number of at least 0, not '1.5'"),
+        (("a boat", "--max-iterations", "-1"), 2, "a whole number of at least 0 and at most 9 digits, not '-1'"),
+        (("a boat", "--max-iterations", "9" * 10), 2, "at most 9 digits, not '9999999999'"),
+        (("a boat", "--max-iterations", "many"), 2, "a whole number of at least 0 and at most 9 digits, not 'many'"),
+        (("a boat", "--token-budget", "1.5"), 2, "a whole number of at least 0 and at most 9 digits, not '1.5'"),
         (("a boat", "--checks", "nowhere.json"), 4, "nowhere.json: the checks cannot be read"),
         (("a boat", "--model", "oracle"), 4, "'oracle' is no model"),
         ((), 2, "the following arguments are required: brief"),

@@ -312,12 +312,12 @@ def _anthropic_events(said: Said) -> Iterator[Any]:
         block = {"type": "tool_use", "id": id, "name": name, "input": {}}
         yield {"type": "content_block_start", "index": index, "content_block": block}
         for piece in _pieces(arguments):
-            more = {"type": "input_json_delta", "partial_json": piece}
-            yield {"type": "content_block_delta", "index": index, "delta": more}
+            delta = {"type": "input_json_delta", "partial_json": piece}
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
         index += 1
-    delta: dict[str, Any] = {"stop_reason": _anthropic_stop(said), "stop_sequence": None}
-    yield {"type": "message_delta", "delta": delta, "usage": {"output_tokens": _anthropic_used(said)["output_tokens"]}}
+    stop: dict[str, Any] = {"stop_reason": _anthropic_stop(said), "stop_sequence": None}
+    yield {"type": "message_delta", "delta": stop, "usage": {"output_tokens": _anthropic_used(said)["output_tokens"]}}
     yield {"type": "message_stop"}
 
 

@@ -105,6 +105,16 @@ async def test_entries_come_in_order_and_without_gaps(store: Store) -> None:
 
 
 @pytest.mark.anyio
+async def test_a_journal_can_be_read_a_few_entries_at_a_time(store: Store) -> None:
+    await begun(store)
+    for seq in range(1, 7):
+        await store.commit("one", head(seq), entry(seq))
+    read = [[one["seq"] for one in await store.entries("one", start, 3)] for start in (0, 3, 6, 7, 9)]
+    assert read == [[0, 1, 2], [3, 4, 5], [6], [], []]
+    assert await store.entries("nowhere", 0, 3) == []
+
+
+@pytest.mark.anyio
 async def test_the_runs_of_a_store_do_not_mix(store: Store) -> None:
     await begun(store, "one")
     await begun(store, "two")

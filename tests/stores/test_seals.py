@@ -217,6 +217,39 @@ async def test_a_journal_read_from_any_entry_on_is_the_end_of_the_whole(tmp_path
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("limit", [0, 1, 2, 3, ENTRIES, ENTRIES + 9])
+async def test_a_journal_read_in_pieces_is_the_whole(tmp_path: Path, limit: int) -> None:
+    store = SqliteStore(tmp_path / "runs.db", KEY)
+    await walked(store, "one", {3: LENGTHY})
+    whole = await store.entries("one")
+    for start in range(ENTRIES + 3):
+        assert await store.entries("one", start, limit) == whole[start : start + limit]
+    store.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("damage", "pieces_before"),
+    [
+        ("UPDATE entries SET body = x'7b7d' WHERE seq = 3", 1),
+        ("DELETE FROM entries WHERE seq = 3", 1),
+        ("UPDATE entries SET seal = x'00' WHERE seq = 3", 1),
+        ("UPDATE runs SET seq = 3", 2),
+        ("UPDATE runs SET seq = 'many'", 0),
+    ],
+)
+async def test_a_piece_of_a_journal_is_checked_like_the_whole(tmp_path: Path, damage: str, pieces_before: int) -> None:
+    store = SqliteStore(tmp_path / "runs.db", KEY)
+    await walked(store, "one")
+    store._db.execute(damage)
+    for piece in range(pieces_before):
+        await store.entries("one", 2 * piece, 2)
+    with pytest.raises(Broken, match="run one: entr"):
+        await store.entries("one", 2 * pieces_before, 2)
+    store.close()
+
+
+@pytest.mark.anyio
 async def test_who_has_another_key_can_read_a_run_but_not_vouch_for_it(tmp_path: Path) -> None:
     anchors = tmp_path / "anchors"
     store = SqliteStore(tmp_path / "runs.db", KEY, anchors=anchors)

@@ -30,6 +30,7 @@ from moothall.app.settings import (
     configured_hook,
     durability_of,
     level_model,
+    registered,
     setting,
     settings,
     settings_file,
@@ -218,6 +219,18 @@ def _settings() -> Iterator[Check]:
         yield Check("durability", "problem", f"{setting('durability').origin}: {error}")
     if target := configured_hook():
         yield hook(target)
+    yield from _secrets()
+
+
+def _secrets() -> Iterator[Check]:
+    """Which secrets are known by name; their values are nobody's business."""
+    found = registered()
+    names = ", ".join(one.name for one in found.secrets)
+    yield Check("secrets", "ok", f"{names or 'none'} registered; keys of known formats are replaced too")
+    for name, why in found.passed_over.items():
+        yield Check("secrets", "warning", f"{name} is not replaced: {why}")
+    for name, why in found.refused.items():
+        yield Check("secrets", "problem", f"MOOTHALL_SECRETS: {name}: {why}")
 
 
 def _from(found: Set) -> str:

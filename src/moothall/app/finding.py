@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 BUILT_IN = {"pipeline": "moothall.machines.pipeline", "turn": "moothall.machines.turn"}
 """The machines that come with the package: where the function is that makes one, in the size that it is given."""
+DIGITS = 9
+"""The most digits of such a size."""
 REMEDY = 'put that under `if __name__ == "__main__":`'
 _loading: list[str] = []
 _loaded: dict[str, ModuleType] = {}
@@ -66,7 +68,8 @@ def find(source: str) -> Machine:
 def built_in(name: str) -> Machine | None:
     """The built-in machine of this name, `NAME` or `NAME-SIZE`; None where there is none."""
     family, _, size = name.partition("-")
-    if family not in BUILT_IN or not (name == family or (size.isascii() and size.isdigit())):
+    is_size = size.isascii() and size.isdigit() and len(size) <= DIGITS
+    if family not in BUILT_IN or not (name == family or is_size):
         return None
     make: Callable[..., Machine] = getattr(importlib.import_module(BUILT_IN[family]), family)
     return make(int(size)) if size else make()

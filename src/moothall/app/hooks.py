@@ -86,7 +86,8 @@ class OnWait:
             if not asked:
                 del self._told[run]
             if fresh:
-                self._send(json.dumps(told(run, hall.runs[run].machine.name, head, fresh), ensure_ascii=False).encode())
+                body = hall.clean(told(run, hall.runs[run].machine.name, head, fresh))
+                self._send(json.dumps(body, ensure_ascii=False).encode())
 
         return saw
 

@@ -1,4 +1,7 @@
-"""Looking at runs without moving them: summaries, one run with its journal, and its page."""
+"""Looking at runs without moving them: summaries, and one run with its journal.
+
+What is shown has no secrets, also where it was kept before they were registered.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
-from moothall.app.finding import find
-from moothall.app.report import page_of
 from moothall.app.running import asked, standing
+from moothall.app.settings import cleaner
 from moothall.app.spending import Account
 from moothall.errors import Broken, MoothallError
 from moothall.kernel.effects import AskPerson
-from moothall.kernel.machine import Machine
 from moothall.runtime.children import child_id
 from moothall.runtime.journal import FAMILY, Record, RunId
 from moothall.runtime.ports import SET_ASIDE, Store, Stored
@@ -51,13 +52,14 @@ class Shown:
 
 async def summaries(store: Store) -> tuple[Summary, ...]:
     """Every run of a store, the newest first."""
-    return tuple([await _summary(store, stored) for stored in await store.runs()])
+    return tuple([await summary(store, stored) for stored in await store.runs()])
 
 
 async def show(store: Store, run: RunId) -> Shown:
     """One run with its journal."""
-    account = await account_of(store, run)
-    return Shown(await _summary(store, await store.load(run)), account.left(), tuple(await store.entries(run)))
+    account, clean = await account_of(store, run), cleaner()
+    told = clean(await summary(store, await store.load(run)))
+    return Shown(told, account.left(), clean(tuple(await store.entries(run))))
 
 
 async def account_of(store: Store, run: RunId) -> Account:
@@ -90,7 +92,7 @@ class Following:
         while True:
             stored = await store.load(self.run)
             for entry in await store.entries(self.run, self.next):
-                tell(entry)
+                tell(cleaner()(entry))
                 self.next = int(entry["seq"]) + 1
             if stored.status != "live" and stored.seq < self.next:
                 return stored.status
@@ -100,7 +102,8 @@ class Following:
 async def export(store: Store, run: RunId) -> Mapping[str, Any]:
     """A run with all that is known of it."""
     stored = await store.load(run)
-    return {"record": stored.record, "status": stored.status, "head": stored.head, "entries": await store.entries(run)}
+    known = {"record": stored.record, "status": stored.status, "head": stored.head, "entries": await store.entries(run)}
+    return cast(Mapping[str, Any], cleaner()(known))
 
 
 async def prune(store: Store, days: float, *, really: bool) -> list[RunId]:
@@ -122,35 +125,20 @@ def _without_origins(old: list[Record], runs: list[Stored]) -> list[Record]:
     return kept if len(kept) == len(old) else _without_origins(kept, runs)
 
 
-async def page(store: Store, run: RunId) -> str:
-    """A run as one HTML page that needs nothing else."""
-    shown = await show(store, run)
-    source = (await store.load(run)).record.source
-    return page_of(shown.summary, shown.entries, _machine(source))
-
-
-def _machine(source: str) -> Machine | None:
-    """The machine of a run, where it can still be found; a page without a picture is better than none."""
-    try:
-        return find(source) if source else None
-    except MoothallError:
-        return None
-
-
-async def _summary(store: Store, stored: Stored) -> Summary:
+async def summary(store: Store, stored: Stored) -> Summary:
     """A run in one line; one whose child waits for a person waits too."""
-    summary = summary_of(stored)
-    if summary.status != "running":
-        return summary
+    found = summary_of(stored)
+    if found.status != "running":
+        return found
     for one in stored.head["pending"]:
         if one["kind"] in FAMILY and one.get("began"):
             try:
-                child = await _summary(store, await store.load(child_id(stored.record.run, one["key"])))
+                child = await summary(store, await store.load(child_id(stored.record.run, one["key"])))
             except MoothallError:  # it is gone or damaged, which its own line tells
                 continue
             if child.status == "waiting":
-                return replace(summary, status="waiting")
-    return summary
+                return replace(found, status="waiting")
+    return found
 
 
 def summary_of(stored: Stored) -> Summary:

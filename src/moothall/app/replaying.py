@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from moothall.agents.asking import AskAgent, CallTool
 from moothall.agents.conversing import Converse
 from moothall.app.running import family_of
+from moothall.app.settings import cleaner
 from moothall.kernel.machine import Machine
 from moothall.runtime.decide import Decision, Run
 from moothall.runtime.hall import with_origin
@@ -32,7 +33,7 @@ async def replay(store: Store, run: RunId, machine: Machine | None = None) -> Re
     stored = await store.load(run)
     machine, _ = await family_of(store, stored.record, {}, machine)
     entries = await store.entries(run)
-    found = compared(await with_origin(store, Run(stored.record, machine)), _reader(machine), entries)
+    found = compared(await with_origin(store, Run(stored.record, machine)), _reader(machine), entries, cleaner())
     difference = found if isinstance(found, Difference) else None
     return Replayed(run, machine.name, len(entries), difference, stored.definition() != machine.digest)
 
@@ -42,7 +43,7 @@ async def decisions_of(store: Store, run: RunId) -> list[Decision]:
     record = (await store.load(run)).record
     machine, _ = await family_of(store, record, {})
     origin, entries = await with_origin(store, Run(record, machine)), await store.entries(run)
-    return [decision for _, decision in decided_again(origin, _reader(machine), entries)]
+    return [decision for _, decision in decided_again(origin, _reader(machine), entries, cleaner())]
 
 
 def _reader(machine: Machine) -> Reader:

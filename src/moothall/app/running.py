@@ -16,6 +16,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -34,7 +35,14 @@ from moothall.app.casting import (
 from moothall.app.finding import REMEDY, find, is_loading, is_of_workflow, is_workflow, source_of
 from moothall.app.idling import wait_for_end
 from moothall.app.models import absolute_model, unpriced
-from moothall.app.settings import configured_model, durability_of, open_store, store_address
+from moothall.app.settings import (
+    checked_cleaner,
+    cleaner,
+    configured_model,
+    durability_of,
+    open_store,
+    store_address,
+)
 from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.codec import encode, schema
 from moothall.kernel.effects import StartChild
@@ -44,6 +52,7 @@ from moothall.kernel.step import Snapshot
 from moothall.performers.agents import Hear
 from moothall.runtime import hall as halls
 from moothall.runtime.children import child_id
+from moothall.runtime.cleaning import fitted
 from moothall.runtime.decide import outcome
 from moothall.runtime.hall import Finding, Hall, Observer
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Reader, Record, RunId
@@ -176,12 +185,11 @@ async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> 
     model = absolute_model(terms.model or configured_model()) or _stand_in(setting, machine)
     if "usd" in limits and (names := unpriced(model)):
         setting.notice(f"nobody knows the price of {', '.join(names)}: what it costs does not count towards the budget")
-    record = Record(
-        run, machine.name, machine.digest, time.time(), source_of(machine), model, limits, endless(machine) is not None
-    )
+    named, is_endless = hall.clean(model), endless(machine) is not None
+    record = Record(run, machine.name, machine.digest, time.time(), source_of(machine), named, limits, is_endless)
     with halls.visiting(hall, run):
         hall.casts[run] = cast(machine, Troupe(model, known_agents(machine, setting.agents), hear=setting.hear))
-        await halls.begin(hall, record, machine, input_data(machine, data))
+        await halls.begin(hall, record, machine, fitted(partial(input_data, machine), data, hall.clean))
         return _noted(setting, machine, await driven(hall, run))
 
 
@@ -425,7 +433,7 @@ def _watched_hall(setting: Setting) -> Hall:
 
 
 def _new_hall(store: Store, observers: Sequence[Observer] = ()) -> Hall:
-    hall = Hall(store, SystemClock(), {}, list(observers))
+    hall = Hall(store, SystemClock(), {}, list(observers), clean=checked_cleaner())
 
     async def open_to_tell(run: RunId) -> None:
         machine, troupe = await family_of(store, (await store.load(run)).record, {})
@@ -499,6 +507,8 @@ def usable_id(run: RunId) -> RunId:
     """A run id that can be written everywhere, or a refusal."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", run):
         raise Refused(f"{run!r} is no run id; use letters, digits and dashes")
+    if (shown := cleaner()(run)) != run:
+        raise Refused(f"the run id {shown} has a secret in it; choose another")
     return run
 
 

@@ -21,12 +21,15 @@ A setting is taken from `settings.toml` in the state directory, from the environ
 from __future__ import annotations
 
 import os
+import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
+from functools import lru_cache
 from pathlib import Path
 
+from moothall.agents.secrets import Cleaner, Secret, unfit
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
@@ -80,6 +83,23 @@ class Set(Frozen):
 
     value: str = ""
     origin: str = ""
+
+
+SECRET_ENDINGS = (
+    "API_KEY",
+    "APIKEY",
+    "TOKEN",
+    "SECRET",
+    "SECRET_KEY",
+    "SECRET_ACCESS_KEY",
+    "PRIVATE_KEY",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+)
+"""What the names of environment variables with secrets end with, or are."""
+SECRET_NAMES = frozenset(("AWS_ACCESS_KEY_ID", "AZURE_OPENAI_KEY", "MYSQL_PWD", "PGPASSWORD"))
+"""And those that are known besides."""
 
 
 def state_directory() -> Path:
@@ -210,3 +230,63 @@ def configured_hook() -> str:
 def configured_model() -> str:
     """The model to use where none is named; "" where nothing is configured."""
     return setting("model").value
+
+
+class Registered(Frozen):
+    """The secrets that are known here, and why other variables are none: those named, and those that look like it."""
+
+    secrets: tuple[Secret, ...]
+    refused: dict[str, str]
+    passed_over: dict[str, str]
+
+
+def registered() -> Registered:
+    """The secrets that are known here.
+
+    They are the keys in the settings file, the variables whose names say so, and those in MOOTHALL_SECRETS (`-NAME`:
+    not).
+    """
+    named = [name.strip() for name in os.environ.get("MOOTHALL_SECRETS", "").split(",") if name.strip()]
+    chosen = {name for name in named if not name.startswith("-")}
+    found = {name for name in os.environ if _is_telling(name)} - {name[1:] for name in named if name.startswith("-")}
+    unfits = {name: _unfit(name) for name in sorted(found | chosen)}
+    return Registered(
+        (*_bound_keys(), *(Secret(name, os.environ[name].strip()) for name, why in unfits.items() if not why)),
+        {name: why for name, why in unfits.items() if why and name in chosen},
+        {name: why for name, why in unfits.items() if why and name not in chosen and os.environ[name]},
+    )
+
+
+def _bound_keys() -> Iterator[Secret]:
+    for address, bound in settings().addresses.items():
+        if bound.key and not unfit(bound.key):
+            yield Secret(f"key of {re.sub(r'[^a-z0-9.:/-]', '', address)}", bound.key)
+
+
+def _is_telling(name: str) -> bool:
+    ends = (name == one or name.endswith(f"_{one}") for one in SECRET_ENDINGS)
+    return name in SECRET_NAMES or any(ends)
+
+
+def _unfit(name: str) -> str:
+    if name not in os.environ:
+        return "there is no such variable"
+    return "its name has brackets" if set("[]") & set(name) else unfit(os.environ[name].strip())
+
+
+def cleaner() -> Cleaner:
+    """Replaces the secrets that are registered, and the keys that are known by their format."""
+    return _cleaner(registered().secrets)
+
+
+def checked_cleaner() -> Cleaner:
+    """The same for runs; a secret that was named and cannot be replaced is refused."""
+    found = registered()
+    for name, why in found.refused.items():
+        raise DefinitionError(f"MOOTHALL_SECRETS: {name}: {why}; set another value, or take the name off the list")
+    return _cleaner(found.secrets)
+
+
+@lru_cache(maxsize=8)
+def _cleaner(secrets: tuple[Secret, ...]) -> Cleaner:
+    return Cleaner(secrets)

@@ -75,3 +75,8 @@ def duration_of(seconds: float) -> str:
     if whole < 86_400:
         return f"{whole // 3_600} h {whole % 3_600 // 60} min"
     return f"{whole // 86_400} d {whole % 86_400 // 3_600} h"
+
+
+def lasting(seconds: float) -> str:
+    """A time that may be short: below a second in milliseconds."""
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else duration_of(seconds)

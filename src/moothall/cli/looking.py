@@ -1,4 +1,4 @@
-"""Commands that look at runs: `ls`, `show`, `watch`, `report`, `export`, `prune`."""
+"""Commands that look at runs: `ls`, `show`, `watch`, `export`, `prune`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WIDTH = 100
 
 def ls(parser: ArgumentParser) -> Work:
     """List runs."""
-    _shared(parser)
+    shared(parser)
 
     def work(chosen: Namespace) -> int:
         with opened(chosen.store) as store:
@@ -69,7 +69,7 @@ def _spent(summary: Summary) -> str:
 def show(parser: ArgumentParser) -> Work:
     """Show one run."""
     parser.add_argument("run", help="the run's id")
-    _shared(parser)
+    shared(parser)
 
     def work(chosen: Namespace) -> int:
         with opened(chosen.store) as store:
@@ -106,7 +106,7 @@ def watch(parser: ArgumentParser) -> Work:
     parser.add_argument(
         "--from", type=int, default=0, dest="start", metavar="N", help="begin with this entry (default: 0, the first)"
     )
-    _shared(parser)
+    shared(parser)
 
     def work(chosen: Namespace) -> int:
         following = looking.Following(chosen.run, chosen.start)
@@ -135,7 +135,7 @@ def export(parser: ArgumentParser) -> Work:
     """Write a run as JSON."""
     parser.add_argument("run", help="the run's id")
     parser.add_argument("--output", "-o", metavar="FILE", help="where to write it (default: to stdout)")
-    _shared(parser)
+    shared(parser)
 
     def work(chosen: Namespace) -> int:
         with opened(chosen.store) as store:
@@ -143,7 +143,7 @@ def export(parser: ArgumentParser) -> Work:
         if chosen.output is None:
             print_json(exported)
         else:
-            _write(Path(chosen.output), json.dumps(encode(exported), ensure_ascii=False, indent=2) + "\n")
+            write(Path(chosen.output), json.dumps(encode(exported), ensure_ascii=False, indent=2) + "\n")
         return DONE
 
     return work
@@ -155,7 +155,7 @@ def prune(parser: ArgumentParser) -> Work:
         "--days", type=float, default=30, help="runs that ended more than so many days ago (default: 30)"
     )
     parser.add_argument("--yes", action="store_true", help="really delete them; without it they are only listed")
-    _shared(parser)
+    shared(parser)
 
     def work(chosen: Namespace) -> int:
         with opened(chosen.store) as store:
@@ -173,33 +173,15 @@ def prune(parser: ArgumentParser) -> Work:
     return work
 
 
-def report(parser: ArgumentParser) -> Work:
-    """Write the report."""
-    parser.add_argument("run", help="the run's id")
-    parser.add_argument("--output", "-o", metavar="FILE", help="where to write the page (default: RUN.html)")
-    _shared(parser)
-
-    def work(chosen: Namespace) -> int:
-        path = Path(chosen.output or f"{chosen.run}.html")
-        with opened(chosen.store) as store:
-            page = asyncio.run(looking.page(store, chosen.run))
-        _write(path, page)
-        if chosen.json:
-            print_json({"file": str(path)})
-        else:
-            print(path)
-        return DONE
-
-    return work
-
-
-def _write(path: Path, text: str) -> None:
+def write(path: Path, text: str) -> None:
+    """Write a file, or say why not."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise Refused(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def _shared(parser: ArgumentParser) -> None:
+def shared(parser: ArgumentParser) -> None:
+    """What every command has that looks at runs."""
     add_store(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")

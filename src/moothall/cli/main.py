@@ -44,7 +44,9 @@ COMMANDS = {
     "audit": Command("find out whether runs are as they were written", "auditing"),
     "export": Command("write a run with its whole journal as JSON", "looking"),
     "prune": Command("delete runs that ended long ago", "looking"),
-    "report": Command("write a run's journal and picture as one HTML page", "looking"),
+    "metrics": Command("count visits, time, transitions and tokens of a run, or of all", "measuring"),
+    "costs": Command("tell what a run spent, or all, by model, agent and state", "measuring"),
+    "report": Command("write a run's picture, figures and journal as a page, Markdown, CSV or JSON", "measuring"),
     "doctor": Command("look at this installation and the store, and say what is wrong", "doctor"),
     "check": Command("check machines and workflow files: dead ends, endless loops, what a run can cost", "checking"),
     "graph": Command("draw a machine", "checking"),
@@ -72,11 +74,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         parser.parse_args(given or ["--help"])
         return USAGE
+    _write_anything()
+    with import_module("moothall.cli.screen").clean_streams():
+        return _carried_out(name, given[1:])
+
+
+def _carried_out(name: str, given: Sequence[str]) -> int:
     room = import_module(f"moothall.cli.{COMMANDS[name].room}")
     own = argparse.ArgumentParser(prog=f"moot {name}", description=_sentence(COMMANDS[name].help))
     work = getattr(room, name)(own)
-    chosen = own.parse_args(given[1:])
-    _write_anything()
+    chosen = own.parse_args(given)
     signal.signal(signal.SIGTERM, _stop)
     try:
         code: int = work(chosen)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from moothall.app import running
+from moothall.app.finding import DIGITS
 from moothall.app.pipeline.orchestrator import OrchestratorResult, result_of
 from moothall.app.pipeline.validating import read_checks
 from moothall.app.running import Outcome, Terms
@@ -58,8 +59,8 @@ def pipeline(parser: ArgumentParser) -> Work:
 
 
 def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise ArgumentTypeError(f"a whole number of at least 0, not {text!r}")
+    if not (text.isascii() and text.isdigit() and len(text) <= DIGITS):
+        raise ArgumentTypeError(f"a whole number of at least 0 and at most {DIGITS} digits, not {text!r}")
     return int(text)
 
 

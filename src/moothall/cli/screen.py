@@ -8,9 +8,11 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, TextIO
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any, TextIO, cast
 
+from moothall.app.settings import cleaner
 from moothall.app.spending import Account
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import AskPerson, Effect
@@ -44,6 +46,29 @@ def print_json(value: Any) -> None:
 def notice(text: str) -> None:
     """Something that a person should know, on stderr."""
     print(painted(text, "yellow", sys.stderr), file=sys.stderr)
+
+
+class CleanStream:
+    """A stream that shows no secrets, whoever writes to it."""
+
+    def __init__(self, stream: TextIO, clean: Callable[[str], str]) -> None:
+        self._stream, self._clean = stream, clean
+
+    def write(self, text: str) -> int:
+        """Write a text without its secrets."""
+        return self._stream.write(self._clean(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def clean_streams() -> Iterator[None]:
+    """Nothing that is printed meanwhile has a secret in it."""
+    clean = cleaner()
+    out, err = CleanStream(sys.stdout, clean), CleanStream(sys.stderr, clean)
+    with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, err)):
+        yield
 
 
 class Progress:

@@ -102,6 +102,8 @@ def shortened(text: str, most: int) -> str:
 
 def printable(text: str) -> str:
     """Text on one line that cannot steer a terminal, break a document or turn its direction."""
+    if text.isprintable():
+        return text
     return "".join(" " if letter in "\t\n\r" else "�" if _harmful(letter) else letter for letter in text)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from inspect import isawaitable, isroutine, signature
 from types import CoroutineType
@@ -21,7 +21,8 @@ from moothall.agents.ports import Model, Offered, Reply, Request
 from moothall.errors import DefinitionError, EffectFailed, MoothallError
 from moothall.kernel.codec import decode, encode, schema
 from moothall.kernel.events import Event, Faltered, GaveUp
-from moothall.runtime.ports import Context
+from moothall.runtime.cleaning import fitted
+from moothall.runtime.ports import Clean, Context
 
 Hear = Callable[[str, str], None]
 """Who listens while a reply comes: gets the agent's name and the next piece of its text."""
@@ -47,21 +48,21 @@ class AgentPerformer:
             if effect.agent in self.functions:
                 raise
             return failed(effect.agent, failure)
-        usage = usage_of(effect.agent, reply)
+        clean, usage = context.clean, usage_of(effect.agent, reply, context.clean)
         if reply.calls and effect.tools:
-            return wanting(effect.agent, whole(reply.text), reply.calls, usage)
+            return wanting(effect.agent, whole(reply.text), clean(reply.calls), usage)
         value = whole(encode(reply.value)) if effect.shape else None
         text = whole(reply.text) or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
-        reason = self._misshapen(effect, value)
+        reason = self._misshapen(effect, value, clean)
         if reason and effect.thread:
             return Unusable(effect.agent, text, reason, usage)
         if reason and not shown and effect.agent not in self.functions:
-            self.shown_back[context.key] = _back(text, reason)
+            self.shown_back[context.key] = _back(clean(text), reason)
             return Faltered(f"{effect.agent}: the reply has the wrong shape: {reason}", 0, usage, PROVIDER)
         return Replied(effect.agent, text, value, effect.shape, usage)
 
     async def _reply(self, effect: AskAgent, context: Context, said: tuple[Any, ...]) -> Reply:
-        prompt = render(effect.template, effect.arguments)
+        prompt, said = context.clean(render(effect.template, effect.arguments)), said and context.clean(said)
         function = self.functions.get(effect.agent)
         if function is not None:
             return _as_reply(effect, await awaited(effect.agent, function(_continued(prompt, said))))
@@ -69,18 +70,18 @@ class AgentPerformer:
             raise DefinitionError(f"nobody plays {effect.agent!r}: pass agents={{{effect.agent!r}: …}} or a model")
         shape = self.shapes.get(effect.shape)
         wanted = None if shape is None else schema(shape)
-        tools = tuple(offered(name, self.functions.get(name)) for name in effect.tools)
+        tools = tuple(_told(offered(name, self.functions.get(name)), context.clean) for name in effect.tools)
         hear = None if self.hear is None else partial(self.hear, effect.agent)
         return await self.model.reply(
             Request(effect.agent, prompt, context.key, context.nth, wanted, said, tools, hear)
         )
 
-    def _misshapen(self, effect: AskAgent, value: Any) -> str:
+    def _misshapen(self, effect: AskAgent, value: Any, clean: Clean) -> str:
         """What is wrong with a reply's value; "" where nothing is."""
         shape = self.shapes.get(effect.shape)
         try:
             if shape is not None:
-                decode(shape, value, effect.shape)
+                fitted(lambda given: decode(shape, given, effect.shape), value, clean)
         except MoothallError as error:
             return str(error)
         return ""
@@ -98,6 +99,12 @@ def _back(text: str, reason: str) -> tuple[Any, ...]:
     """A reply and what is wrong with it, as the messages that a model sees."""
     said = {"role": "assistant", "text": text, "calls": []}
     return said, {"role": "user", "text": f"This reply cannot be used: {reason}. Please reply again."}
+
+
+def _told(tool: Offered, clean: Clean) -> Offered:
+    """A tool without what its docstring gives away."""
+    said = clean(tool.description)
+    return tool if said is tool.description else replace(tool, description=said)
 
 
 def wanting(agent: str, text: str, calls: Sequence[ToolCall], usage: Mapping[str, float]) -> Event:
@@ -181,10 +188,10 @@ def whole(said: Any) -> Any:
     return said
 
 
-def usage_of(agent: str, reply: Reply) -> dict[str, float]:
+def usage_of(agent: str, reply: Reply, clean: Clean) -> dict[str, float]:
     if not reply.usage:
         return {}
     try:
-        return decode(dict[str, float], encode(reply.usage), "usage")
+        return fitted(lambda given: decode(dict[str, float], given, "usage"), encode(reply.usage), clean)
     except MoothallError as error:
         raise DefinitionError(f"the usage that {agent} reports cannot be counted: {error}") from error

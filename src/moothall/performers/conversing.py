@@ -42,10 +42,10 @@ class ConversePerformer:
             if effect.agent in self.functions:
                 raise
             return failed(effect.agent, failure)
-        usage = usage_of(effect.agent, reply)
+        usage = usage_of(effect.agent, reply, context.clean)
         if not reply.calls:
             return Replied(effect.agent, whole(reply.text), usage=usage)
-        event = wanting(effect.agent, whole(reply.text), reply.calls, usage)
+        event = wanting(effect.agent, whole(reply.text), context.clean(reply.calls), usage)
         if isinstance(event, Unusable):
             return Faltered(f"{effect.agent}: its calls of tools cannot be read: {event.reason}", 0, usage, PROVIDER)
         return event
@@ -56,16 +56,8 @@ class ConversePerformer:
         messages = (*_examples(role), *_reminded(role, seen(seat, said, self.parsing)))
         tools = (*(self._offered(name) for name in effect.tools), *map(_parsing, role.parsingTools))
         hear = None if self.hear is None else partial(self.hear, effect.agent)
-        return Request(
-            effect.agent,
-            "",
-            context.key,
-            context.nth,
-            messages=messages,
-            tools=tools,
-            hear=hear,
-            system=role.systemMessage,
-        )
+        key, nth, clean = context.key, context.nth, context.clean
+        return Request(effect.agent, "", key, nth, None, clean(messages), tools, hear, system=clean(role.systemMessage))
 
     def _offered(self, name: str) -> Offered:
         return offered(name, self.functions.get(name))

@@ -52,7 +52,8 @@ async def origin_of(hall: Hall, run: RunId, at: int | None, machine: Machine) ->
     if entries[shared].get("status", "live") != "live":
         raise Refused(f"run {run} is over after entry {shared}; fork it at an earlier one")
     reader = Reader(machine, hall.effects(run))
-    head = compared(await with_origin(hall.store, Run(stored.record, machine)), reader, entries[: shared + 1])
+    known = await with_origin(hall.store, Run(stored.record, machine))
+    head = compared(known, reader, entries[: shared + 1], hall.clean)
     if isinstance(head, Difference):
         raise DefinitionError(f"run {run} cannot be forked at {shared} under this definition: {head}")
     busy = not is_free(hall, stored.lease)

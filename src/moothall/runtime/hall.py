@@ -1,9 +1,10 @@
 """Where runs meet: begin one, open one again, and move one by one event.
 
 `advance` is the durable heart: read, decide, commit. Answers, cancels, timers and the ends of effects all enter
-through it, and nothing writes beside it. A repeat of a cause returns the first decision; a conflict with
-another writer means: read again, decide again. Scripts are evaluated before the commit, which keeps what they said.
-Observers see entries after they are committed; what they raise is dropped, so that watching cannot harm a run.
+through it, and nothing writes beside it. Their secrets are replaced first. A repeat of a cause returns the first
+decision; a conflict with another writer means: read again, decide again. Scripts are evaluated before the commit,
+which keeps what they said. Observers see entries after they are committed; what they raise is dropped, so that
+watching cannot harm a run.
 
 Who performs a run's effects holds its lease. It is taken and given back by the commits themselves: a run is born
 held, and whoever commits the last thing that can be performed lets go. Commits from outside leave the lease alone.
@@ -29,10 +30,11 @@ from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Answer, Ask
+from moothall.runtime.cleaning import cleaned, fitted
 from moothall.runtime.crew import Crew
 from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first, in_flight
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
-from moothall.runtime.ports import LEASE, Clock, Evaluate, Lease, Performer, Scene, Store, Stored
+from moothall.runtime.ports import LEASE, Clean, Clock, Evaluate, Lease, Performer, Scene, Store, Stored, as_it_is
 from moothall.runtime.rebuild import Difference, compared, rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
@@ -115,6 +117,8 @@ class Hall:
     """How many are about to do something with a run."""
     opener: Callable[[RunId], Awaitable[object]] | None = None
     """Opens a run of the store that is not open here."""
+    clean: Clean = as_it_is
+    """Replaces the secrets in all that enters a run."""
 
     def cast(self, run: RunId) -> Cast:
         """Who performs the effects of a run."""
@@ -160,12 +164,12 @@ def visiting(hall: Hall, run: RunId) -> Iterator[None]:
 async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> Head:
     """Begin a run: decide its first step and keep it."""
     run = Run(record, machine)
-    return await begin_with(hall, run, await _first(hall, run, data))
+    return await begin_with(hall, run, await _first(hall, run, hall.clean(data)))
 
 
 async def begin_with(hall: Hall, run: Run, decision: Decision) -> Head:
     """Begin a run with a decision."""
-    record = run.record
+    record, decision = run.record, cleaned(decision, hall.clean)
     hall.store.crowd += 1
     try:
         await hall.crew.wait_for_turn()
@@ -188,11 +192,11 @@ async def _first(hall: Hall, run: Run, data: object) -> Decision:
             happening = await _answered_by_script(hall, run.record.run, unanswered.ask, happening)
 
 
-async def _decided(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decision:
+async def _decided_with_scripts(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decision:
     """The decision on an event, with what scripts say to it."""
     while True:
         try:
-            return decide(hall.runs[run], head, happening)
+            return _decided(hall, run, head, happening)
         except Unanswered as unanswered:
             happening = await _answered_by_script(hall, run, unanswered.ask, happening)
 
@@ -205,7 +209,7 @@ async def _nothing_said(thread: str) -> list[Any]:
 async def _answered_by_script(hall: Hall, run: RunId, ask: Ask, happening: Happening) -> Happening:
     said = partial(messages, hall, run) if run in hall.runs else _nothing_said
     scene = Scene(run, happening.cause, happening.at, said)
-    answer = await hall.cast(run).evaluate(ask, scene)
+    answer = hall.clean(await hall.cast(run).evaluate(ask, scene))
     return replace(happening, answers=(*happening.answers, answer))
 
 
@@ -239,7 +243,7 @@ async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
                 raise
     else:
         entries = await hall.store.entries(run)
-    head = rebuilt(await with_origin(hall.store, hall.runs[run]), reader, entries)
+    head = rebuilt(await with_origin(hall.store, hall.runs[run]), reader, entries, hall.clean)
     await hall.store.repair(run, head)
     return head
 
@@ -263,7 +267,7 @@ async def _adopted(hall: Hall, run: RunId, stored: Stored) -> Head:
         )
     entries = await hall.store.entries(run)
     reader = Reader(machine, hall.effects(run))
-    head = compared(await with_origin(hall.store, hall.runs[run]), reader, entries)
+    head = compared(await with_origin(hall.store, hall.runs[run]), reader, entries, hall.clean)
     if isinstance(head, Difference):
         raise DefinitionError(
             f"run {run} cannot go on under this definition of {machine.name!r}: {head}; bring the old one back, "
@@ -331,9 +335,9 @@ async def advance(
             return Advanced(earlier, head.pending, "duplicate")
         happening = Happening(event, cause, hall.clock.now())
         try:
-            decision = decide(hall.runs[run], head, happening)
+            decision = _decided(hall, run, head, happening)
         except Unanswered:
-            decision = await _decided(hall, run, head, happening)
+            decision = await _decided_with_scripts(hall, run, head, happening)
         if await _committed(hall, run, (decision,)):
             received: Received = "ignored" if decision.entry.ignored else "taken"
             return Advanced(decision.head.seq, decision.head.pending, received)
@@ -346,10 +350,21 @@ async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]])
         head, decisions = first, []
         for event, cause in ends:
             if in_flight(first, cause) is not None or await hall.store.find(run, cause) is None:
-                decisions.append(await _decided(hall, run, head, Happening(event, cause, now)))
+                decisions.append(await _decided_with_scripts(hall, run, head, Happening(event, cause, now)))
                 head = decisions[-1].head
         if not decisions or await _committed(hall, run, decisions):
             return
+
+
+def _decided(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decision:
+    """The decision on one event, without the secrets in it and in what it wants."""
+    try:
+        event = hall.clean(happening.event)
+    except Refused as refusal:
+        event = hall.clean(GaveUp(str(refusal), usage=getattr(happening.event, "usage", {})))
+    if event is not happening.event:
+        happening = Happening(event, happening.cause, happening.at, happening.answers)
+    return cleaned(decide(hall.runs[run], head, happening), hall.clean)
 
 
 async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> bool:
@@ -391,7 +406,7 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
         assert question is not None
         return Advanced(await _answered(hall, run, question), head.pending, "duplicate")
     if asked.doubt:
-        return await _resolve(hall, run, asked, decode(Finding, value, "the answer"), by)
+        return await _resolve(hall, run, asked, _read(hall, Finding, value), by)
     assert isinstance(asked.effect, AskPerson)
     if asked.effect.who not in ("", by):
         raise Refused(f"run {run}: question {asked.key} is for {asked.effect.who}, not for {by or 'anybody else'}")
@@ -401,8 +416,13 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
         raise Refused(f"run {run}: the time to answer question {asked.key} is over")
     shape = asked.effect.shape
     if shape in machine.shapes:
-        decode(machine.shapes[shape], value, "the answer")
+        _read(hall, machine.shapes[shape], value)
     return await advance(hall, run, shaped(machine, Answered(value, shape, by)), asked.key)
+
+
+def _read(hall: Hall, shape: Any, value: Any) -> Any:
+    """An answer in its shape, or a refusal of one that does not fit, or would not without its secrets."""
+    return hall.clean(fitted(lambda given: decode(shape, given, "the answer"), value, hall.clean))
 
 
 async def _resolve(hall: Hall, run: RunId, doubted: Pending, finding: Finding, by: str) -> Advanced:

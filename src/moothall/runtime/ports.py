@@ -15,6 +15,15 @@ LEASE = 30.0
 """How long a run is held without a word, in seconds."""
 
 
+Clean = Callable[[Any], Any]
+"""Gives a value without the secrets in it; itself where there are none."""
+
+
+def as_it_is(value: Any) -> Any:
+    """The value itself, where nobody has registered a secret."""
+    return value
+
+
 class Lease(Frozen):
     """Who holds a run, until when, and the token that fences others off. Crashes count lost holders in a row."""
 
@@ -192,7 +201,8 @@ class Desk(Protocol):
 class Context(Frozen):
     """What a performer knows besides its effect. The key stays the same when an effect is tried again.
 
-    `again` says that it may have been performed before, `deadline` when it will be stopped.
+    `again` says that it may have been performed before, `deadline` when it will be stopped. What goes out to
+    an agent, or is quoted, goes through `clean` first.
     """
 
     run: RunId
@@ -202,6 +212,7 @@ class Context(Frozen):
     again: bool = False
     deadline: float | None = None
     desk: Desk | None = None
+    clean: Clean = as_it_is
 
     def beat(self) -> None:
         """Tell that the performer is still at work, where its effect has a time-out."""

@@ -14,8 +14,10 @@ from typing import Any
 from moothall.errors import Broken, DefinitionError, Refused
 from moothall.kernel.events import Forked
 from moothall.kernel.frozen import Frozen
+from moothall.runtime.cleaning import cleaned
 from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first
 from moothall.runtime.journal import Head, Reader, answers_of, encode_entry
+from moothall.runtime.ports import Clean, as_it_is
 
 SHOWN = 160
 Entries = Sequence[Mapping[str, Any]]
@@ -39,28 +41,31 @@ def _shown(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-def rebuilt(run: Run, reader: Reader, entries: Entries) -> Head:
+def rebuilt(run: Run, reader: Reader, entries: Entries, clean: Clean = as_it_is) -> Head:
     """The head after these entries, if they are the journal of this run and say the same as its machine does."""
-    for entry, decision in decided_again(run, reader, entries):
+    for entry, decision in decided_again(run, reader, entries, clean):
         head = decision.head
         if entry["seq"] and (list(head.snapshot.active) != entry["to"] or head.seq != entry["seq"]):
             raise Broken(f"run {run.record.run}: entry {entry['seq']} does not follow from the ones before it")
     return head
 
 
-def compared(run: Run, reader: Reader, entries: Entries) -> Head | Difference:
-    """The head after these entries, or where they and what their machine says today disagree for the first time."""
+def compared(run: Run, reader: Reader, entries: Entries, clean: Clean = as_it_is) -> Head | Difference:
+    """The head after these entries, or where they and what their machine says today disagree for the first time.
+
+    Both are compared without secrets: a journal may be older than the registration of one.
+    """
     seq = 0
     try:
-        for entry, decision in decided_again(run, reader, entries):
+        for entry, decision in decided_again(run, reader, entries, clean):
             again = encode_entry(decision.entry)
             for part in dict.fromkeys((*entry, *again)):
-                kept, decided = entry.get(part), again.get(part)
+                kept, decided = clean(entry.get(part)), clean(again.get(part))
                 if kept != decided and not _is_given(seq, part):
                     return Difference(seq, part, kept, decided)
             seq += 1
     except (Refused, DefinitionError) as error:
-        return Difference(seq, "event", entries[seq]["event"], str(error))
+        return Difference(seq, "event", clean(entries[seq]["event"]), clean(str(error)))
     return decision.head
 
 
@@ -76,7 +81,9 @@ def _lineage(run: Run | None) -> Iterator[Run]:
         run = run.origin
 
 
-def decided_again(run: Run, reader: Reader, entries: Entries) -> Iterator[tuple[Mapping[str, Any], Decision]]:
+def decided_again(
+    run: Run, reader: Reader, entries: Entries, clean: Clean = as_it_is
+) -> Iterator[tuple[Mapping[str, Any], Decision]]:
     """Each entry of a journal with the decision that its machine makes today."""
     if not entries or entries[0]["cause"] != "start":
         raise Broken(f"run {run.record.run}: its journal has no beginning")
@@ -87,7 +94,7 @@ def decided_again(run: Run, reader: Reader, entries: Entries) -> Iterator[tuple[
         if entry["event"]["name"] == Forked.name:
             run = line.pop()
         try:
-            decision = _decision(run, reader, decision, entry)
+            decision = cleaned(_decision(run, reader, decision, entry), clean)
         except Unanswered as unanswered:
             script = str(unanswered.ask.script)[:SHOWN]
             raise DefinitionError(f"entry {entry['seq']} has no answer of the script {script}") from unanswered

@@ -25,6 +25,7 @@ from moothall.errors import Broken, DefinitionError, EffectFailed, MoothallError
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send, StartChild
 from moothall.kernel.events import Began, Doubted, Event, Exhausted, Expired, Faltered, GaveUp, Mark
 from moothall.runtime.children import cancel_child, child_id, lost_child, open_child, start_child, tell_parent
+from moothall.runtime.cleaning import misfit
 from moothall.runtime.crew import Drive
 from moothall.runtime.decide import in_flight, limit_of
 from moothall.runtime.hall import Hall, advance, advance_all, is_free, let_go, messages, reopen, visiting
@@ -307,9 +308,9 @@ def _end(hall: Hall, run: RunId, pending: Pending, event: Event) -> tuple[Event,
         return event, f"{pending.key}-{pending.attempt}"
     try:
         return shaped(hall.runs[run].machine, event), pending.key
-    except Refused as refusal:
-        who = getattr(event, "agent", "the reply")
-        reason = f"{who}: the reply has the wrong shape: {refusal}"
+    except Refused:
+        why = misfit(partial(shaped, hall.runs[run].machine), event, hall.clean)
+        reason = f"{getattr(event, 'agent', 'the reply')}: the reply has the wrong shape: {why}"
         return GaveUp(reason, usage=getattr(event, "usage", {})), pending.key
 
 
@@ -337,7 +338,7 @@ async def perform(hall: Hall, run: RunId, pending: Pending, doing: Drive) -> Eve
     if performer is None:
         return await _perform_here(hall, effect)
     try:
-        return await performer.perform(effect, _context(hall.runs[run].record, doing, pending))
+        return await performer.perform(effect, _context(hall, hall.runs[run].record, doing, pending))
     except (DefinitionError, Broken) as error:
         return GaveUp(f"{_who(effect)}: {error}", "definition")
     except (Exception, asyncio.CancelledError) as error:  # performers stand at the edge of the world
@@ -362,14 +363,14 @@ async def _perform_here(hall: Hall, effect: Effect) -> Event:
             return GaveUp(f"nothing here performs {effect.kind}", "definition")
 
 
-def _context(record: Record, doing: Drive, pending: Pending) -> Context:
+def _context(hall: Hall, record: Record, doing: Drive, pending: Pending) -> Context:
     key, limits, timeout = f"{record.run}.{pending.key}", record.limits, pending.effect.timeout
     doing.heard[key] = at = doing.now()
     again = pending.attempt > 1 or (pending.began and pending.key not in doing.begun)
     deadline = record.began + limits["seconds"] if "seconds" in limits else None
     if timeout is not None:
         deadline = min(deadline or inf, at + timeout)
-    return Context(record.run, key, pending.nth, pending.attempt, again, deadline, doing)
+    return Context(record.run, key, pending.nth, pending.attempt, again, deadline, doing, hall.clean)
 
 
 def _who(effect: Effect) -> str:

@@ -403,9 +403,10 @@ class SqliteStore:
         since = max(start - 1, first)
         rows = self._found("entries", since, last, run)
         latest, after = rows[0][0] if rows else -1, since + len(rows)
-        if type(latest) is int and min(latest, last) < since:
+        last = min(latest, last) if type(latest) is int else -1
+        if type(latest) is int and last < since:
             return
-        if after - 1 not in (latest, last) or [row[1] for row in rows] != list(range(since, after)):
+        if after - 1 != last or [row[1] for row in rows] != list(range(since, after)):
             raise Broken(f"run {run}: entries of its journal are missing or do not belong there")
         place = self._place(run)
         text = self._text_of(run, place.number)

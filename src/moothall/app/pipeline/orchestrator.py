@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moothall.app.casting import Functions
+from moothall.app.finding import DIGITS
 from moothall.app.pipeline.states import OrchestrationState, OrchestrationStateMachine, logger
 from moothall.app.pipeline.validating import as_checks, checker
 from moothall.app.pipeline.watching import StateMachineObserver, View, telling
@@ -37,8 +38,10 @@ class AgentConfig:
     soft_fail_score: float = 5.0
 
     def __post_init__(self) -> None:
-        if type(self.max_iterations) is not int or self.max_iterations < 0:
-            raise DefinitionError(f"max_iterations is a whole number of at least 0, not {self.max_iterations!r}")
+        if type(self.max_iterations) is not int or not 0 <= self.max_iterations < 10**DIGITS:
+            raise DefinitionError(
+                f"max_iterations is a whole number from 0 on, of at most {DIGITS} digits, not {self.max_iterations!r}"
+            )
         try:
             Job("a brief", pass_score=self.pass_score, soft_fail_score=self.soft_fail_score)
         except (TypeError, ValueError) as error:

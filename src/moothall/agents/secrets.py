@@ -1,0 +1,374 @@
+"""Secrets, replaced in any value by a placeholder that names them: `[secret:OPENAI_API_KEY]`, `[secret:github token]`.
+
+Two kinds are known. A registered secret has a name and a value, and is found as it stands, escaped as JSON, HTML and
+addresses escape it, in hexadecimal, and in base64 wherever it stands in what was encoded. The keys of the big
+providers are found by their format. The rules:
+
+- What is found is replaced whole. What overlaps is replaced together; a registered name goes before that of a format.
+- Placeholders are not looked into, and what is left is looked at again until nothing is found. So cleaning twice is the
+  same as cleaning once.
+- A value in which nothing is found is returned itself. Numbers, choices (enums, literals) and the names in a machine's
+  table are no secrets.
+- Every pattern begins at a literal and has bounded or possessive repeats, so that a text costs its length and no more.
+
+A text is first asked for characters and words that secrets have; most texts end there.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from functools import lru_cache
+from html import escape
+from operator import is_
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from moothall.agents.asking import AskAgent, CallTool, Replied, Returned, Unusable
+from moothall.errors import Refused
+from moothall.kernel.effects import AskPerson, StartChild
+from moothall.kernel.events import Answered
+from moothall.kernel.frozen import Frozen
+
+SHORTEST = 8
+LONG = 4096
+
+
+class Secret(Frozen):
+    """A value that is to be replaced by its name."""
+
+    name: str
+    value: str
+
+    def __post_init__(self) -> None:
+        if why := unfit(self.value):
+            raise Refused(f"secret {self.name}: {why}")
+
+    def __repr__(self) -> str:
+        return f"Secret({self.name!r}, …)"
+
+
+def unfit(value: str) -> str:
+    """Why a value cannot be registered; "" where it can."""
+    if len(value) < SHORTEST:
+        return f"it has fewer than {SHORTEST} characters, and would be found in harmless texts"
+    return ""
+
+
+class Sign(NamedTuple):
+    """What gives a secret away: a word that the text must have, the pattern, and what is put in its place.
+
+    Where the pattern has a group, only that is the secret.
+    """
+
+    word: str
+    pattern: re.Pattern[str]
+    placeholder: str
+
+
+class Found(NamedTuple):
+    """Where a secret begins and ends in a text, how well it is known (0 is best), and what is put in its place."""
+
+    start: int
+    end: int
+    rank: int
+    placeholder: str
+
+
+class Cleaner:
+    """Replaces secrets in texts, and in the texts inside any other value."""
+
+    def __init__(self, secrets: Sequence[Secret] = ()) -> None:
+        longest_first = sorted(secrets, key=lambda one: (-len(one.value), one.name))
+        signs = [sign for one in longest_first for sign in _signs_of(one)] + _provider_signs()
+        self._rank = {sign: rank for rank, sign in enumerate(signs)}
+        self._by_letter = _by_letter(signs)
+        placeholders = sorted({sign.placeholder for sign in signs})
+        self._placeholders = re.compile(f"({'|'.join(map(re.escape, placeholders))})")
+        self._short = lru_cache(maxsize=512)(self._cleaned)
+        self._long = lru_cache(maxsize=8)(self._cleaned)
+
+    def __call__(self, value: Any) -> Any:
+        """The same value without secrets; itself where there are none."""
+        kind: Any = type(value)
+        if kind is str:
+            new = self._short(value) if len(value) <= LONG else self._long(value)
+            return value if new is None else new
+        if kind in _NUMBERS:
+            return value
+        if kind is dict:
+            return self._mapping(value)
+        if kind in _SEQUENCES:
+            items = [self(item) for item in value]
+            return value if all(map(is_, items, value)) else kind(items)
+        if (names := _texts(kind)) is not None:
+            return self._fields(value, names)
+        if isinstance(value, Mapping):
+            return self._mapping(value)
+        return self(str(value)) if isinstance(value, str) else value
+
+    def _mapping(self, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        for key, item in value.items():
+            if self(key) is not key or (type(item) not in _NUMBERS and self(item) is not item):
+                break
+        else:
+            return value
+        found: dict[Any, Any] = {}
+        for key, item in value.items():
+            new = self(key)
+            found[key if new is key else _free(new, found, value)] = self(item)
+        return found
+
+    def _fields(self, value: Any, names: Sequence[str]) -> Any:
+        changed = {}
+        for name in names:
+            item = getattr(value, name)
+            if item and type(item) not in _NUMBERS and (new := self(item)) is not item:
+                changed[name] = new
+        try:
+            return replace(value, **changed) if changed else value
+        except (TypeError, ValueError) as error:
+            what = type(value).__name__
+            raise Refused(f"{what} does not take a text in which a secret was replaced: {error}") from error
+
+    def _cleaned(self, text: str) -> str | None:
+        """A text without its secrets; None where it has none."""
+        signs = [sign for letter, alike in self._by_letter if letter in text for word, sign in alike if word in text]
+        if not signs:
+            return None
+        pieces = self._placeholders.split(text)
+        pieces[::2] = [_replaced(piece, self._found(piece, signs)) for piece in pieces[::2]]
+        new = "".join(pieces)
+        return None if new == text else self._cleaned(new) or new
+
+    def _found(self, piece: str, signs: Sequence[Sign]) -> list[Found]:
+        return sorted(
+            Found(*match.span(match.lastindex or 0), self._rank[sign], sign.placeholder)
+            for sign in signs
+            for match in sign.pattern.finditer(piece)
+        )
+
+
+_NUMBERS = frozenset((type(None), bool, int, float))
+_SEQUENCES = frozenset((list, tuple, set, frozenset))
+
+
+def _free(key: Any, *taken: Mapping[Any, Any]) -> Any:
+    """A key that no other has: two that were replaced would else be one."""
+    number, free = 1, key
+    while any(free in one for one in taken):
+        number += 1
+        free = f"{key} {number}"
+    return free
+
+
+def _replaced(text: str, found: Sequence[Found]) -> str:
+    """A text with placeholders for what was found, one for all that overlap."""
+    parts, done = [], 0
+    for one in _joined(found):
+        parts += [text[done : one.start], one.placeholder]
+        done = one.end
+    return "".join([*parts, text[done:]]) if parts else text
+
+
+def _joined(found: Sequence[Found]) -> list[Found]:
+    joined: list[Found] = []
+    for one in found:
+        if joined and one.start < joined[-1].end:
+            last = joined.pop()
+            best = min(last, one, key=lambda each: each.rank)
+            one = Found(last.start, max(last.end, one.end), best.rank, best.placeholder)
+        joined.append(one)
+    return joined
+
+
+@lru_cache(maxsize=1024)
+def _texts(kind: Any) -> tuple[str, ...] | None:
+    """The fields that may have a text: not those whose values the definition lists. None where there are no fields."""
+    if issubclass(kind, Enum):
+        return ()
+    if not is_dataclass(kind):
+        return None
+    try:
+        hints = get_type_hints(kind)
+    except (NameError, TypeError):  # only a type checker knows them
+        hints = {}
+    open_ = (one.name for one in fields(kind) if one.init and not _is_closed(hints.get(one.name, Any)))
+    return tuple(name for name in open_ if name not in _TABLED.get(kind, ()))
+
+
+_TABLED: Mapping[Any, tuple[str, ...]] = {
+    AskAgent: ("agent", "shape", "thread", "tools"),
+    AskPerson: ("shape",),
+    Answered: ("shape",),
+    CallTool: ("tool",),
+    Replied: ("agent", "shape"),
+    Returned: ("tool",),
+    StartChild: ("machine",),
+    Unusable: ("agent",),
+}
+"""Names that stand in a machine's table. Others know the same things by them."""
+
+
+def _is_closed(hint: Any) -> bool:
+    origin = get_origin(hint)
+    if origin is Literal or hint in _NUMBERS or (isinstance(hint, type) and issubclass(hint, Enum)):
+        return True
+    inner = [one for one in get_args(hint) if one is not Ellipsis]
+    if origin in (Union, types.UnionType, list, tuple, set, frozenset, Sequence):
+        return bool(inner) and all(map(_is_closed, inner))
+    return False
+
+
+# What is looked for first: the letter of a word that ordinary texts have least.
+
+_RAREST_FIRST = "~_=%+\\QZXJKVYUWGPHBFMNLDCORTEISA0123456789/:-zqxjkvbpygfwmucldrhsnioate., "
+
+
+def _by_letter(signs: Sequence[Sign]) -> tuple[tuple[str, tuple[tuple[str, Sign], ...]], ...]:
+    found: dict[str, list[tuple[str, Sign]]] = {}
+    for sign in signs:
+        letter = min(sign.word, key=_RAREST_FIRST.find, default="")
+        found.setdefault(letter, []).append((sign.word, sign))
+    return tuple((letter, tuple(alike)) for letter, alike in found.items())
+
+
+# Registered secrets and what they look like when something has encoded them.
+
+
+def _signs_of(secret: Secret) -> Iterator[Sign]:
+    placeholder, plain = f"[secret:{secret.name}]", secret.value.encode(errors="surrogateescape")
+    yield _sign(secret.value, placeholder)
+    for digits in (plain.hex(), plain.hex().upper()):
+        yield _sign(digits, placeholder)
+    for before in range(3):
+        core, is_cut = _core(plain, before)
+        edge = f"{_BASE64}?" if before else ""
+        yield _sign(core, placeholder, edge, f"{_BASE64}?(?:=|%3[Dd]){{0,2}}" if is_cut else "")
+
+
+_BASE64 = "[A-Za-z0-9+/_-]"
+
+
+def _core(plain: bytes, before: int) -> tuple[str, bool]:
+    """What base64 always makes of some bytes behind others, and whether the last of them are cut in two."""
+    whole, half = divmod((before + len(plain)) * 8, 6)
+    encoded = base64.b64encode(bytes(before) + plain).decode()
+    return encoded[(0, 2, 3)[before] : whole], bool(half)
+
+
+def _sign(text: str, placeholder: str, before: str = "", after: str = "") -> Sign:
+    """The sign of a text, however its letters are escaped; letters and digits of ASCII never are."""
+    word = max(re.findall("[A-Za-z0-9]+", text), key=len, default="")
+    parts = re.findall(r"\\+|(?s:.)", text)
+    return Sign(word, re.compile(before + "".join(map(_escaped, parts)) + after), placeholder)
+
+
+_ALSO = {" ": "+", "+": "-", "/": "_"}
+"""What else stands for a character: a blank in addresses, and the other alphabet of base64."""
+
+
+def _escaped(part: str) -> str:
+    """A pattern for one character, or several backslashes, as JSON, HTML or an address escape it, and as it is."""
+    if part.isascii() and part.isalnum():
+        return part
+    letter, times = part[0], len(part)
+    units, plain = _halves(letter), letter.encode(errors="surrogateescape")
+    forms = {json.dumps(letter)[1:-1], repr(letter)[1:-1], escape(letter), _ALSO.get(letter, letter)}
+    forms |= {f"&#{ord(letter)};", f"&#x{ord(letter):x};", f"&#x{ord(letter):X};"}
+    forms |= {"".join(f"%{byte:02X}" for byte in plain), "".join(f"%{byte:02x}" for byte in plain)}
+    forms |= {"".join(f"\\u{unit:04X}" for unit in units), "".join(f"\\u{unit:04x}" for unit in units)}
+    patterns = [f"(?:{re.escape(form)}){{{times}}}" for form in sorted(forms - {letter, letter * 2})]
+    if letter == "\\":
+        return f"(?:{'|'.join(patterns)}|\\\\{{{times},{8 * times}}})"
+    return f"(?:{'|'.join(patterns)}|\\\\{{0,3}}{re.escape(letter)})"
+
+
+def _halves(letter: str) -> list[int]:
+    """A character as UTF-16 has it: those beyond the first plane in two halves."""
+    plain = letter.encode("utf-16-be", errors="surrogatepass")
+    return [int.from_bytes(plain[at : at + 2], "big") for at in range(0, len(plain), 2)]
+
+
+# The formats of keys. A token begins where no other goes on, or right behind an escaped character.
+
+_DIGIT = "(?=[A-Za-z_+/.~-]{0,60}[0-9])"
+_MIXED = "(?=[A-Za-z_+/.~-]{0,60}[0-9=]|[A-Z_+/.~-]{0,60}[a-z][a-z_+/.~-]{0,60}[A-Z])"
+_END = "(?![A-Za-z0-9_-])"
+
+
+def _begun(word: str, rest: str = "A-Za-z0-9_-") -> str:
+    escapes = (r"\\[bfnrt]", "%[0-9A-Fa-f]{2}", r"\\u[0-9A-Fa-f]{4}")
+    return f"{word}(?:(?<![{rest}]{word}){''.join(f'|(?<={one}{word})' for one in escapes)})"
+
+
+_FORMATS: Mapping[str, Mapping[tuple[str, ...], str]] = {
+    "anthropic key": {("sk-ant-",): _begun("sk-ant-") + _DIGIT + "[A-Za-z0-9_-]{16,}+"},
+    "openai key": {
+        ("sk-",): _begun("sk-")
+        + f"(?:(?:proj|svcacct|admin|service|None|or)-{_DIGIT}[A-Za-z0-9_-]{{16,}}+"
+        + "|(?=[A-Za-z]{0,60}[0-9])[A-Za-z0-9]{20,}+[A-Za-z0-9_-]*+)",
+    },
+    "google key": {("AIza",): _begun("AIza") + "[A-Za-z0-9_-]{35}" + _END},
+    "google token": {("ya29.",): _begun(r"ya29\.") + "[A-Za-z0-9_-]{20,}+"},
+    "aws key id": {("AKIA", "ASIA"): _begun("A[KS]IA") + "[A-Z0-9]{16}(?![A-Za-z0-9])"},
+    "aws secret key": {
+        ("AKIA", "ASIA"): "A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])(?s:.){0,80}?(?<![A-Za-z0-9/+])([A-Za-z0-9/+]{40})"
+        "(?![A-Za-z0-9/+=])",
+        ("ecret_access_key", "ecretAccessKey", "ECRET_ACCESS_KEY"): "(?:ecret_access_key|ecretAccessKey|"
+        r"ECRET_ACCESS_KEY)[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+    },
+    "github token": {
+        ("ghp_", "gho_", "ghs_", "ghu_", "ghr_"): _begun("gh[opsur]_") + "[A-Za-z0-9]{30,}+",
+        ("github_pat_",): _begun("github_pat_") + "[A-Za-z0-9_]{22,}+",
+    },
+    "gitlab token": {("glpat-",): _begun("glpat-") + _DIGIT + r"[A-Za-z0-9_-]{20,}+(?:\.[a-z0-9]{2}\.[a-z0-9]{9})?"},
+    "slack token": {("xox",): _begun("xox[abeoprs]-") + _DIGIT + "[A-Za-z0-9-]{10,}+"},
+    "stripe key": {("k_live_", "k_test_"): _begun("[rs]k_(?:live|test)_") + "[A-Za-z0-9]{16,}+"},
+    "hugging face token": {("hf_",): _begun("hf_") + "[A-Za-z0-9]{30,}+"},
+    "groq key": {("gsk_",): _begun("gsk_") + "[A-Za-z0-9]{40,}+"},
+    "xai key": {("xai-",): _begun("xai-") + "[A-Za-z0-9]{40,}+"},
+    "azure key": {
+        ("AccountKey=", "AccessKey="): "(?:Account|Access)Key=([A-Za-z0-9+/]{40,}+={0,2})",
+        ("sig=",): "(?<=[?&;])sig=([A-Za-z0-9%+/_-]{40,}+={0,2})",
+        ("JQQJ9",): _begun("", "A-Za-z0-9") + "[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{20,}+",
+        ("Q~",): _begun("", "A-Za-z0-9_~.-") + "[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~-]{31,34}(?![A-Za-z0-9_~-])",
+    },
+    "api key": {
+        ("pi-key", "pi-Key", "PI-KEY"): r"(?:pi-[kK]ey|PI-KEY)[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}"
+        + f"({_DIGIT}[A-Za-z0-9_-]{{20,}}+)",
+    },
+    "json web token": {
+        ("eyJ",): _begun("eyJ") + r"[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+",
+    },
+    "private key": {
+        ("PRIVATE KEY",): "-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?:(?!-----)[A-Za-z0-9+/=\s\\:,.()-])*+(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?",
+    },
+    "authorization": {
+        (
+            "uthorization",
+        ): r"uthorization[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}(?:[Bb]earer|[Bb]asic|[Tt]oken)\s{1,4}"
+        + f"({_MIXED}[A-Za-z0-9_.~+/-]{{8,}}+={{0,2}})",
+        ("earer",): r"(?:[Bb]earer|BEARER)(?:\s|%20|\+|\\u0020){1,4}[\"'\\]{0,3}"
+        + f"({_DIGIT}[A-Za-z0-9_.~+/-]{{16,}}+={{0,2}})",
+    },
+    "password": {
+        ("://",): r"://[^\s/?#:@\"'<>\\]{0,256}+:([^\s/?#@\"'<>\\{$*][^\s/?#@\"'<>\\]{0,255}+)@",
+    },
+}
+
+
+@lru_cache(maxsize=1)
+def _provider_signs() -> list[Sign]:
+    return [
+        Sign(word, compiled, f"[secret:{name}]")
+        for name, formats in _FORMATS.items()
+        for words, pattern in formats.items()
+        for compiled in [re.compile(pattern)]
+        for word in words
+    ]

@@ -11,7 +11,7 @@ import pytest
 
 from moothall.errors import DefinitionError
 from moothall.kernel.events import Answered, Done, Event, Exhausted, Misbehaved, Named, Started, matches, normalised
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import Frozen, slotted
 
 
 class Pair(Frozen):
@@ -105,6 +105,61 @@ def test_a_field_without_a_default_below_one_with_a_default_is_refused() -> None
 def test_copies_are_equal() -> None:
     for made in (copy.copy(Key("a")), copy.deepcopy(Key("a")), pickle.loads(pickle.dumps(Key("a")))):
         assert made == Key("a")
+
+
+@slotted
+class Slim(Frozen):
+    one: int
+    two: str = "b"
+    _: KW_ONLY
+    three: list[int] = field(default_factory=list)
+    kind: ClassVar[str] = "slim"
+
+    @property
+    def twice(self) -> int:
+        return 2 * self.one
+
+
+def test_a_value_with_slots_is_a_value_like_others() -> None:
+    assert Slim(1) == Slim(1, "b", three=[])
+    assert Slim(1) != Slim(2)
+    assert Slim(1) != Pair(1)
+    assert Slim(2).twice == 4
+    assert Slim.kind == "slim"
+    assert repr(Slim(1)) == "Slim(one=1, two='b', three=[])"
+    assert vars(Slim(1)) == {"one": 1, "two": "b", "three": []}
+    assert replace(Slim(1), two="c", three=[4]) == Slim(1, "c", three=[4])
+    assert [item.name for item in fields(Slim)] == ["one", "two", "three"]
+    match Slim(1, "z"):
+        case Slim(one, two):
+            assert (one, two) == (1, "z")
+    for made in (copy.copy(Slim(1)), copy.deepcopy(Slim(1)), pickle.loads(pickle.dumps(Slim(1)))):
+        assert made == Slim(1)
+
+
+def test_a_value_with_slots_cannot_be_changed() -> None:
+    slim = Slim(1)
+    for name in ("one", "four", "__class__"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(slim, name, 2)
+    with pytest.raises(FrozenInstanceError):
+        del slim.one
+    assert slim == Slim(1)
+
+
+@pytest.mark.parametrize("arguments", [(), (1, "b", []), (1, "b", "c", "d")])
+def test_a_value_with_slots_is_made_from_its_fields_and_nothing_else(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError):
+        Slim(*arguments)
+    with pytest.raises(TypeError):
+        Slim(1, four=4)  # type: ignore[call-arg]
+
+
+def test_a_class_with_slots_has_no_subclasses() -> None:
+    with pytest.raises(TypeError, match="Slimmer is a subclass of slotted values"):
+
+        class Slimmer(Slim):
+            pass
 
 
 # events

@@ -16,11 +16,12 @@ from moothall.agents.asking import TURN, AskAgent, Asking, Calling, CallTool, St
 from moothall.app.finding import beside, built_in, is_built_in, is_of_workflow, source_of
 from moothall.app.models import open_model
 from moothall.errors import DefinitionError, Refused
+from moothall.kernel import verify
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import StartChild
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
-from moothall.kernel.verify import Finding, verify
+from moothall.kernel.verify import Finding
 from moothall.performers.agents import AgentPerformer, Hear
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.hall import Cast, Part
@@ -29,7 +30,6 @@ from moothall.runtime.ports import Performer
 T = TypeVar("T")
 Functions = Mapping[str, Callable[..., Any]]
 HOUSE_TOOLS = {"pipeline": "moothall.app.pipeline.validating"}
-ENDLESS = frozenset(("unbounded-cycle", "eventless-cycle"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +102,6 @@ def _said(effect: StartChild, output: Any) -> Event:
     return said_in_the_end(decode(AskAgent, effect.input["ask"], "turn"), output)
 
 
-_verdicts: WeakKeyDictionary[Machine, Finding | None] = WeakKeyDictionary()
-
-
-def endless(machine: Machine) -> Finding | None:
-    """Why a machine alone does not bound its runs; None where it does."""
-    if machine not in _verdicts:
-        _verdicts[machine] = next((one for one in verify(machine) if one.code in ENDLESS), None)
-    return _verdicts[machine]
-
-
 def endless_below(machine: Machine, above: frozenset[str] = frozenset()) -> Finding | None:
     """Why a child of a machine may never end, where neither its start nor its own machine says what it may spend."""
     above |= {machine.name}
@@ -174,11 +164,17 @@ def _once(look: Callable[[Machine], T]) -> Callable[[Machine], T]:
     seen: WeakKeyDictionary[Machine, T] = WeakKeyDictionary()
 
     def looked(machine: Machine) -> T:
-        if machine not in seen:
-            seen[machine] = look(machine)
-        return seen[machine]
+        try:
+            return seen[machine]
+        except KeyError:
+            pass
+        found = seen[machine] = look(machine)
+        return found
 
     return looked
+
+
+endless = _once(verify.endless)
 
 
 @_once

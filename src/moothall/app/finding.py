@@ -230,7 +230,7 @@ def _modules() -> list[ModuleType]:
 
 def _source_in(module: ModuleType, machine: Machine) -> str:
     file = getattr(module, "__file__", None) or ""
-    if not file.endswith(".py"):
+    if not file.endswith(".py") or id(machine) not in map(id, list(vars(module).values())):
         return ""
     for key, value in list(vars(module).items()):
         if value is machine:

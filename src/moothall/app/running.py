@@ -46,6 +46,7 @@ from moothall.app.settings import (
 from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.codec import encode, schema
 from moothall.kernel.effects import StartChild
+from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import possible
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.step import Snapshot
@@ -79,8 +80,8 @@ class Question:
     who: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+@slotted
+class Outcome(Frozen):
     """How a run stands: done, failed, limited, cancelled, or waiting for a person."""
 
     run: RunId
@@ -99,9 +100,8 @@ class Outcome:
 class SystemClock:
     """The machine's own clock."""
 
-    def now(self) -> float:
-        """Seconds since 1970."""
-        return time.time()
+    now = staticmethod(time.time)
+    """Seconds since 1970."""
 
     async def wait_until(self, moment: float) -> None:
         """Come back at that time; the clock may be set meanwhile, so it is looked at from time to time."""
@@ -176,7 +176,7 @@ class Terms:
 async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> Outcome:
     """Begin a run and drive it as far as it goes."""
     run, hall = usable_id(terms.run), hall_of(setting)
-    limits = (machine.budget or Budget()).limits() | (terms.budget or Budget()).limits()
+    limits = _limits(machine.budget) | _limits(terms.budget)
     finding = endless(machine)
     if not limits and (finding := finding or endless_below(machine)) is not None:
         raise DefinitionError(
@@ -201,6 +201,10 @@ def _noted(setting: Setting, machine: Machine, outcome: Outcome) -> Outcome:
         for note in notes(machine, outcome):
             setting.notice(note)
     return outcome
+
+
+def _limits(budget: Budget | None) -> dict[str, float]:
+    return budget.limits() if budget is not None else {}
 
 
 async def driven(hall: Hall, run: RunId) -> Outcome:

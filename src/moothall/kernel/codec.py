@@ -21,7 +21,8 @@ from moothall.errors import DefinitionError, Refused
 T = TypeVar("T")
 Encoder = Callable[[Any], Any]
 Decoder = Callable[[Any], Any]
-_SCALARS = frozenset((str, int, bool, type(None)))
+_SCALARS: frozenset[Any] = frozenset((str, int, bool, type(None)))
+_TEXTS = frozenset((str,))
 
 
 def encode(value: Any) -> Any:
@@ -233,6 +234,7 @@ def _decode_dataclass(kind: type) -> Decoder:
         ) from error
     parts = {item.name: hints[item.name] for item in _given(kind)}
     required = frozenset(_required(kind))
+    plain = {name: _plain(hint) for name, hint in parts.items()}
     decoders: dict[str, Decoder] = {}
 
     def decoder(value: Any) -> Any:
@@ -248,13 +250,22 @@ def _decode_dataclass(kind: type) -> Decoder:
         given, name = {}, ""
         try:
             for name, item in value.items():
-                given[name] = decoders[name](item)
+                given[name] = item if type(item) in plain[name] else decoders[name](item)
         except _Misfit as misfit:
             misfit.path = f".{name}{misfit.path}"
             raise
         return _made(kind, given)
 
     return decoder
+
+
+def _plain(kind: Any) -> frozenset[type]:
+    """The types of the values that stand for themselves where this type is wanted."""
+    if kind is Any:
+        return _SCALARS
+    if get_origin(kind) in (Union, types.UnionType):
+        return _scalars_first(get_args(kind))
+    return _SCALARS & {kind}
 
 
 def _required(kind: Any) -> list[str]:
@@ -309,9 +320,13 @@ _SEQUENCES: dict[Any, Callable[[Any], Any]] = {
 
 
 def _decode_mapping(name: Decoder, inner: Decoder) -> Decoder:
+    is_anything = name is _SCALAR_DECODERS[str] and inner is _as_it_is
+
     def decoder(value: Any) -> Any:
         if type(value) is not dict:
             raise _unexpected("an object", value)
+        if not value or (is_anything and _TEXTS.issuperset(map(type, value))):
+            return dict(value)
         found, key, fits = {}, "", False
         try:
             for key, item in value.items():

@@ -5,25 +5,31 @@ Equality, hash, text and refusal of changes are written once here, and `__init__
 that such a class costs less at import, and a value half the time to make, of what a frozen dataclass costs. (Writing
 into `self.__dict__` key by key is quicker still, but then every field takes three times as long to read.) Runs are
 made of these values.
+
+What is made at every step is `slotted` besides: it has a slot for each field instead of a dictionary, which is quicker
+to make, to read and to throw away. It is filled while it still belongs to an open class with the same slots, where
+the interpreter may write straight into them, and closed by giving it its own class.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
-from typing import Any, ClassVar, NoReturn, dataclass_transform
+from typing import Any, ClassVar, NoReturn, TypeVar, dataclass_transform
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Frozen:
     """A value: equal to another of its class with equal fields."""
 
+    __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        dataclass(init=False, eq=False, repr=False)(cls)
-        cls.__init__ = _initialiser(cls)  # type: ignore[method-assign]
+        if "__dataclass_fields__" not in vars(cls):
+            dataclass(init=False, eq=False, repr=False)(cls)
+            cls.__init__ = _initialiser(cls)  # type: ignore[method-assign]
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -42,14 +48,51 @@ class Frozen:
         return f"{type(self).__name__}({inner})"
 
 
+T = TypeVar("T", bound=Frozen)
+
+
+def slotted(cls: type[T]) -> type[T]:
+    """The same class of values with slots, for those that are made at every step; it has no subclasses."""
+    names = [part.name for part in fields(cls)]
+    left_out = {*names, "__init__", "__dict__", "__weakref__"}
+    body = {name: value for name, value in vars(cls).items() if name not in left_out}
+    opened = type(cls.__name__, (), {"__slots__": names})
+    known: dict[str, Any] = {"_open": opened}
+    parameters = _parameters(cls, "cls", known)
+    filled = "".join(f"    self.{part.name} = {_value(part)}\n" for part in fields(cls))
+    shown = ", ".join(f"{name!r}: self.{name}" for name in names)
+    then = "    self.__post_init__()\n" if hasattr(cls, "__post_init__") else ""
+    exec(
+        f"def __new__({parameters}):\n    self = _open()\n{filled}    self.__class__ = _closed\n{then}    return self\n"
+        f"def contents(self): return {{{shown}}}\n",
+        known,
+    )
+    body |= {"__slots__": (), "__new__": known["__new__"], "__dict__": property(known["contents"])}
+    body |= {"__reduce__": _reduced, "__init_subclass__": _refuse_subclass}
+    made: type[T] = type(cls.__name__, (opened, *cls.__bases__), body)
+    known["_closed"] = made
+    return made
+
+
+def _reduced(value: Frozen) -> tuple[Any, ...]:
+    """How a value is copied: made anew from what it contains."""
+    return _remade, (type(value), value.__dict__)
+
+
+def _remade(cls: type[Frozen], contents: dict[str, Any]) -> Frozen:
+    return cls(**contents)
+
+
+def _refuse_subclass(cls: type) -> NoReturn:
+    raise TypeError(f"{cls.__name__} is a subclass of slotted values, and they have none")
+
+
 def _initialiser(cls: type[Frozen]) -> Callable[..., None]:
     """`__init__` for its fields: parameters with their defaults, one dictionary of all values, `__post_init__`."""
-    known: dict[str, Any] = {"_fill": Frozen.__dict__["__dict__"].__set__, "_MISSING": MISSING}
-    parts = fields(cls)
-    plain = [_parameter(part, known) for part in parts if not part.kw_only]
-    by_name = [_parameter(part, known) for part in parts if part.kw_only]
-    parameters = ", ".join(["self", *plain, *(["*", *by_name] if by_name else [])])
-    values = ", ".join(f"{part.name!r}: {_value(part)}" for part in parts)
+    dictionary = next(vars(one)["__dict__"] for one in cls.__mro__ if "__dict__" in vars(one))
+    known: dict[str, Any] = {"_fill": dictionary.__set__}
+    parameters = _parameters(cls, "self", known)
+    values = ", ".join(f"{part.name!r}: {_value(part)}" for part in fields(cls))
     then = "; self.__post_init__()" if hasattr(cls, "__post_init__") else ""
     try:
         exec(f"def __init__({parameters}):\n    _fill(self, {{{values}}}){then}", known)
@@ -57,6 +100,15 @@ def _initialiser(cls: type[Frozen]) -> Callable[..., None]:
         raise TypeError(f"{cls.__name__}: a field without a default stands below one that has one") from error
     made: Callable[..., None] = known["__init__"]
     return made
+
+
+def _parameters(cls: type[Frozen], first: str, known: dict[str, Any]) -> str:
+    """The parameters for its fields, behind a first one; their defaults become known."""
+    parts = fields(cls)
+    plain = [_parameter(part, known) for part in parts if not part.kw_only]
+    by_name = [_parameter(part, known) for part in parts if part.kw_only]
+    known["_MISSING"] = MISSING
+    return ", ".join([first, *plain, *(["*", *by_name] if by_name else [])])
 
 
 def _parameter(part: Field[Any], known: dict[str, Any]) -> str:

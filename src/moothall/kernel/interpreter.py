@@ -448,7 +448,7 @@ class _Turn:
             after,
             tuple(self.effects),
             tuple(self.appends),
-            tuple(self.answers[: self.asked]),
+            tuple(self.answers[: self.asked]) if self.asked else (),
         )
 
 

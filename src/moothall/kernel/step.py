@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import Frozen, slotted
 
 D = TypeVar("D")
 Status = Literal["live", "done", "failed", "limited", "cancelled"]
@@ -42,6 +42,7 @@ class Tail(Frozen):
     head: str
 
 
+@slotted
 class Snapshot(Frozen):
     """Where a run stands: its atomic states in document order, its data, its counters."""
 
@@ -64,6 +65,7 @@ class Microstep(Frozen):
     entered: tuple[str, ...]
 
 
+@slotted
 class Wanted(Frozen):
     """An effect and the state that wants it; when that state is left, the effect is no longer wanted."""
 
@@ -71,6 +73,7 @@ class Wanted(Frozen):
     owner: str | None
 
 
+@slotted
 class Step(Frozen):
     """What one event did to a run."""
 

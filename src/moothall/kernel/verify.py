@@ -88,6 +88,11 @@ def verify(machine: Machine) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda finding: finding.level))
 
 
+def endless(machine: Machine) -> Finding | None:
+    """Why a machine alone does not bound its runs: a cycle that it can go round by itself; None where it has none."""
+    return next((one for one in _endless(Graph(machine)) if one.level == "error"), None)
+
+
 # the findings
 
 

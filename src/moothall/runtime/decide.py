@@ -46,7 +46,7 @@ from moothall.kernel.events import (
     Note,
     Repeated,
 )
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Answer, Ask, Snapshot, Step
@@ -67,6 +67,7 @@ TRANSITIONS = 100_000
 SAME = 3
 
 
+@slotted
 class Run(Frozen):
     """One durable life of a machine: how it began, its definition, and the run that it was forked from.
 
@@ -78,6 +79,7 @@ class Run(Frozen):
     origin: Run | None = None
 
 
+@slotted
 class Happening(Frozen):
     """An event with the cause that makes it unique in its run, the time, and what scripts answered to it so far."""
 
@@ -87,6 +89,7 @@ class Happening(Frozen):
     answers: tuple[Answer, ...] = ()
 
 
+@slotted
 class Decision(Frozen):
     """The entry to keep and the head after it."""
 
@@ -128,9 +131,9 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
     step = _decided(transition(run.machine, head.snapshot, event, happening.answers, within=within))
     kept: tuple[Pending, ...] = ()
     spent = head.spent
-    bill = _reserved(run, settled)
+    bill = _reserved(run, settled) if settled is not None else _NOTHING
     if settled is None or len(head.pending) > 1:
-        others = tuple(one for one in head.pending if one is not settled)
+        others = tuple([one for one in head.pending if one is not settled])
         kept = _still_wanted(step, others)
         if len(kept) < len(others):
             dropped = [one for one in others if one not in kept]
@@ -162,7 +165,7 @@ def _granted_anew(run: Run, head: Head, at: float) -> tuple[Pending, ...]:
     granted: tuple[Pending, ...] = ()
     for number, one in enumerate(head.pending):
         before = replace(head, pending=granted + head.pending[number + 1 :], steps=head.steps - 1)
-        granted += (_granted(run, replace(one, denied=""), before, (), at) if one.denied else one,)
+        granted += (replace(one, denied=_denied(run, one, before, at)) if one.denied else one,)
     return granted
 
 
@@ -235,7 +238,9 @@ def _compared(
     if step.appends or settled is None or settled.denied or settled.effect.kind in WAITING:
         return {}
     rows = taken[0] if len(taken) == 1 else " ".join(taken)
-    brought = _content({name: value for name, value in step.event.__dict__.items() if name != "usage"})
+    content = dict(step.event.__dict__)
+    content.pop("usage", None)
+    brought = _content(content)
     last, left, times = same.get(rows, _NEW)
     if brought != last:
         return {**same, rows: (brought, 0, 1)}
@@ -290,7 +295,7 @@ def _next_attempt(run: Run, head: Head, pending: Pending, at: float) -> Pending:
     """An effect before its next attempt, which the budget may not cover."""
     changed = replace(pending, attempt=pending.attempt + 1, due=None, denied="")
     before = replace(_without(head, pending), steps=head.steps - 1)
-    denied = _denied(run, changed, before, (), at) if run.record.limits else ""
+    denied = _denied(run, changed, before, at) if run.record.limits else ""
     return replace(changed, denied=denied)
 
 
@@ -336,9 +341,9 @@ def _is_ending(step: Step) -> bool:
     return step.snapshot.status != "live" and (step.before is None or step.before.status == "live")
 
 
-def _reserved(run: Run, pending: Pending | None) -> Mapping[str, float]:
+def _reserved(run: Run, pending: Pending) -> Mapping[str, float]:
     """What an effect in flight has reserved of the budget."""
-    if pending is None or pending.denied:
+    if pending.denied:
         return _NOTHING
     return _cost(run.machine, pending.effect) if pending.share is None else pending.share
 
@@ -356,36 +361,47 @@ def _charged(spent: Mapping[str, float], *bills: Mapping[str, float]) -> Mapping
 def _committed(run: Run, step: Step, head: Head, happening: Happening, within: str | None) -> Decision:
     """The decision that a step makes: new effects with keys and due times, and the budget's word on each."""
     wanted: list[Pending] = []
-    unperformed = _NEVER if step.snapshot.status == "live" else _NOT_AFTER_THE_END
-    issued, at = head.issued, happening.at
+    snapshot, seq, issued, at = step.snapshot, head.seq + 1, head.issued, happening.at
+    unperformed = _NEVER if snapshot.status == "live" else _NOT_AFTER_THE_END
+    halted = _halted(run, head, at) if step.effects else ""
     for one in step.effects:
-        effect = one.effect
-        if effect.kind not in unperformed:
-            subject = getattr(effect, "agent", effect.kind)
-            nth = issued.get(subject, 0) + 1
-            issued = {**issued, subject: nth}
-            due = _due(effect, at) if effect.kind in WAITING else None
+        effect, due, denied, share = one.effect, None, "", None
+        kind = effect.kind
+        if kind in unperformed:
+            continue
+        subject = getattr(effect, "agent", kind)
+        nth = issued.get(subject, 0) + 1
+        issued = {**issued, subject: nth}
+        if kind in WAITING:
+            due = _due(effect, at)
+        else:
             share = _share(run, step, head, wanted, effect) if isinstance(effect, StartChild) else None
-            pending = Pending(f"{head.seq + 1}.{len(wanted)}", effect, one.owner, nth, due, share=share)
-            pending = _granted(run, pending, head, wanted, at)
-            wanted.append(_unless_performed(run, pending) if run.record.performed else pending)
+            cost = _cost(run.machine, effect) if share is None else share
+            denied = halted or (_lacking(run, cost, (*head.pending, *wanted), head.spent) if cost else "")
+        pending = Pending(f"{seq}.{len(wanted)}", effect, one.owner, nth, due, denied, share=share)
+        wanted.append(_unless_performed(run, pending) if run.record.performed else pending)
     if isinstance(happening.event, Exhausted) and not head.pending and wanted and all(one.denied for one in wanted):
         step, wanted = _given_up(step, wanted[0].denied), []
     if run.record.parent and _is_ending(step) and not any(map(_is_called_off, head.pending)):
         wanted.append(_last_word(run, step.snapshot, head, wanted, happening.event))
-    new = tuple(wanted)
-    seq, steps = head.seq + 1, head.steps + 1
-    after = Head(seq, step.snapshot, head.pending + new, head.spent, issued, head.same, steps, head.definition)
-    return Decision(after, _entry(step, after.seq, happening, within, new))
-
-
-def _granted(run: Run, pending: Pending, head: Head, wanted: Sequence[Pending], at: float) -> Pending:
-    """A new effect with the budget's word on it."""
-    record = run.record
-    if record.limits or record.endless:
-        denied = _denied(run, pending, head, wanted, at)
-        return replace(pending, denied=denied) if denied else pending
-    return pending
+    new, snapshot = tuple(wanted), step.snapshot
+    entry = Entry(
+        seq,
+        at,
+        happening.cause,
+        happening.event,
+        step.before.active if step.before is not None else (),
+        snapshot.active,
+        step.taken,
+        within,
+        new,
+        step.appends,
+        snapshot.status,
+        snapshot.reason,
+        answers=step.answers,
+    )
+    flying, steps = head.pending + new, head.steps + 1
+    return Decision(Head(seq, snapshot, flying, head.spent, issued, head.same, steps, head.definition), entry)
 
 
 def _share(run: Run, step: Step, head: Head, wanted: Sequence[Pending], effect: StartChild) -> Mapping[str, float]:
@@ -463,35 +479,40 @@ def _due(effect: Effect, at: float) -> float | None:
     return None
 
 
-def _denied(run: Run, pending: Pending, head: Head, wanted: Sequence[Pending], at: float) -> str:
-    """The resource that the budget lacks for this effect; "" where it is covered."""
+def _denied(run: Run, pending: Pending, head: Head, at: float) -> str:
+    """The resource that the budget lacks for an effect that was denied or is tried again; "" where it is covered."""
     if pending.effect.kind in WAITING:
         return ""
-    limits = run.record.limits
-    if exceeded := _circling(run, head):
-        return exceeded
-    if "seconds" in limits and at - run.record.began >= limits["seconds"]:
-        return "seconds"
-    cost = _reserved(run, pending)
-    if not cost:
+    cost = _cost(run.machine, pending.effect) if pending.share is None else pending.share
+    return _halted(run, head, at) or _lacking(run, cost, head.pending, head.spent)
+
+
+def _halted(run: Run, head: Head, at: float) -> str:
+    """Why a run should want nothing more: too many steps, the same again and again, no time left; "" where it may."""
+    record = run.record
+    limits = record.limits
+    if not limits and not record.endless:
         return ""
-    others = [_reserved(run, one) for one in (*head.pending, *wanted)]
-    for resource, limit in limits.items():
-        if resource not in _UNSHARED:
-            used = head.spent.get(resource, 0)
-            reserved = sum(other.get(resource, 0) for other in others)
-            if used >= limit or used + reserved + cost.get(resource, 0) > limit:
-                return resource
-    return ""
-
-
-def _circling(run: Run, head: Head) -> str:
-    """Why a run that nothing else bounds should stop: too many steps, or the same again and again."""
-    if head.steps + 1 >= run.record.limits.get("transitions", TRANSITIONS):
+    if head.steps + 1 >= limits.get("transitions", TRANSITIONS):
         return "transitions"
     for _, _, times in head.same.values():
         if times >= SAME:
             return "repetitions"
+    return "seconds" if "seconds" in limits and at - record.began >= limits["seconds"] else ""
+
+
+def _lacking(run: Run, cost: Mapping[str, float], others: Sequence[Pending], spent: Mapping[str, float]) -> str:
+    """The resource of which less is left than this costs, beside what others have reserved; "" where none is."""
+    limits = run.record.limits
+    if not cost or not limits:
+        return ""
+    reserved = [_reserved(run, one) for one in others]
+    for resource, limit in limits.items():
+        if resource not in _UNSHARED:
+            used = spent.get(resource, 0)
+            promised = sum(other.get(resource, 0) for other in reserved)
+            if used >= limit or used + promised + cost.get(resource, 0) > limit:
+                return resource
     return ""
 
 
@@ -511,23 +532,3 @@ def _ignored(head: Head, happening: Happening, spent: Mapping[str, float]) -> De
     reason = "its effect is no longer wanted: the state that wanted it was left"
     entry = Entry(after.seq, happening.at, happening.cause, happening.event, active, active, ignored=reason)
     return Decision(after, entry)
-
-
-def _entry(step: Step, seq: int, happening: Happening, within: str | None, wanted: tuple[Pending, ...]) -> Entry:
-    before = step.before.active if step.before is not None else ()
-    snapshot = step.snapshot
-    return Entry(
-        seq,
-        happening.at,
-        happening.cause,
-        happening.event,
-        before,
-        snapshot.active,
-        step.taken,
-        within,
-        wanted,
-        step.appends,
-        snapshot.status,
-        snapshot.reason,
-        answers=step.answers,
-    )

@@ -8,6 +8,7 @@ it waits for a person to say what is to become of it. What is pure may be done a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from moothall.errors import DefinitionError, Refused
@@ -91,7 +92,7 @@ def _is_pure(pending: Mapping[str, Any], effects: Mapping[str, type[Effect]]) ->
 async def fork(hall: Hall, origin: Origin, record: Record, *, repeats: bool) -> Head:
     """Begin a run that goes its own way behind what it shares; `repeats` says that it may do again what was done."""
     performed = () if repeats else tuple(sorted({_fingerprint(one) for one in origin.performed}))
-    record = Record(**{**record.__dict__, "shared": origin.shared, "performed": performed})
+    record = replace(record, shared=origin.shared, performed=performed)
     run = Run(record, origin.machine)
     happening = Happening(Forked(record.origin), f"forked-{record.run}", record.began)
     return await begin_with(hall, run, decide(run, origin.head, happening))

@@ -16,8 +16,7 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -26,7 +25,7 @@ from moothall.errors import Broken, Conflict, DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.effects import AskPerson, Effect, StartChild
 from moothall.kernel.events import Adopted, Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated, Started
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Answer, Ask
@@ -85,6 +84,7 @@ class Finding(Frozen):
 Received = Literal["taken", "ignored", "duplicate"]
 
 
+@slotted
 class Advanced(Frozen):
     """How an event was received: the entry's number, the effects now due, and whether it was new."""
 
@@ -148,17 +148,23 @@ def leave(hall: Hall, run: RunId) -> None:
         remembered.pop(run, None)
 
 
-@contextmanager
-def visiting(hall: Hall, run: RunId) -> Iterator[None]:
+class visiting:
     """Do something with a run; what is remembered of it here is forgotten when the last visitor has left."""
-    hall.guests[run] = hall.guests.get(run, 0) + 1
-    try:
-        yield
-    finally:
-        hall.guests[run] -= 1
-        if not hall.guests[run]:
-            del hall.guests[run]
-            leave(hall, run)
+
+    __slots__ = ("_hall", "_run")
+
+    def __init__(self, hall: Hall, run: RunId) -> None:
+        self._hall, self._run = hall, run
+
+    def __enter__(self) -> None:
+        self._hall.guests[self._run] = self._hall.guests.get(self._run, 0) + 1
+
+    def __exit__(self, *error: object) -> None:
+        guests, run = self._hall.guests, self._run
+        guests[run] -= 1
+        if not guests[run]:
+            del guests[run]
+            leave(self._hall, run)
 
 
 async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> Head:
@@ -178,7 +184,7 @@ async def begin_with(hall: Hall, run: Run, decision: Decision) -> Head:
     finally:
         hall.store.crowd -= 1
     hall.runs[record.run], hall.leases[record.run] = run, lease or Lease("", 1, 0.0)
-    _keep(hall, record.run, decision)
+    _keep(hall, record.run, (decision,))
     return decision.head
 
 
@@ -346,10 +352,11 @@ async def advance(
 async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]]) -> None:
     """Move a run by several events that came at once: decided one after the other, in one transaction."""
     while True:
-        first, now = hall.heads[run], hall.clock.now()
-        head, decisions = first, []
+        head, now = hall.heads[run], hall.clock.now()
+        decisions: list[Decision] = []
+        flying = {one.key for one in head.pending}
         for event, cause in ends:
-            if in_flight(first, cause) is not None or await hall.store.find(run, cause) is None:
+            if cause in flying or await hall.store.find(run, cause) is None:
                 decisions.append(await _decided_with_scripts(hall, run, head, Happening(event, cause, now)))
                 head = decisions[-1].head
         if not decisions or await _committed(hall, run, decisions):
@@ -371,16 +378,15 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
     """Keep what was decided; False where another writer came first, and the run was read again."""
     lease, last = hall.leases.get(run), decisions[-1]
     after = None if lease is None or last.head.rests() else _kept(hall, lease)
+    earlier = [one.entry for one in decisions[:-1]] if len(decisions) > 1 else ()
     try:
-        earlier = [one.entry for one in decisions[:-1]] if len(decisions) > 1 else ()
         await hall.store.commit(run, last.head, last.entry, lease, after, earlier)
     except Conflict:
         await reopen(hall, run, hall.runs[run].machine)
         return False
-    if lease is not None and hall.leases.get(run) is lease:
+    if lease is not None and after is not lease and hall.leases.get(run) is lease:
         hall.leases[run] = after or Lease("", lease.token, 0.0)
-    for decision in decisions:
-        _keep(hall, run, decision)
+    _keep(hall, run, decisions)
     doing = hall.crew.drives.get(run)
     if doing is not None:
         if lease is not None and lease.owner != hall.owner:  # it was somebody else's meanwhile, or might have been
@@ -508,10 +514,16 @@ def _prompt(question: Pending) -> str:
     return question.effect.prompt if isinstance(question.effect, AskPerson) else question.doubt
 
 
-def _keep(hall: Hall, run: RunId, decision: Decision) -> None:
-    known = hall.heads.get(run)
-    if known is None or known.seq < decision.head.seq:  # else the word came late, and others went on
-        hall.heads[run] = decision.head
+def _keep(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> None:
+    known, head = hall.heads.get(run), decisions[-1].head
+    if known is None or known.seq < head.seq:  # else the word came late, and others went on
+        hall.heads[run] = head
+    if hall.observers:
+        for decision in decisions:
+            _show(hall, run, decision)
+
+
+def _show(hall: Hall, run: RunId, decision: Decision) -> None:
     for observer in tuple(hall.observers):
         try:
             observer(run, decision.entry, decision.head)

@@ -23,7 +23,7 @@ from moothall.kernel import effects as known
 from moothall.kernel.codec import decode, decoder, encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import ChildDone, Event, Named
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Absent, Answer, Append, Failed, Snapshot, Value
 
@@ -54,6 +54,7 @@ class CancelChild(Effect):
     reason: str
 
 
+@slotted
 class Pending(Frozen):
     """An effect in flight. Its key is its place in the journal: the entry's number and its own.
 
@@ -78,6 +79,7 @@ class Pending(Frozen):
         return (kind in WAITING and not self.denied) or (self.began and kind in FAMILY) or bool(self.doubt)
 
 
+@slotted
 class Head(Frozen):
     """Where a run stands after its latest entry."""
 
@@ -107,11 +109,7 @@ class Head(Frozen):
 
     def rests(self) -> bool:
         """Whether nothing is left to perform or to wait for but people and children."""
-        return not any(map(_moves_on, self.pending))
-
-
-def _moves_on(pending: Pending) -> bool:
-    return pending.effect.kind in TIMERS or not pending.sleeps()
+        return not [one for one in self.pending if not one.sleeps() or one.effect.kind in TIMERS]
 
 
 TIMERS = frozenset((known.Send.kind, known.Alarm.kind))
@@ -119,6 +117,7 @@ WAITING = TIMERS | {known.AskPerson.kind}
 FAMILY = frozenset((known.StartChild.kind, CancelChild.kind))
 
 
+@slotted
 class Entry(Frozen):
     """One event of a run and what it did. `ignored` says why an event did nothing, `answers` what scripts said."""
 
@@ -292,7 +291,7 @@ def encode_entry(entry: Entry) -> Any:
 def pending_shape(pending: Pending) -> dict[str, Any]:
     """The shape of an effect in flight."""
     effect: Any = pending.effect
-    if isinstance(event := effect.__dict__.get("event"), Event):
+    if isinstance(event := getattr(effect, "event", None), Event):
         values: Any = {**effect.__dict__, "event": {"name": event.name, **event.__dict__}}
     else:
         values = effect

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.step import Answer, Ask
 from moothall.runtime.journal import Entry, Head, Record, RunId
 
@@ -24,6 +24,7 @@ def as_it_is(value: Any) -> Any:
     return value
 
 
+@slotted
 class Lease(Frozen):
     """Who holds a run, until when, and the token that fences others off. Crashes count lost holders in a row."""
 
@@ -198,6 +199,7 @@ class Desk(Protocol):
         ...
 
 
+@slotted
 class Context(Frozen):
     """What a performer knows besides its effect. The key stays the same when an effect is tried again.
 

@@ -200,7 +200,7 @@ async def _in_place(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> N
         event = stopped
     finally:
         doing.key = ""
-    await advance(hall, run, *_end(hall, run, pending, event))
+    await advance_all(hall, run, (_end(hall, run, pending, event),))
 
 
 def _stopped(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:
@@ -271,9 +271,7 @@ async def _wait_for_first(hall: Hall, run: RunId, doing: Drive) -> None:
     doing.news.clear()
     landed = [key for key, task in doing.flying.items() if task.done()]
     ends = [end for key in landed if (end := _landed(hall, run, doing, key)) is not None]
-    if len(ends) == 1:
-        await advance(hall, run, *ends[0])
-    elif ends:
+    if ends:
         await advance_all(hall, run, ends)
 
 
@@ -285,12 +283,11 @@ async def _ring(hall: Hall, doing: Drive, moment: float) -> None:
 
 def _landed(hall: Hall, run: RunId, doing: Drive, key: str) -> tuple[Event, str] | None:
     """How an effect beside others ended, and its cause; also if it is not wanted any more, for what it cost."""
-    task, attempt, pending = doing.flying.pop(key), doing.attempts.pop(key), in_flight(hall.heads[run], key)
-    if task.cancelled():
-        event = _stopped(hall, run, doing, attempt) if pending is not None else None
-    else:
-        event = task.result()
-    if event is not None:
+    task, attempt = doing.flying.pop(key), doing.attempts.pop(key)
+    if not task.cancelled() and (event := task.result()) is not None:
+        return _end(hall, run, attempt, event)
+    pending = in_flight(hall.heads[run], key)
+    if pending is not None and task.cancelled() and (event := _stopped(hall, run, doing, attempt)) is not None:
         return _end(hall, run, attempt, event)
     if pending is not None and pending.effect.kind in FAMILY:
         doing.resting.add(key)
@@ -337,8 +334,9 @@ async def perform(hall: Hall, run: RunId, pending: Pending, doing: Drive) -> Eve
     performer = hall.cast(run).performers.get(effect.kind)
     if performer is None:
         return await _perform_here(hall, effect)
+    context = _context(hall, hall.runs[run].record, doing, pending)
     try:
-        return await performer.perform(effect, _context(hall, hall.runs[run].record, doing, pending))
+        return await performer.perform(effect, context)
     except (DefinitionError, Broken) as error:
         return GaveUp(f"{_who(effect)}: {error}", "definition")
     except (Exception, asyncio.CancelledError) as error:  # performers stand at the edge of the world
@@ -347,7 +345,7 @@ async def perform(hall: Hall, run: RunId, pending: Pending, doing: Drive) -> Eve
         reason = f"{_who(effect)}: {type(error).__name__}: {error}{_where(error)}".encode(errors="replace").decode()
         return Faltered(reason, error.retry_after, error.usage) if isinstance(error, EffectFailed) else Faltered(reason)
     finally:
-        doing.heard.pop(f"{run}.{pending.key}", None)
+        doing.heard.pop(context.key, None)
 
 
 async def _perform_here(hall: Hall, effect: Effect) -> Event:

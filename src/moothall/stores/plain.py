@@ -40,7 +40,7 @@ def packed(shape: dict[str, Any], texts: dict[str, bytes], apart: int = 0) -> by
         body = orjson.dumps(shape, default=_opened, option=_AS_IT_IS)
     except orjson.JSONEncodeError:
         return _packed_carefully(shape, texts)
-    if (len(body) - apart > LONG and _has_long_text(body)) or (b"\\" in body and b"\\u0000" in body):
+    if (len(body) - apart > LONG and _has_long_text(body)) or _has(body, b"\\u0000"):
         return _packed_carefully(shape, texts)
     return _packed_carefully(shape, texts) if _is_generous(body) else body
 
@@ -52,15 +52,19 @@ def _has_long_text(body: bytes) -> bool:
 
 def _is_generous(body: bytes) -> bool:
     """Whether the writer may have taken something that is no JSON: it writes null for NaN, and a text for a UUID."""
-    if b"null" in body and _UNMEANT.search(body) is not None:
+    if body.count(b"null") > body.count(b"null "):
         return True
-    return b"-" in body and _UUID.search(body) is not None
+    return _has(body, b"-") and _UUID.search(body) is not None
+
+
+def _has(body: bytes, part: bytes) -> bool:
+    """`part in body`, which would first take the part for a number and make an error of that, each time."""
+    return body.find(part) >= 0
 
 
 _AS_IT_IS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _NONE = orjson.Fragment(b"null ")
 """None in a field, with a blank behind it, so that it cannot be mistaken for a NaN."""
-_UNMEANT = re.compile(rb"null[^ ]")
 _UUID = re.compile(rb"-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 

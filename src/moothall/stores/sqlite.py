@@ -4,7 +4,8 @@
 - A lone run commits in place. Where several runs are driven, commits are gathered and written by one thread, one
   batch in flight: many share one fsync, and nobody waits for the disk but those who commit. A batch that fails is
   tried again member by member. Both ways are one piece of code.
-- Reading has a connection of its own and never waits for a writer.
+- While others write, reading has a connection of its own and never waits for them. Otherwise it uses the writer's,
+  which still knows the pages that it wrote.
 - What is read back is checked against its seal. A head that does not fit counts as missing; a journal or a record
   that does not fit is reported as broken, for that run only. Who holds a run and when it wants attention has no seal.
 - A file that holds something else is refused and left as it was.
@@ -114,6 +115,7 @@ class SqliteStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connected(path)
+            self._db.text_factory = _text
             self._cursors = [self._db.cursor()]
             self._execute = self._cursors[0].execute
             self._transaction = _Writing(self._db, self._execute)
@@ -478,7 +480,8 @@ class SqliteStore:
 
     def _found(self, name: str, *values: Any) -> list[Any]:
         try:
-            return self._look(self._sql[name], values).fetchall()
+            look = self._look if self._writing else self._execute
+            return look(self._sql[name], values).fetchall()
         except UnicodeEncodeError:  # a name that cannot be written was never kept
             return []
         except sqlite3.OperationalError as error:
@@ -625,7 +628,10 @@ def _status(found: Any, head: Mapping[str, Any]) -> str:
     if type(found) is str and found.startswith(SET_ASIDE):
         return found
     status: str = head["snapshot"]["status"] if head else found
-    return status if status in get_args(Status) else "live"
+    return status if status in _STATUSES else "live"
+
+
+_STATUSES = frozenset(get_args(Status))
 
 
 def _text(found: bytes) -> str:

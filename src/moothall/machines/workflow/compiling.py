@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import Any
 
@@ -42,7 +42,6 @@ class Deed(Scripted):
     outcomes: tuple[type[Event], ...] = ()
     shapes: Mapping[str, Any] = field(default_factory=dict)
     child: str = ""
-    budget: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +84,12 @@ class WorkflowMachine(Machine):
 
     plan: Plan
 
+    @cached_property
+    def digest(self) -> str:
+        """The hash of the definition: also of texts, contexts and roles, which the table does not show."""
+        plan = json.dumps(encode((self.plan.workflow, self.plan.roles)), sort_keys=True)
+        return sha256(f"{super().digest}\n{plan}".encode()).hexdigest()
+
 
 def machine_of(workflow: Workflow, roles: Mapping[str, Role], tools: Sequence[Use] = ()) -> WorkflowMachine:
     """Compile a workflow."""
@@ -95,7 +100,7 @@ def machine_of(workflow: Workflow, roles: Mapping[str, Role], tools: Sequence[Us
         workflow.workflow_name,
         data=Work,
         start=START,
-        states=[*states, Final(STOP, enter=_deed(plan, moves.finish, f"finish {_digest(plan)}"), result=_output)],
+        states=[*states, Final(STOP, enter=_deed(plan, moves.finish, "output"), result=_output)],
         moves=[row for duty in plan.duties.values() for row in _rows(plan, duty)],
         budget=_budget(workflow.budget),
         result=_output_of,
@@ -117,12 +122,6 @@ def _output(work: Work, _: Event) -> Any:
 
 def _output_of(work: Work) -> Any:
     return work.output
-
-
-def _digest(plan: Plan) -> str:
-    """The hash of all that the rows do not show: texts, contexts, roles."""
-    text = json.dumps(encode((plan.workflow, plan.roles)), sort_keys=True)
-    return sha256(text.encode()).hexdigest()[:16]
 
 
 def _budget(limits: Limits | None) -> Budget | None:
@@ -173,9 +172,7 @@ def _entering(plan: Plan, duty: Duty) -> Deed:
         case "sub":
             assert state.action is not None
             child = state.action.sub_workflow
-            return Deed(
-                run, f"sub-workflow {child}", {StartChild.kind: 1, **alarm}, (ChildDone,), {}, child, state.budget
-            )
+            return Deed(run, f"sub-workflow {child}", {StartChild.kind: 1, **alarm}, (ChildDone,), {}, child)
         case "ask":
             assert state.ask is not None
             shape = f"answer of {state.name}"
@@ -205,7 +202,7 @@ def _rows(plan: Plan, duty: Duty) -> Iterator[On]:
     if duty.on_error:
         noting = partial(moves.note_error, duty)
         wrong = (Misbehaved, GaveUp, TimedOut)
-        yield On(name, wrong, to=duty.on_error, when=Here(name), do=_labelled(noting, "keep the error"))
+        yield On(name, wrong, to=duty.on_error, when=Here(name), do=Labelled(noting, "keep the error"))
 
 
 def _waiting_rows(plan: Plan, duty: Duty) -> Iterator[On]:
@@ -230,7 +227,12 @@ def _waiting_rows(plan: Plan, duty: Duty) -> Iterator[On]:
         yield On(name, Answered, do=keep, at_most=duty.visits)
         yield On(name, Expired, do=_deed(plan, moves.expired, "fail", duty), at_most=duty.visits)
     else:
-        yield On(name, Acted, when=Own(duty.number), do=judge, at_most=duty.visits)
+        yield On(name, Acted, when=_own(plan, duty), do=judge, at_most=duty.visits)
+
+
+def _own(plan: Plan, duty: Duty) -> Own | None:
+    """The guard of what a state tells itself; where one state is active at a time, nobody else can be meant."""
+    return Own(duty.number) if plan.is_parallel else None
 
 
 def _conversing_rows(plan: Plan, duty: Duty) -> Iterator[On]:
@@ -239,11 +241,11 @@ def _conversing_rows(plan: Plan, duty: Duty) -> Iterator[On]:
     yield On(name, Replied, do=heard, at_most=turns)
     if duty.tools:
         back = _deed(plan, moves.returned, "keep the result, judge", duty)
-        of_tool = _labelled(partial(moves.is_tool, duty), "it is a tool's")
+        of_tool = Labelled(partial(moves.is_tool, duty), "it is a tool's")
         yield On(name, Returned, do=back, at_most=turns * CALLS)
         yield On(name, GaveUp, when=of_tool, do=back, at_most=turns * CALLS)
     going_on = Deed(_plain(partial(moves.go_on, duty)), f"{duty.state.agent} goes on", {Converse.kind: 1}, (Replied,))
-    yield On(name, Again, when=Own(duty.number), do=going_on, at_most=turns)
+    yield On(name, Again, when=_own(plan, duty), do=going_on, at_most=turns)
 
 
 def _plain(move: Callable[[Any, Any], Move[Work]]) -> Callable[[Any, Event, Moment], Any]:
@@ -252,7 +254,7 @@ def _plain(move: Callable[[Any, Any], Move[Work]]) -> Callable[[Any, Event, Mome
 
 
 @dataclass(frozen=True, slots=True)
-class _labelled:
+class Labelled:
     """A guard or move with a name for the picture."""
 
     call: Callable[[Any, Any], Any]

@@ -8,6 +8,7 @@ nobody's eyes but the engine's stays a text here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Literal
 
 from moothall.agents.conversing import Seat
@@ -87,6 +88,8 @@ class Plan(Frozen):
     is_read: bool = False
     """Whether a script reads conversations."""
     finals: frozenset[str] = frozenset()
+    is_parallel: bool = False
+    """Whether several states may be active at once."""
 
 
 def plan_of(workflow: Workflow, roles: Mapping[str, Role], tools: tuple[Use, ...]) -> Plan:
@@ -102,7 +105,8 @@ def plan_of(workflow: Workflow, roles: Mapping[str, Role], tools: tuple[Use, ...
     texts = [piece.text for duty in duties.values() for way in duty.ways for piece in way.then]
     texts += [way.transition.condition for duty in duties.values() for way in duty.ways]
     texts += [piece.text for duty in duties.values() for piece in duty.preparing] + [stop.input or ""]
-    return Plan(workflow, seats, duties, roles, stop, any("contexts" in needs(text) for text in texts), finals)
+    is_read = any("contexts" in needs(text) for text in texts)
+    return Plan(workflow, seats, duties, roles, stop, is_read, finals, any(state.parallel for state in states))
 
 
 def every_state(states: tuple[StateDefinition, ...]) -> Iterator[StateDefinition]:
@@ -132,6 +136,7 @@ def _seats(workflow: Workflow) -> dict[str, Seat]:
     return found
 
 
+@lru_cache(maxsize=4096)
 def needs(text: str) -> frozenset[str]:
     """The data that a text may read."""
     if not text.strip():

@@ -19,11 +19,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from moothall.agents.asking import Replied, ToolCall
+from moothall.agents.asking import AskAgent, ToolCall
 from moothall.kernel.codec import encode
-from moothall.kernel.effects import Effect
 from moothall.kernel.frozen import Frozen
 
 Side = Literal["user", "assistant"]
@@ -42,15 +41,9 @@ class Seat(Frozen):
     starting: tuple[Message, ...] = ()
 
 
-class Converse(Effect):
-    """Have an agent go on with a conversation."""
+class Converse(AskAgent):
+    """Ask an agent in a conversation: what it is told stands in the thread already, and is repeated for readers."""
 
-    kind = "converse"
-    outcomes = (Replied,)
-    costs: ClassVar[Mapping[str, float]] = {"calls": 1}
-    agent: str
-    thread: str
-    tools: tuple[str, ...] = ()
     attempts: int = field(default=3, kw_only=True)  # type: ignore[misc]
 
 

@@ -71,7 +71,7 @@ def _begun(plan: Plan, duty: Duty, work: Work, ready: Ready) -> Move[Work]:
     match duty.does:
         case "converse":
             assert duty.seat is not None
-            return _said(plan, duty.seat, work, _told(duty.seat, ready.input), (_turn(duty),))
+            return _said(plan, duty.seat, work, _told(duty.seat, ready.input), (_turn(duty, ready.input),))
         case "add":
             assert duty.seat is not None
             return replace(_said(plan, duty.seat, work, _told(duty.seat, ready.input)), raises=done)
@@ -95,11 +95,12 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _turn(duty: Duty) -> Converse:
+def _turn(duty: Duty, told: Any = None) -> Converse:
     assert duty.seat is not None
+    template, arguments = ("", {}) if told is None else ("{told}", {"told": told})
     tools = tuple(tool.name for tool in duty.tools)
     attempts = duty.state.retry.attempts if duty.state.retry is not None else Converse.attempts
-    return Converse(duty.seat.agent, duty.seat.thread, tools, attempts=attempts)
+    return Converse(duty.seat.agent, template, arguments, thread=duty.seat.thread, tools=tools, attempts=attempts)
 
 
 def _share(duty: Duty) -> Mapping[str, float]:

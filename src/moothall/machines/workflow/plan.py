@@ -167,6 +167,9 @@ class _Layout:
     def duty(self, number: int, state: StateDefinition) -> Duty:
         """What a state has to do."""
         role = self.roles.get(state.agent)
+        ways = tuple(self.way(state, transition, at) for at, transition in enumerate(state.transition or (), 1))
+        read = {name for way in ways for text in (way.transition.condition, *_texts(way)) for name in functions(text)}
+        decided = {one.function.name for one in role.parsingTools} if role is not None else set()
         stops = (state.on_no_match or self.workflow.on_no_match) == STOP
         return Duty(
             number,
@@ -174,9 +177,9 @@ class _Layout:
             does(state),
             self.seats.get(state.agent),
             tuple(tool for tool in self.tools if role is None or role.may_use(tool.name)) if state.agent else (),
-            frozenset(one.function.name for one in role.parsingTools) if role is not None else frozenset(),
+            frozenset(decided | (read - {tool.name for tool in self.tools})),
             tuple(preparing(state)),
-            tuple(self.way(state, transition, at) for at, transition in enumerate(state.transition or (), 1)),
+            ways,
             stops,
             state.max_visits or self.visits,
             self.workflow.max_tool_rounds,
@@ -203,6 +206,10 @@ class _Layout:
     def _is_beside(self, state: StateDefinition, target: StateDefinition) -> bool:
         """Whether going from one state to another leaves and enters no state around them."""
         return self.around[state.name] == self.around[target.name]
+
+
+def _texts(way: Way) -> Iterator[str]:
+    return (piece.text for piece in way.then)
 
 
 def _around(states: tuple[StateDefinition, ...], outer: str = "") -> dict[str, str]:

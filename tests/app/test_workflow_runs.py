@@ -164,6 +164,14 @@ async def test_an_agent_that_did_not_call_what_a_condition_reads_is_asked_for_it
 
 
 @pytest.mark.anyio
+async def test_a_call_that_a_condition_reads_is_a_decision_also_where_the_role_does_not_say_so(tmp_path: Path) -> None:
+    state = spoken("code", "coder", "'look'", to("stop", "function.verdict.arguments.ok", SAY), to("start"))
+    said = calling("verdict", "Fine.", ok=True)
+    played = await play(compiled(tmp_path, workflow(START, state)), "x", Prompter(coder=[said]))
+    assert (played.result.output, len(played.model.requests)) == ("Fine.", 1)
+
+
+@pytest.mark.anyio
 async def test_where_it_still_does_not_the_run_fails_and_names_conditions_and_values(tmp_path: Path) -> None:
     machine = compiled(tmp_path, workflow(START, ASKING, agents=(("reviewer", "user"),)))
     played = await play(machine, "x", Prompter(reviewer=["It is fine.", "Really."]))

@@ -243,6 +243,16 @@ def test_a_workflow_that_gives_nothing_says_so(moot: Moot, tmp_path: Path) -> No
     assert "base gives nothing" in ran.err
 
 
+def test_a_run_of_a_workflow_is_forked_and_goes_another_way(moot: Moot, tmp_path: Path) -> None:
+    write(tmp_path / "replies.json", REVIEWED)
+    moot("run", "coder_reviewer", "tea", "--model", "scripted:replies.json", "--run-id", "one")
+    replies = {**REVIEWED, "reviewer": [REVIEWED["reviewer"][1]]}
+    write(tmp_path / "replies.json", replies)
+    forked = moot("fork", "one", "--at", "1", "--run-id", "other", "--repeat")
+    assert (forked.code, forked.out) == (0, "all good\n"), forked.err
+    assert moot("replay", "other").code == 0
+
+
 def test_a_workflow_is_drawn_in_every_format(moot: Moot) -> None:
     for format_ in ("mermaid", "dot", "tree", "json"):
         drawn = moot("graph", "approved_release", "--format", format_)

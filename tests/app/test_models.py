@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from moothall import run
-from moothall.app.finding import find
 from moothall.app.models import Named, absolute_model, normal, open_model, parsed, unpriced
 from moothall.errors import DefinitionError
 from moothall.models.cassette import CassetteModel
 from moothall.models.fallback import FallbackModel
 from moothall.models.gate import GatedModel
+from tests.models.stage import WRITING, Task
 
 HERE = "http://127.0.0.1:8080/v1"
 
@@ -158,10 +158,9 @@ def test_models_at_one_address_share_a_gate_and_connections() -> None:
 
 
 def test_a_cassette_replays_a_run_without_a_model(tmp_path: Path) -> None:
-    newsroom = find(f"{ROOT / 'examples' / 'newsroom.py'}:NEWSROOM")
     tape = f"cassette:{tmp_path / 'tape.jsonl'}"
-    first = run(newsroom, {"topic": "tides"}, model=f"{tape},mode=record,model=rehearsal", store="memory", run_id="r")
-    again = run(newsroom, {"topic": "tides"}, model=tape, store="memory", run_id="another")
+    first = run(WRITING, Task("tides"), model=f"{tape},mode=record,model=rehearsal", store="memory", run_id="r")
+    again = run(WRITING, Task("tides"), model=tape, store="memory", run_id="another")
     assert (again.result, again.states, again.spent) == (first.result, first.states, first.spent)
     lines = (tmp_path / "tape.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(line)["asked"]["model"] for line in lines] == ["rehearsal"] * len(lines)

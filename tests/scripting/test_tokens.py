@@ -2,7 +2,7 @@
 
 import pytest
 
-from moothall.scripting.tokens import EVERYTHING, LOOKUP, assigns, expanded, functions, reads, scan
+from moothall.machines.workflow.tokens import EVERYTHING, LOOKUP, assigns, expanded, functions, reads, scan
 
 CALL = f'{LOOKUP}("f")?.function'
 

@@ -11,18 +11,23 @@ from moothall.kernel.frozen import Frozen
 
 
 class Offered(Frozen):
-    """A tool that a model may have called: its name, what it says of itself, and the schema of its arguments."""
+    """A tool that a model may have called: its name, what it says of itself, and the schema of its arguments.
+
+    Of a `parsing` tool nothing is done when it is called: the call is the answer.
+    """
 
     name: str
     description: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
+    parsing: bool = False
 
 
 class Request(Frozen):
     """One call of a model: who speaks, the prompt, the shape of the reply, and the effect's key as seed.
 
     `nth` counts the calls of this agent in this run from 1, so that offline models know where they are. `messages`
-    are what was said since the prompt: the agent's own calls of tools, and what these returned. `hear`, where somebody
+    are what was said since the prompt: the agent's own calls of tools, and what these returned; in a conversation they
+    are all of it, and the prompt is empty. `system` is what the agent is told about itself. `hear`, where somebody
     listens, gets the text piece by piece as it comes, and an empty piece where it begins anew; what was heard is no
     reply yet.
     """
@@ -35,6 +40,7 @@ class Request(Frozen):
     messages: tuple[Any, ...] = ()
     tools: tuple[Offered, ...] = ()
     hear: Callable[[str], None] | None = None
+    system: str = ""
 
 
 class Reply(Frozen):

@@ -29,6 +29,7 @@ from operator import is_
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from moothall.agents.asking import AskAgent, CallTool, Replied, Returned, Unusable
+from moothall.agents.conversing import Converse
 from moothall.errors import Refused
 from moothall.kernel.effects import AskPerson, StartChild
 from moothall.kernel.events import Answered
@@ -206,6 +207,7 @@ _TABLED: Mapping[Any, tuple[str, ...]] = {
     AskPerson: ("shape",),
     Answered: ("shape",),
     CallTool: ("tool",),
+    Converse: ("agent", "shape", "thread", "tools"),
     Replied: ("agent", "shape"),
     Returned: ("tool",),
     StartChild: ("machine",),

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from moothall.agents.asking import TURN, AskAgent, Asking, Calling, CallTool, Starting, Turning
-from moothall.app.finding import beside, built_in, is_built_in, source_of
+from moothall.app.finding import beside, built_in, is_built_in, is_of_workflow, source_of
 from moothall.app.models import open_model
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel import verify
@@ -55,6 +55,10 @@ class Troupe:
 
 def cast(machine: Machine, troupe: Troupe) -> Cast:
     """Who performs the effects of a run of this machine."""
+    if is_of_workflow(machine):
+        from moothall.app.workflow_runs import workflow_cast  # a machine in Python never needs it
+
+        return workflow_cast(machine, troupe)
     return _own_cast(machine) if troupe == _NOBODY else _new_cast(machine, troupe)
 
 
@@ -111,6 +115,8 @@ def endless_below(machine: Machine, above: frozenset[str] = frozenset()) -> Find
 
 def asked_for(machine: Machine, above: frozenset[str] = frozenset()) -> set[str]:
     """The agents and tools that a machine and its children ask for by name."""
+    if is_of_workflow(machine):
+        return set(_asked(machine))
     names = {name for action in machine.actions() for name in _names(action)}
     above |= {machine.name}
     return names.union(*(asked_for(one, above) for one in _started(machine, above)))
@@ -183,13 +189,16 @@ _NOBODY = Troupe()
 @_once
 def _asked(machine: Machine) -> frozenset[str]:
     """The agents that the table asks, by name."""
+    if is_of_workflow(machine):
+        return frozenset(machine.plan.seats)
     asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
     return frozenset(asked | {one.asking.agent for one in machine.actions() if isinstance(one, Turning)})
 
 
 @_once
 def _children(machine: Machine) -> frozenset[str]:
-    return frozenset(one.child for one in machine.actions() if isinstance(one, Starting))
+    started = (one for one in machine.actions() if not isinstance(one, Turning))
+    return frozenset(name for one in started if (name := getattr(one, "child", "")))
 
 
 @_once
@@ -231,6 +240,10 @@ def input_data(machine: Machine, given: Any) -> Any:
     kind = machine.data
     if kind is None:
         return encode(given)
+    if is_of_workflow(machine) and not isinstance(given, kind):
+        from moothall.app.workflow_runs import work_of
+
+        return work_of(machine, given)
     if isinstance(given, kind):
         return given
     if isinstance(given, str) and kind is not str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from moothall.errors import Refused
 from moothall.kernel.step import Answer, Value
-from moothall.scripting.tokens import EVERYTHING
+from moothall.machines.workflow.tokens import EVERYTHING
 from moothall.scripting.workflow import Batch, Choice, Kind, Script, Scripts, changed
 
 SHAPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {

@@ -13,10 +13,14 @@ from collections.abc import Callable
 from os.path import isabs, isfile
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, TypeGuard
 from weakref import WeakKeyDictionary
 
 from moothall.errors import DefinitionError, MoothallError
 from moothall.kernel.machine import Machine
+
+if TYPE_CHECKING:
+    from moothall.machines.workflow.compiling import WorkflowMachine
 
 BUILT_IN = {"pipeline": "moothall.machines.pipeline", "turn": "moothall.machines.turn"}
 """The machines that come with the package: where the function is that makes one, in the size that it is given."""
@@ -38,13 +42,17 @@ def find(source: str) -> Machine:
     """The machine at this source. Without `:NAME` the file's only machine, or a built-in one."""
     if (machine := built_in(source)) is not None:
         return machine
+    if is_workflow(source):
+        from moothall.app.workflow_runs import machine_at  # a machine in Python never needs it
+
+        return machine_at(source)
     path, _, name = source.rpartition(":") if ":" in source else (source, "", "")
     known = getattr(_loaded.get(path), name, None) if name else None
     if isinstance(known, Machine) and isfile(path):
         return known
     if not path:
         raise DefinitionError(f"{source!r} names no machine; write FILE.py:NAME or package.module:NAME")
-    module = _load_file(Path(path)) if path.endswith(".py") else _load_module(path)
+    module = load(path)
     if isabs(path):
         _loaded[path] = module
     if name and isinstance(found := getattr(module, name, None), Machine):
@@ -67,14 +75,47 @@ def built_in(name: str) -> Machine | None:
     return make(int(size)) if size else make()
 
 
+def is_workflow(source: str) -> bool:
+    """Whether a source is a workflow: a JSON file, perhaps with a name behind it, or the name of one that is known."""
+    path = source.partition("?")[0]
+    if not path:
+        return False
+    if path.endswith(".json") or ".json:" in path:
+        return True
+    if ":" in path or "/" in path or path.endswith(".py"):
+        return False
+    from moothall.app.workflows import file_of
+
+    return file_of(path) is not None
+
+
+def is_of_workflow(machine: Machine) -> TypeGuard[WorkflowMachine]:
+    """Whether a machine was compiled from a workflow file."""
+    return is_workflow(_sources.get(machine, ""))
+
+
+def remember(machine: Machine, source: str) -> None:
+    """Know where a machine that stands in no module is found again."""
+    _sources[machine] = source
+
+
 def beside(source: str, name: str) -> Machine | None:
     """The machine of this name in the same module as another; None where there is none."""
+    if source and is_workflow(source):
+        from moothall.app.workflow_runs import sub_workflow
+
+        return sub_workflow(source, name)
     path, _, _ = source.rpartition(":")
     if not path:
         return None
-    module = _load_file(Path(path)) if path.endswith(".py") else _load_module(path)
+    module = load(path)
     found = (value for value in vars(module).values() if isinstance(value, Machine) and value.name == name)
     return next(found, None)
+
+
+def load(source: str) -> ModuleType:
+    """A module, by its file or its name."""
+    return _load_file(Path(source)) if source.endswith(".py") else _load_module(source)
 
 
 def _listed(machines: dict[str, Machine]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from moothall.agents.asking import AskAgent, CallTool
+from moothall.agents.conversing import Converse
+from moothall.app.finding import is_of_workflow
 from moothall.app.running import family_of
 from moothall.app.settings import cleaner
 from moothall.kernel.machine import Machine
@@ -46,4 +48,5 @@ async def decisions_of(store: Store, run: RunId) -> list[Decision]:
 
 
 def _reader(machine: Machine) -> Reader:
-    return Reader(machine, {AskAgent.kind: AskAgent, CallTool.kind: CallTool})
+    asking = Converse if is_of_workflow(machine) else AskAgent
+    return Reader(machine, {AskAgent.kind: asking, CallTool.kind: CallTool})

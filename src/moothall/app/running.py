@@ -32,7 +32,7 @@ from moothall.app.casting import (
     lacking,
     unplayed,
 )
-from moothall.app.finding import REMEDY, find, is_loading, source_of
+from moothall.app.finding import REMEDY, find, is_loading, is_of_workflow, is_workflow, source_of
 from moothall.app.idling import wait_for_end
 from moothall.app.models import absolute_model, unpriced
 from moothall.app.settings import (
@@ -190,7 +190,17 @@ async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> 
     with halls.visiting(hall, run):
         hall.casts[run] = cast(machine, Troupe(model, known_agents(machine, setting.agents), hear=setting.hear))
         await halls.begin(hall, record, machine, fitted(partial(input_data, machine), data, hall.clean))
-        return await driven(hall, run)
+        return _noted(setting, machine, await driven(hall, run))
+
+
+def _noted(setting: Setting, machine: Machine, outcome: Outcome) -> Outcome:
+    """The same; what a person should know about a workflow is told."""
+    if is_of_workflow(machine):
+        from moothall.app.workflow_runs import notes
+
+        for note in notes(machine, outcome):
+            setting.notice(note)
+    return outcome
 
 
 def _limits(budget: Budget | None) -> dict[str, float]:
@@ -277,7 +287,7 @@ async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) ->
 
 async def _driven_with_parents(hall: Hall, setting: Setting, run: RunId, machine: Machine | None = None) -> Outcome:
     """Drive a run as far as it goes, and where that ends it, the run that started it, and so on."""
-    outcome = await driven(hall, run)
+    outcome = _noted(setting, hall.runs[run].machine, await driven(hall, run))
     parent = hall.runs[run].record.parent
     if not parent or outcome.status in ("waiting", "running", "stuck") or not await exists(hall.store, parent):
         return outcome
@@ -445,6 +455,16 @@ def _stand_in(setting: Setting, machine: Machine) -> str:
         return ""
     setting.notice(f"no model is set: {STAND_IN} stands in for {', '.join(missing)}; its replies mean nothing")
     return STAND_IN
+
+
+async def shown(store: Store, outcome: Outcome) -> Any:
+    """An outcome as programs are shown it; that of a workflow has the names that workflows have."""
+    source = (await store.load(outcome.run)).record.source
+    if not is_workflow(source):
+        return outcome
+    from moothall.app.workflow_runs import machine_at, result_of
+
+    return await result_of(store, machine_at(source), outcome)
 
 
 def outcome_of(machine: Machine, run: RunId, head: Head, below: tuple[Question, ...] = ()) -> Outcome:

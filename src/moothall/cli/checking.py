@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from moothall.app.checking import certificate
 from moothall.app.conformance import run_folder
-from moothall.app.finding import find
+from moothall.app.finding import find, is_workflow
+from moothall.app.workflows import Checked, check_file, files_at, is_file_or_folder
 from moothall.cli.main import DEFINITION, DONE, FAILED
 from moothall.cli.options import MACHINE
 from moothall.cli.screen import painted, print_json
 from moothall.kernel.certify import Certificate
 from moothall.kernel.draw import draw
+from moothall.kernel.machine import Machine
 from moothall.kernel.verify import Finding, verify
 from moothall.scripting.children import is_installed
 from moothall.scripting.javascript import JavaScript
@@ -23,23 +27,73 @@ Work = Callable[[Namespace], int]
 
 
 def check(parser: ArgumentParser) -> Work:
-    """Check a machine."""
-    parser.add_argument("machine", help=MACHINE)
+    """Check machines and workflow files."""
+    parser.add_argument("machine", nargs="+", help=f"{MACHINE}; a folder of workflow files")
     parser.add_argument("--json", action="store_true", help="print findings and certificate as JSON")
 
     def work(chosen: Namespace) -> int:
-        machine = find(chosen.machine)
-        findings = verify(machine)
-        bound = certificate(machine)
+        looks = [look for source in chosen.machine for look in _looks(source)]
         if chosen.json:
-            print_json({"machine": machine.name, "findings": findings, "certificate": bound})
+            plain = [look.plain for look in looks]
+            print_json(plain[0] if len(chosen.machine) == 1 and len(plain) == 1 else plain)
         else:
-            for alike in _grouped(findings):
-                print(_line(alike))
-            print(_bound(bound) if isinstance(bound, Certificate) else f"{painted('no bound', 'red')}: {bound.why}")
-        return DEFINITION if any(finding.level == "error" for finding in findings) else DONE
+            for look in looks:
+                look.show()
+        return DEFINITION if any(look.is_wrong for look in looks) else DONE
 
     return work
+
+
+class Look(NamedTuple):
+    """What was found out about one machine or file: for scripts, for people, and whether it can be used."""
+
+    plain: Any
+    show: Callable[[], None]
+    is_wrong: bool
+
+
+def _looks(source: str) -> Iterator[Look]:
+    if not is_file_or_folder(source) and not is_workflow(source):
+        yield _machine_look(find(source))
+        return
+    for path in _files(source):
+        checked = check_file(path)
+        yield Look(checked, partial(_show_file, checked), checked.is_wrong)
+
+
+def _files(source: str) -> list[Path]:
+    if is_file_or_folder(source):
+        return files_at(Path(source))
+    from moothall.app.workflow_runs import spot_of  # only a workflow that is named and not its file needs it
+
+    return files_at(spot_of(source).path)
+
+
+def _machine_look(machine: Machine) -> Look:
+    findings, bound = verify(machine), certificate(machine)
+
+    def show() -> None:
+        for alike in _grouped(findings):
+            print(_line(alike))
+        print(_bound(bound) if isinstance(bound, Certificate) else f"{painted('no bound', 'red')}: {bound.why}")
+
+    plain = {"machine": machine.name, "findings": findings, "certificate": bound}
+    return Look(plain, show, any(finding.level == "error" for finding in findings))
+
+
+def _show_file(checked: Checked) -> None:
+    for one in checked.findings:
+        place = painted(f"{checked.file}:{one.line}", "bold")
+        inside = f"{one.workflow}: " if one.workflow else ""
+        print(f"{_level(one.level)} {one.code} {place} {inside}{one.pointer or '/'}: {one.why}\n      {one.remedy}")
+    errors = sum(one.level == "error" for one in checked.findings)
+    warnings = len(checked.findings) - errors
+    names = ", ".join(checked.workflows) or "no workflow"
+    print(f"{checked.file}: {names}: {errors} errors, {warnings} warnings")
+
+
+def _level(level: str) -> str:
+    return painted(level, "red" if level == "error" else "yellow")
 
 
 def graph(parser: ArgumentParser) -> Work:
@@ -89,9 +143,8 @@ def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 def _line(alike: list[Finding]) -> str:
     first = alike[0]
-    level = painted(first.level, "red" if first.level == "error" else "yellow")
     places = ", ".join(painted(finding.place, "bold") for finding in alike)
-    return f"{level} {first.code} {places}: {first.why}\n      {first.remedy}"
+    return f"{_level(first.level)} {first.code} {places}: {first.why}\n      {first.remedy}"
 
 
 def _bound(bound: Certificate) -> str:

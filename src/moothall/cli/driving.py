@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from moothall.app import running
-from moothall.app.finding import built_in, find
+from moothall.app.finding import built_in, find, is_of_workflow, is_workflow
 from moothall.app.looking import account_of
 from moothall.app.running import Outcome, Setting, Terms
 from moothall.app.spending import Account
@@ -31,15 +31,19 @@ BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transiti
 
 
 def run(parser: ArgumentParser) -> Work:
-    """Start a machine."""
+    """Start a machine or a workflow."""
     parser.add_argument("machine", help=MACHINE)
     parser.add_argument("input", nargs="?", help="the input: a text for the first field of the data, or a JSON object")
     parser.add_argument("--input-json", metavar="FILE", help="read the input from a JSON file")
+    parser.add_argument("--roles", default="", metavar="FILE", help="the roles of a workflow's agents")
+    parser.add_argument(
+        "--functions", default="", metavar="MODULE", help="FILE.py or module: a workflow's tools and py: functions"
+    )
     add_beginning(parser)
 
     def work(chosen: Namespace) -> int:
-        machine = find(chosen.machine)
-        given = _input(parser, chosen)
+        machine = find(_source(parser, chosen))
+        given = _input(parser, chosen, is_text=is_of_workflow(machine))
         terms = Terms(chosen.run_id or running.new_id(machine), chosen.model, chosen.budget)
         return drive(chosen, terms.run, lambda setting: running.begin(setting, machine, given, terms))
 
@@ -138,7 +142,9 @@ def drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, An
             progress.clear()
             notice(_stopped(asyncio.run(running.exists(store, run)), command("resume", chosen, run)))
             return FAILED
-        code = _presenting(outcome)(chosen, outcome)
+        plain = asyncio.run(running.shown(store, outcome))
+        own = _own_way(outcome)
+        code = own(chosen, outcome) if own is not None else _present(chosen, outcome, plain)
         _explain(chosen, outcome, asyncio.run(account_of(store, outcome.run)))
         return code
 
@@ -156,19 +162,19 @@ async def _watched(progress: Progress, work: Coroutine[Any, Any, Outcome]) -> Ou
         progress.clear()
 
 
-def _presenting(outcome: Outcome) -> Callable[[Namespace, Outcome], int]:
-    """How the result of a run is printed; most are as they are."""
+def _own_way(outcome: Outcome) -> Callable[[Namespace, Outcome], int] | None:
+    """How the result of a run is printed where its machine has a way of its own; most have none."""
     room = OWN_WAYS.get(outcome.machine.partition("-")[0], "")
     machine = built_in(outcome.machine) if room else None
     if machine is None or machine.data is not type(outcome.data):
-        return _present
+        return None
     own: Callable[[Namespace, Outcome], int] = import_module(room).present
     return own
 
 
-def _present(chosen: Namespace, outcome: Outcome) -> int:
+def _present(chosen: Namespace, outcome: Outcome, plain: Any) -> int:
     if chosen.json:
-        print_json(outcome)
+        print_json(plain)
     elif outcome.status in ("done", "limited"):
         print(
             outcome.result
@@ -200,13 +206,23 @@ def _explain(chosen: Namespace, outcome: Outcome, account: Account) -> None:
         print(shown(encode(question), command("answer", chosen, question.run)), file=sys.stderr)
 
 
-def _input(parser: ArgumentParser, chosen: Namespace) -> Any:
+def _source(parser: ArgumentParser, chosen: Namespace) -> str:
+    if not chosen.roles and not chosen.functions:
+        return str(chosen.machine)
+    if not is_workflow(chosen.machine):
+        parser.error("--roles and --functions are for workflows")
+    from moothall.app.workflow_runs import source_with  # a machine in Python never needs it
+
+    return source_with(chosen.machine, chosen.roles, chosen.functions)
+
+
+def _input(parser: ArgumentParser, chosen: Namespace, *, is_text: bool) -> Any:
     if chosen.input_json and chosen.input is not None:
         parser.error("give the input once: as a text or with --input-json")
     if chosen.input_json:
         return read_json(chosen.input_json)
     text = chosen.input
-    if text is not None and text.lstrip().startswith("{"):
+    if text is not None and not is_text and text.lstrip().startswith("{"):
         try:
             return json.loads(text)
         except ValueError as error:

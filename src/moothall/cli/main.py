@@ -48,9 +48,12 @@ COMMANDS = {
     "costs": Command("tell what a run spent, or all, by model, agent and state", "measuring"),
     "report": Command("write a run's picture, figures and journal as a page, Markdown, CSV or JSON", "measuring"),
     "doctor": Command("look at this installation and the store, and say what is wrong", "doctor"),
-    "check": Command("check a machine: dead ends, endless loops, what it can cost at most", "checking"),
+    "check": Command("check machines and workflow files: dead ends, endless loops, what a run can cost", "checking"),
     "graph": Command("draw a machine", "checking"),
     "js": Command("evaluate an expression as a workflow file would", "scripts"),
+    "workflows": Command("list the workflows that can be run by name", "workflows"),
+    "new": Command("write a workflow file to begin with", "workflows"),
+    "schema": Command("print the JSON Schema of workflow files", "workflows"),
     "conformance": Command("run statechart tests from outside and count what passes", "checking"),
 }
 

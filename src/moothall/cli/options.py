@@ -13,7 +13,7 @@ from moothall.app.settings import DURABILITIES, configured_hook, durability_of, 
 from moothall.cli.screen import notice
 from moothall.runtime.ports import Store
 
-MACHINE = "FILE.py:NAME, package.module:NAME, or a built-in one by its name: pipeline"
+MACHINE = "FILE.py:NAME, package.module:NAME, FILE.json[:NAME], or by name a built-in machine or a workflow"
 RISK = (
     "durability normal: after a power cut or a crash of the operating system the last commits may be gone, and "
     "finished effects may be repeated; a crash of this process alone loses nothing"

@@ -35,6 +35,7 @@ from pydantic_ai.messages import (
     ModelResponse,
     PartDeltaEvent,
     PartStartEvent,
+    SystemPromptPart,
     TextPart,
     TextPartDelta,
     ToolCallPart,
@@ -292,8 +293,11 @@ def _tell(hear: Callable[[str], None], piece: str) -> None:
 
 
 def messages_of(request: Request) -> list[ModelMessage]:
-    """The prompt and what was said since. Ids of calls are told apart: providers insist on it, threads do not."""
-    found: list[ModelMessage] = [ModelRequest([UserPromptPart(_sendable(request.prompt))])]
+    """What the agent is, the prompt, what was said since. Ids of calls are told apart: providers insist on it."""
+    first: list[ModelRequestPart] = [SystemPromptPart(_sendable(request.system))] if request.system else []
+    if request.prompt or not request.messages:
+        first.append(UserPromptPart(_sendable(request.prompt)))
+    found: list[ModelMessage] = [ModelRequest(first)] if first else []
     ids: dict[str, str] = {}
     for number, one in enumerate(request.messages):
         if one["role"] == "assistant":
@@ -304,7 +308,7 @@ def messages_of(request: Request) -> list[ModelMessage]:
             found.append(_answer(one, ids))
             continue
         part = _question(one, ids)
-        last = found[-1]
+        last = found[-1] if found else None
         if isinstance(last, ModelRequest):
             found[-1] = ModelRequest([*last.parts, part])
         else:
@@ -321,6 +325,8 @@ def _answer(message: Mapping[str, Any], ids: Mapping[str, str]) -> ModelResponse
 def _question(message: Mapping[str, Any], ids: Mapping[str, str]) -> ModelRequestPart:
     if message["role"] == "user":
         return UserPromptPart(_sendable(message["text"]))
+    if message["role"] == "system":
+        return SystemPromptPart(_sendable(message["text"]))
     id = ids.get(message["id"], message["id"])
     if "error" in message:
         return ToolReturnPart(message["tool"], _sendable(f"error: {message['error']}"), id, outcome="failed")

@@ -47,14 +47,14 @@ class AgentPerformer:
         except EffectFailed as failure:
             if effect.agent in self.functions:
                 raise
-            return _failed(effect.agent, failure)
+            return failed(effect.agent, failure)
         return self._event(effect, context, reply, was_shown=bool(shown))
 
     def _event(self, effect: AskAgent, context: Context, reply: Reply, *, was_shown: bool) -> Event:
         """The event that a reply makes."""
-        clean, usage = context.clean, _usage(effect.agent, reply, context.clean)
+        clean, usage = context.clean, usage_of(effect.agent, reply, context.clean)
         if reply.calls and effect.tools:
-            return _wanting(effect.agent, whole(reply.text), clean(reply.calls), usage)
+            return wanting(effect.agent, whole(reply.text), clean(reply.calls), usage)
         value = whole(encode(reply.value)) if effect.shape else None
         text = whole(reply.text) or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
         reason = self._misshapen(effect, value, clean)
@@ -91,7 +91,7 @@ class AgentPerformer:
         return ""
 
 
-def _failed(agent: str, failure: EffectFailed) -> Event:
+def failed(agent: str, failure: EffectFailed) -> Event:
     """The event in which an attempt at asking a model ends that failed."""
     reason = whole(f"{agent}: {failure}")
     if failure.final:
@@ -111,7 +111,7 @@ def _told(tool: Offered, clean: Clean) -> Offered:
     return tool if said is tool.description else replace(tool, description=said)
 
 
-def _wanting(agent: str, text: str, calls: Sequence[ToolCall], usage: Mapping[str, float]) -> Event:
+def wanting(agent: str, text: str, calls: Sequence[ToolCall], usage: Mapping[str, float]) -> Event:
     """A reply that wants tools called; unusable where it does not say which and with what."""
     try:
         known = [decode(ToolCall, whole(encode(one)), f"calls[{number}]") for number, one in enumerate(calls)]
@@ -192,7 +192,7 @@ def whole(said: Any) -> Any:
     return said
 
 
-def _usage(agent: str, reply: Reply, clean: Clean) -> dict[str, float]:
+def usage_of(agent: str, reply: Reply, clean: Clean) -> dict[str, float]:
     if not reply.usage:
         return {}
     try:

@@ -14,6 +14,7 @@ their due times, and the budget. The rules:
   row brings the same for the third time and leaves the data as they were then. Time passing counts as news.
 - A child gets a share of what is left, which stays reserved until the child says what it spent. When its state is
   left it is asked to stop; its parent hears no more of it than that.
+- A script has to be evaluated first: `Unanswered` says which one. Its answer belongs to the event, and to its entry.
 - When the run is over, nothing is in flight but what its last step wanted on the way out, and nothing that only the
   run itself could hear: no timer, no question.
 """
@@ -48,7 +49,7 @@ from moothall.kernel.events import (
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
-from moothall.kernel.step import Ask, Snapshot, Step
+from moothall.kernel.step import Answer, Ask, Snapshot, Step
 from moothall.runtime.journal import (
     WAITING,
     CancelChild,
@@ -80,11 +81,12 @@ class Run(Frozen):
 
 @slotted
 class Happening(Frozen):
-    """An event with the cause that makes it unique in its run, and the time."""
+    """An event with the cause that makes it unique in its run, the time, and what scripts answered to it so far."""
 
     event: Event
     cause: str
     at: float
+    answers: tuple[Answer, ...] = ()
 
 
 @slotted
@@ -95,9 +97,17 @@ class Decision(Frozen):
     entry: Entry
 
 
-def first(run: Run, data: object) -> Decision:
+class Unanswered(Exception):
+    """Before this can be decided, a script has to be evaluated."""
+
+    def __init__(self, ask: Ask) -> None:
+        super().__init__("a script has to be evaluated first")
+        self.ask = ask
+
+
+def first(run: Run, data: object, answers: tuple[Answer, ...] = ()) -> Decision:
     """The decision that begins a run."""
-    step = _decided(start(run.machine, data))
+    step = _decided(start(run.machine, data, answers))
     happening = Happening(step.event, "start", run.record.began)
     return _committed(run, step, Head(-1, step.snapshot, steps=-1), happening, None)
 
@@ -118,7 +128,7 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
         event = replace(event, id=id)
         happening = replace(happening, event=event)
     within = settled.owner if settled is not None else None
-    step = _decided(transition(run.machine, head.snapshot, event, within=within))
+    step = _decided(transition(run.machine, head.snapshot, event, happening.answers, within=within))
     kept: tuple[Pending, ...] = ()
     spent = head.spent
     bill = _reserved(run, settled) if settled is not None else _NOTHING
@@ -269,7 +279,7 @@ def _marked(run: Run, head: Head, happening: Happening) -> Decision:
             again = retry(run.record.run, pending, faltered)
             if isinstance(again, NoMore):
                 gave_up = GaveUp(again.reason, faltered.fault, faltered.usage)
-                return decide(run, head, Happening(gave_up, pending.key, happening.at))
+                return decide(run, head, Happening(gave_up, pending.key, happening.at, happening.answers))
             spent = _charged(spent, {**_reserved(run, pending), **faltered.usage})
             after, due = replace(head, spent=spent), happening.at + again.after
             changed = _next_attempt(run, after, pending, due)
@@ -310,7 +320,7 @@ def is_effect_key(cause: str) -> bool:
 
 def _decided(step: Step | Ask) -> Step:
     if isinstance(step, Ask):
-        raise Broken("this machine needs a script engine, and none is connected")
+        raise Unanswered(step)
     return step
 
 
@@ -390,6 +400,7 @@ def _committed(run: Run, step: Step, head: Head, happening: Happening, within: s
         step.appends,
         snapshot.status,
         snapshot.reason,
+        answers=step.answers,
     )
     flying, steps = head.pending + new, head.steps + 1
     return Decision(Head(seq, snapshot, flying, head.spent, issued, head.same, steps, head.definition), entry)

@@ -2,8 +2,9 @@
 
 `advance` is the durable heart: read, decide, commit. Answers, cancels, timers and the ends of effects all enter
 through it, and nothing writes beside it. Their secrets are replaced first. A repeat of a cause returns the first
-decision; a conflict with another writer means: read again, decide again. Observers see entries after they are
-committed; what they raise is dropped, so that watching cannot harm a run.
+decision; a conflict with another writer means: read again, decide again. Scripts are evaluated before the commit,
+which keeps what they said. Observers see entries after they are committed; what they raise is dropped, so that
+watching cannot harm a run.
 
 Who performs a run's effects holds its lease. It is taken and given back by the commits themselves: a run is born
 held, and whoever commits the last thing that can be performed lets go. Commits from outside leave the lease alone.
@@ -16,21 +17,23 @@ import os
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from moothall.errors import Broken, Conflict, DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.effects import AskPerson, Effect, StartChild
-from moothall.kernel.events import Adopted, Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated
+from moothall.kernel.events import Adopted, Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated, Started
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
+from moothall.kernel.step import Answer, Ask
 from moothall.runtime.cleaning import cleaned, fitted
 from moothall.runtime.crew import Crew
-from moothall.runtime.decide import Decision, Happening, Run, decide, first, in_flight
+from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first, in_flight
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
-from moothall.runtime.ports import LEASE, Clean, Clock, Lease, Performer, Store, Stored, as_it_is
+from moothall.runtime.ports import LEASE, Clean, Clock, Evaluate, Lease, Performer, Scene, Store, Stored, as_it_is
 from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
@@ -54,12 +57,20 @@ def _nobody(name: str) -> Part:
     raise DefinitionError(f"nothing here knows the machine {name!r}")
 
 
+async def _no_engine(ask: Ask, scene: Scene) -> Answer:
+    raise Broken("this machine needs a script engine, and none is connected")
+
+
 class Cast(Frozen):
-    """Who performs the effects of a run, by kind; the effects that nobody performs; the children that it may start."""
+    """Who performs the effects of a run, by kind; the effects that nobody performs; the children that it may start.
+
+    `evaluate` answers what scripts are asked.
+    """
 
     performers: Mapping[str, Performer]
     effects: Mapping[str, type[Effect]] = field(default_factory=dict)
     child: Callable[[str], Part] = _nobody
+    evaluate: Evaluate = _no_engine
 
 
 class Finding(Frozen):
@@ -159,7 +170,7 @@ class visiting:
 async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> Head:
     """Begin a run: decide its first step and keep it."""
     run = Run(record, machine)
-    return await begin_with(hall, run, first(run, hall.clean(data)))
+    return await begin_with(hall, run, await _first(hall, run, hall.clean(data)))
 
 
 async def begin_with(hall: Hall, run: Run, decision: Decision) -> Head:
@@ -175,6 +186,37 @@ async def begin_with(hall: Hall, run: Run, decision: Decision) -> Head:
     hall.runs[record.run], hall.leases[record.run] = run, lease or Lease("", 1, 0.0)
     _keep(hall, record.run, (decision,))
     return decision.head
+
+
+async def _first(hall: Hall, run: Run, data: object) -> Decision:
+    """The decision that begins a run, with what scripts say to it."""
+    happening = Happening(Started(data), "start", run.record.began)
+    while True:
+        try:
+            return first(run, data, happening.answers)
+        except Unanswered as unanswered:
+            happening = await _answered_by_script(hall, run.record.run, unanswered.ask, happening)
+
+
+async def _decided_with_scripts(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decision:
+    """The decision on an event, with what scripts say to it."""
+    while True:
+        try:
+            return _decided(hall, run, head, happening)
+        except Unanswered as unanswered:
+            happening = await _answered_by_script(hall, run, unanswered.ask, happening)
+
+
+async def _nothing_said(thread: str) -> list[Any]:
+    """The messages of a run that has not begun."""
+    return []
+
+
+async def _answered_by_script(hall: Hall, run: RunId, ask: Ask, happening: Happening) -> Happening:
+    said = partial(messages, hall, run) if run in hall.runs else _nothing_said
+    scene = Scene(run, happening.cause, happening.at, said)
+    answer = hall.clean(await hall.cast(run).evaluate(ask, scene))
+    return replace(happening, answers=(*happening.answers, answer))
 
 
 async def reopen(hall: Hall, run: RunId, machine: Machine, stored: Stored | None = None) -> Head:
@@ -307,7 +349,11 @@ async def advance(
             if earlier > head.seq:  # others moved the run, and this hall has not noticed yet
                 head = await reopen(hall, run, hall.runs[run].machine)
             return Advanced(earlier, head.pending, "duplicate")
-        decision = _decided(hall, run, head, Happening(event, cause, hall.clock.now()))
+        happening = Happening(event, cause, hall.clock.now())
+        try:
+            decision = _decided(hall, run, head, happening)
+        except Unanswered:
+            decision = await _decided_with_scripts(hall, run, head, happening)
         if await _committed(hall, run, (decision,)):
             received: Received = "ignored" if decision.entry.ignored else "taken"
             return Advanced(decision.head.seq, decision.head.pending, received)
@@ -321,7 +367,7 @@ async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]])
         flying = {one.key for one in head.pending}
         for event, cause in ends:
             if cause in flying or await hall.store.find(run, cause) is None:
-                decisions.append(_decided(hall, run, head, Happening(event, cause, now)))
+                decisions.append(await _decided_with_scripts(hall, run, head, Happening(event, cause, now)))
                 head = decisions[-1].head
         if not decisions or await _committed(hall, run, decisions):
             return
@@ -334,7 +380,7 @@ def _decided(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decisi
     except Refused as refusal:
         event = hall.clean(GaveUp(str(refusal), usage=getattr(happening.event, "usage", {})))
     if event is not happening.event:
-        happening = Happening(event, happening.cause, happening.at)
+        happening = Happening(event, happening.cause, happening.at, happening.answers)
     return cleaned(decide(hall.runs[run], head, happening), hall.clean)
 
 

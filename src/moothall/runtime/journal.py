@@ -25,7 +25,7 @@ from moothall.kernel.effects import Effect
 from moothall.kernel.events import ChildDone, Event, Named
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
-from moothall.kernel.step import Append, Snapshot
+from moothall.kernel.step import Absent, Answer, Append, Failed, Snapshot, Value
 
 RunId = str
 
@@ -119,7 +119,7 @@ FAMILY = frozenset((known.StartChild.kind, CancelChild.kind))
 
 @slotted
 class Entry(Frozen):
-    """One event of a run and what it did. `ignored` says why an event did nothing."""
+    """One event of a run and what it did. `ignored` says why an event did nothing, `answers` what scripts said."""
 
     seq: int
     at: float
@@ -134,6 +134,7 @@ class Entry(Frozen):
     status: str = "live"
     reason: str = ""
     ignored: str = ""
+    answers: tuple[Answer, ...] = ()
 
 
 class Record(Frozen):
@@ -207,6 +208,14 @@ class Reader(Frozen):
             return Named(plain["name"], values.get("data"))
         event = decode(kind, values, plain["name"])
         return shaped(self.machine, event)
+
+
+def answers_of(entry: Mapping[str, Any]) -> tuple[Answer, ...]:
+    """What scripts answered to the event of an entry."""
+    return tuple(
+        Value(one["value"]) if "value" in one else Failed(str(one["reason"])) if "reason" in one else Absent()
+        for one in entry.get("answers", ())
+    )
 
 
 def shaped(machine: Machine, event: Event) -> Event:
@@ -354,4 +363,6 @@ def entry_shape(entry: Entry, effects: Sequence[Any]) -> dict[str, Any]:
         shape["reason"] = entry.reason
     if entry.ignored:
         shape["ignored"] = entry.ignored
+    if entry.answers:
+        shape["answers"] = entry.answers
     return shape

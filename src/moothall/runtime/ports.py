@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen, slotted
+from moothall.kernel.step import Answer, Ask
 from moothall.runtime.journal import Entry, Head, Record, RunId
 
 LEASE = 30.0
@@ -233,3 +234,16 @@ class Performer(Frozen):
 
     effect: type[Effect]
     perform: Perform
+
+
+class Scene(Frozen):
+    """What a script may know besides its scope: the run, the cause and time of the event, and the run's threads."""
+
+    run: RunId
+    cause: str
+    at: float
+    messages: Callable[[str], Awaitable[list[Any]]]
+
+
+Evaluate = Callable[[Ask, Scene], Awaitable[Answer]]
+"""Evaluates a script. What goes wrong in it is an answer too."""

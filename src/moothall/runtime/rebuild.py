@@ -1,8 +1,8 @@
 """A run decided anew from its journal: every event again, without a single effect.
 
 The journal is the truth of a run. Its first entry has the data that the run began with; each further entry has its
-event, its cause and its time, and that is all that a decision needs. So a head that is lost can be made anew, and a
-journal can be compared with what its machine says today.
+event, its cause, its time and what scripts answered, and that is all that a decision needs. So a head that is lost can
+be made anew, and a journal can be compared with what its machine says today.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from moothall.errors import Broken, DefinitionError, MoothallError, Refused
 from moothall.kernel.events import Adopted, Forked, Named, Started
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.cleaning import cleaned
-from moothall.runtime.decide import Decision, Happening, Run, decide, first
-from moothall.runtime.journal import Head, Reader, encode_entry, encode_event, encode_pending
+from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first
+from moothall.runtime.journal import Head, Reader, answers_of, encode_entry, encode_event, encode_pending
 from moothall.runtime.ports import Clean, as_it_is
 
 SHOWN = 160
@@ -122,13 +122,22 @@ def decided_again(
         raise Broken(f"run {run.record.run}: its journal has no beginning")
     line = {f"forked-{one.record.run}": one for one in _lineage(run)}
     run = list(line.values())[-1]
-    decision = cleaned(first(run, reader.data(entries[0]["event"]["data"])), clean)
-    yield entries[0], decision
-    for entry in entries[1:]:
+    decision: Decision | None = None
+    for entry in entries:
         if entry["event"]["name"] == Forked.name:
             if entry["cause"] not in line:
                 raise Broken(f"run {run.record.run}: entry {entry['seq']} is of a fork that it does not come from")
             run = line[entry["cause"]]
-        happening = Happening(reader.event(entry["event"]), entry["cause"], entry["at"])
-        decision = cleaned(decide(run, decision.head, happening), clean)
+        try:
+            decision = cleaned(_decision(run, reader, decision, entry), clean)
+        except Unanswered as unanswered:
+            script = str(unanswered.ask.script)[:SHOWN]
+            raise DefinitionError(f"entry {entry['seq']} has no answer of the script {script}") from unanswered
         yield entry, decision
+
+
+def _decision(run: Run, reader: Reader, before: Decision | None, entry: Mapping[str, Any]) -> Decision:
+    answers = answers_of(entry)
+    if before is None:
+        return first(run, reader.data(entry["event"]["data"]), answers)
+    return decide(run, before.head, Happening(reader.event(entry["event"]), entry["cause"], entry["at"], answers))

@@ -22,9 +22,9 @@ from typing import Any, Literal
 from moothall.errors import Refused
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.step import Answer, Failed, Value
+from moothall.machines.workflow.tokens import expanded, scan
 from moothall.scripting.children import Child, Limits, Pool, Stopped
 from moothall.scripting.javascript import answer
-from moothall.scripting.tokens import expanded, scan
 
 Kind = Literal["condition", "expression", "input", "script"]
 SURFACE, VALUES, SYNTAX = "workflow_surface", "workflow_values", "workflow_syntax"

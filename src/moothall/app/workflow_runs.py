@@ -1,0 +1,335 @@
+"""Running workflow files: from the file to the machine, who plays in it, what it is given and what it gives.
+
+A workflow is named `FILE.json`, `FILE.json:NAME` or by its name alone. Its source, by which a run finds it again, also
+says which file of roles and which functions it was started with. Both come from the user's command line; a
+workflow file itself never names code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from inspect import iscoroutinefunction, isfunction
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import parse_qs, quote
+
+from moothall.agents.asking import CallTool, Tool, as_tool
+from moothall.agents.conversing import Converse
+from moothall.agents.ports import Model
+from moothall.agents.roles import Role, roles, shipped
+from moothall.app.casting import Troupe
+from moothall.app.finding import load, remember, source_of
+from moothall.app.models import open_model
+from moothall.app.running import Outcome
+from moothall.app.scripts import Evaluator
+from moothall.app.settings import level_model
+from moothall.app.workflows import ROLES, check_file, document_at, file_of, named
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.chart import HISTORY, PARALLEL, Chart, Place
+from moothall.kernel.codec import decode
+from moothall.kernel.frozen import Frozen
+from moothall.kernel.machine import Machine
+from moothall.machines.turn import Use
+from moothall.machines.workflow.checking import workflows_in
+from moothall.machines.workflow.compiling import WorkflowMachine, first_work, machine_of
+from moothall.machines.workflow.definition import Workflow
+from moothall.machines.workflow.plan import typed
+from moothall.machines.workflow.schema import cleaned
+from moothall.machines.workflow.work import Work
+from moothall.performers.conversing import ConversePerformer
+from moothall.performers.tools import ToolPerformer
+from moothall.runtime.hall import Cast, Part
+from moothall.runtime.ports import Performer, Store
+
+Functions = Mapping[str, Callable[..., Any]]
+SHOWN = 3
+BUILT_IN = (
+    "read_file",
+    "write_file",
+    "edit_file",
+    "list_directory",
+    "search_files",
+    "execute_terminal",
+    "git_status",
+    "git_diff",
+)
+"""The names that built-in tools have; a filter may name one before it is there."""
+
+
+class Spot(Frozen):
+    """Where a workflow is found, and what it is started with."""
+
+    path: Path
+    name: str = ""
+    roles: str = ""
+    functions: str = ""
+
+    @property
+    def source(self) -> str:
+        options = [
+            f"{key}={quote(value)}" for key, value in (("roles", self.roles), ("functions", self.functions)) if value
+        ]
+        return f"{self.path}:{self.name}" + (f"?{'&'.join(options)}" if options else "")
+
+
+def spot_of(source: str) -> Spot:
+    """The spot that a source names."""
+    place, _, options = source.partition("?")
+    given = {key: values[0] for key, values in parse_qs(options).items()}
+    path, name = (place, "") if place.endswith(".json") else (place.rpartition(":")[0], place.rpartition(":")[2])
+    if path:
+        return Spot(Path(path), name, given.get("roles", ""), given.get("functions", ""))
+    found = file_of(name)
+    if found is None:
+        raise DefinitionError(f"no workflow is called {name!r}; `moot workflows` lists them")
+    return Spot(found, name, given.get("roles", ""), given.get("functions", ""))
+
+
+def source_with(source: str, roles: str, functions: str) -> str:
+    """A source as somebody starts it: with a file of roles, and with functions."""
+    options = [f"{key}={quote(value)}" for key, value in (("roles", roles), ("functions", functions)) if value]
+    return source + (f"?{'&'.join(options)}" if options else "")
+
+
+def machine_at(source: str) -> WorkflowMachine:
+    """The machine of the workflow at this source."""
+    spot = spot_of(source)
+    path = spot.path.resolve()
+    document = document_at(path)
+    names = [
+        one["workflow_name"] for _, one in workflows_in(document.value) if isinstance(one, dict) and _has_name(one)
+    ]
+    if not spot.name and len(names) > 1:
+        raise DefinitionError(f"{path} has {', '.join(names)}; name one as {path.name}:NAME")
+    roles = spot.roles or _default_roles(path)
+    functions = str(Path(spot.functions).resolve()) if spot.functions.endswith(".py") else spot.functions
+    whole = Spot(path, spot.name or (names[0] if names else ""), str(Path(roles).resolve()) if roles else "", functions)
+    files = [one for one in (str(path), whole.roles) if one]
+    stamps = tuple((one, Path(one).stat().st_mtime_ns, Path(one).stat().st_size) for one in files if Path(one).exists())
+    return _compiled(whole.source, stamps)
+
+
+_machines: dict[str, tuple[Any, WorkflowMachine]] = {}
+"""The machines that were compiled before, with the state of the files that they were compiled from."""
+
+
+def _compiled(source: str, stamps: Any) -> WorkflowMachine:
+    known = _machines.get(source)
+    if known is not None and known[0] == stamps:
+        return known[1]
+    machine = _compile(spot_of(source))
+    _machines[source] = (stamps, machine)
+    remember(machine, source)
+    return machine
+
+
+def _compile(spot: Spot) -> WorkflowMachine:
+    checked = check_file(spot.path, roles={**shipped(), **roles_in(spot.roles)})
+    wrong = [one for one in checked.findings if one.level == "error"]
+    if wrong:
+        told = "; ".join(f"{one.code} {one.pointer or '/'} (line {one.line}): {one.why}" for one in wrong[:SHOWN])
+        more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
+        raise DefinitionError(f"{spot.path}: {told}{more}; `moot check {spot.path.name}` tells all")
+    plain = named(document_at(spot.path), spot.name)
+    if plain is None:
+        raise DefinitionError(f"{spot.path} has no workflow {spot.name!r}; it has {', '.join(checked.workflows)}")
+    workflow = decode(Workflow, cleaned(plain), spot.name)
+    tools = [Use(one.name, one.repeats, one.timeout) for one in tools_in(spot.functions)]
+    return machine_of(workflow, roles_at(spot.roles), tools)
+
+
+def _has_name(plain: Mapping[str, Any]) -> bool:
+    return isinstance(plain.get("workflow_name"), str)
+
+
+def sub_workflow(source: str, name: str) -> Machine | None:
+    """The workflow of this name for one that starts it: in the same file, beside it, or known here."""
+    spot = spot_of(source)
+    is_inside = named(document_at(spot.path), name) is not None
+    path = spot.path if is_inside else file_of(name, spot.path)
+    return None if path is None else machine_at(Spot(path, name, spot.roles, spot.functions).source)
+
+
+# roles and functions
+
+
+def _default_roles(path: Path) -> str:
+    """The file of roles where none is named: of the current folder, or of the folder that the workflow belongs to."""
+    places = (ROLES, path.parent.parent / "roles" / "roles.json")
+    return next((str(one) for one in places if one.is_file()), "")
+
+
+def roles_at(path: str) -> Mapping[str, Role]:
+    """The shipped roles with those of a file laid over them; fields that other programs write there are passed over."""
+    return roles(roles_in(path), path or "the roles")
+
+
+def roles_in(path: str) -> dict[str, Any]:
+    """The roles of a file, as they stand there."""
+    if not path:
+        return {}
+    document = document_at(Path(path))
+    if document.problems:
+        first = document.problems[0]
+        raise DefinitionError(f"{path}, line {first.line}: {first.why}; {first.remedy}")
+    if not isinstance(document.value, dict):
+        raise DefinitionError(f"{path}: a file of roles is an object: names, and what each role is")
+    known = {one.name for one in fields(Role)}
+    return {
+        name: {key: part for key, part in one.items() if key in known} if isinstance(one, dict) else one
+        for name, one in document.value.items()
+    }
+
+
+def tools_in(functions: str) -> list[Tool]:
+    """The tools of a module: its async functions, and those that say themselves what a crash may repeat."""
+    if not functions:
+        return []
+    module = load(functions)
+    given = {name: one for name, one in vars(module).items() if not name.startswith("_")}
+    tools = {one.name: one for one in given.values() if isinstance(one, Tool)}
+    for name, one in given.items():
+        if _is_own(module, one) and iscoroutinefunction(one):
+            tools.setdefault(name, as_tool(one))
+    return list(tools.values())
+
+
+def functions_in(functions: str) -> Functions:
+    """The functions of a module by name, for `py:NAME`."""
+    if not functions:
+        return {}
+    module = load(functions)
+    return {name: one for name, one in vars(module).items() if not name.startswith("_") and _is_own(module, one)}
+
+
+def _is_own(module: ModuleType, one: Any) -> bool:
+    return isfunction(one) and one.__module__ == module.__name__
+
+
+# playing
+
+
+def workflow_cast(machine: WorkflowMachine, troupe: Troupe) -> Cast:
+    """Who performs the effects of a run of a workflow."""
+    plan, functions = machine.plan, spot_of(source_of(machine)).functions
+    tools = tools_in(functions)
+    known = {**{one.name: one.function for one in tools if one.function is not None}, **troupe.functions}
+    checks = {**{one.name: one.check for one in tools if one.check is not None}, **troupe.checks}
+    parsing = frozenset(one.function.name for role in plan.roles.values() for one in role.parsingTools)
+    played = ConversePerformer(plan.seats, plan.roles, known, _Models(troupe.model), troupe.hear, parsing)
+    performers = {
+        Converse.kind: Performer(Converse, played),
+        CallTool.kind: Performer(CallTool, ToolPerformer(known, checks)),
+    }
+    evaluate = Evaluator(functions_in(functions))
+    return Cast(performers, child=lambda name: _part(machine, name, troupe), evaluate=evaluate)
+
+
+class _Models:
+    """The models of a run, each opened once: the one that is named, or that of an agent's level."""
+
+    def __init__(self, named: str) -> None:
+        self._named = named
+        self._open: dict[str, Model] = {}
+
+    def __call__(self, of: str) -> Model:
+        name = self._named or level_model(of).value or level_model("base").value or "rehearsal"
+        if name not in self._open:
+            self._open[name] = open_model(name)
+        return self._open[name]
+
+
+def _part(parent: Machine, name: str, troupe: Troupe) -> Part:
+    machine = sub_workflow(source_of(parent), name)
+    if not isinstance(machine, WorkflowMachine):
+        raise DefinitionError(f"no workflow is called {name!r}, and {parent.name} starts it")
+    workflow = machine.plan.workflow
+
+    def read(given: Any) -> Work:
+        return work_of(machine, given.get(workflow.input.name))
+
+    return Part(machine, source_of(machine), endless=False, read=read, cast=workflow_cast(machine, troupe))
+
+
+def work_of(machine: WorkflowMachine, given: Any) -> Work:
+    """The data that a run begins with, if what it is given has the type that the workflow takes."""
+    workflow = machine.plan.workflow
+    name, wanted = workflow.input.name, workflow.input.type
+    if given is None:
+        raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and was given nothing")
+    if isinstance(given, str) and wanted != "string":
+        try:
+            given = json.loads(given)
+        except ValueError as error:
+            raise Refused(f"{machine.name} takes {name!r}, a {wanted}; {given[:60]!r} is none: {error}") from error
+    if typed(given) != wanted:
+        raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and was given a {typed(given)}")
+    return first_work(workflow, given)
+
+
+def notes(machine: WorkflowMachine, outcome: Outcome) -> Iterator[str]:
+    """What a person should know: entries of filters that mean no tool, and an end without an output."""
+    tools = [one.name for one in tools_in(spot_of(source_of(machine)).functions)]
+    for name, role in machine.plan.roles.items():
+        idle = role.idle_entries((*tools, *BUILT_IN))
+        yield from (f"role {name}: no tool fits {one!r}; check the name" for one in idle)
+    if outcome.status == "done" and outcome.result is None:
+        output = machine.plan.workflow.output.name
+        yield f"{machine.name} gives nothing: what its stop says is null, or no script set {output}"
+
+
+# what a run gives
+
+
+class WorkflowResult(Frozen):
+    """How a run of a workflow ended."""
+
+    success: bool
+    workflow_name: str
+    final_state: str
+    execution_time: float
+    states_visited: tuple[str, ...]
+    output: Any
+    common_data: Mapping[str, Any]
+    run_id: str
+    usage: Mapping[str, float]
+    status: str
+    error: str = ""
+    questions: tuple[Any, ...] = ()
+
+
+async def result_of(store: Store, machine: WorkflowMachine, outcome: Outcome) -> WorkflowResult:
+    """The result of a run, with the states that its journal says it visited."""
+    entries = await store.entries(outcome.run)
+    chart = machine.chart
+    rows = {row.id: row.targets for row in chart.rows if row.targets}
+    entered = [target for entry in entries for taken in entry["taken"] for target in rows.get(taken, ())]
+    visited = [place.name for target in entered for place in _entered(chart, target)]
+    return WorkflowResult(
+        outcome.status == "done",
+        machine.name,
+        " + ".join(outcome.states),
+        round(entries[-1]["at"] - entries[0]["at"], 3),
+        (*(place.name for first in chart.places[0].initial for place in _entered(chart, first)), *visited),
+        outcome.result,
+        outcome.data.common_data,
+        outcome.run,
+        outcome.spent,
+        outcome.status,
+        f"limit_exceeded: {outcome.reason}" if outcome.status == "limited" else outcome.reason,
+        outcome.questions,
+    )
+
+
+def _entered(chart: Chart, index: int) -> Iterator[Place]:
+    """A state and those that it begins with; a history stands for what it begins with too."""
+    place = chart.places[index]
+    inside = (
+        place.default if place.kind == HISTORY else place.initial or (place.children if place.kind == PARALLEL else ())
+    )
+    yield chart.places[place.parent] if place.kind == HISTORY else place
+    for one in inside:
+        yield from _entered(chart, one)

@@ -1,0 +1,154 @@
+"""Workflow files on the disk: reading them, checking them, finding them by name.
+
+A name is looked for beside the file that uses it, in `workflows` and `config/workflows` of the current folder, and
+among the shipped ones. Reading and checking executes nothing: scripts are only looked at, in a process of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from moothall.agents.roles import shipped
+from moothall.app.scripts import engine
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.frozen import Frozen
+from moothall.machines.workflow.checking import Around, Source, checked, workflows_in
+from moothall.machines.workflow.document import LARGEST, Document, Problem, read
+from moothall.machines.workflow.schema import SCHEMA
+from moothall.scripting.children import is_installed
+from moothall.scripting.workflow import Script
+
+FOLDERS = (Path("workflows"), Path("config/workflows"))
+SHIPPED = Path(__file__).parents[1] / "machines" / "workflow" / "shipped"
+ROLES = Path("config/roles/roles.json")
+_NAME = re.compile(SCHEMA["$defs"]["Workflow"]["properties"]["workflow_name"]["pattern"])
+
+
+class Checked(Frozen):
+    """A file that was checked: its workflows and all its problems."""
+
+    file: str
+    workflows: tuple[str, ...]
+    findings: tuple[Problem, ...]
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the file cannot be used."""
+        return any(finding.level == "error" for finding in self.findings)
+
+
+def is_file_or_folder(source: str) -> bool:
+    """Whether a source is a workflow file or a folder of them, and no machine."""
+    return source.endswith(".json") or Path(source).is_dir()
+
+
+def files_at(path: Path) -> list[Path]:
+    """The workflow files at a path: itself, or those of a folder."""
+    if path.is_dir():
+        found = sorted(one for one in path.iterdir() if one.suffix == ".json" and one.is_file())
+        if not found:
+            raise DefinitionError(f"{path} has no .json files")
+        return found
+    if not path.exists():
+        raise DefinitionError(f"there is no file {path}")
+    if not path.is_file():
+        raise DefinitionError(f"{path} is neither a file nor a folder")
+    return [path]
+
+
+def check_file(path: Path, *, roles: Mapping[str, Any] | None = None) -> Checked:
+    """Everything that is wrong with a file, with these roles or the shipped ones."""
+    document = document_at(path)
+    findings = checked(
+        document, Around(_faults if is_installed() else None, lambda name: known(name, path), roles or shipped())
+    )
+    names = (one.get("workflow_name") for _, one in workflows_in(document.value) if isinstance(one, dict))
+    return Checked(str(path), tuple(name for name in names if isinstance(name, str)), findings)
+
+
+def document_at(path: Path) -> Document:
+    """The content of a file, as far as it can be read."""
+    try:
+        with path.open("rb") as file:
+            return read(file.read(LARGEST + 1))
+    except OSError as error:
+        raise DefinitionError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def known(name: str, beside: Path) -> Mapping[str, Any] | None:
+    """A workflow by its name, as plain JSON; None where there is none."""
+    path = file_of(name, beside)
+    return None if path is None else named(document_at(path), name)
+
+
+def file_of(name: str, beside: Path | None = None) -> Path | None:
+    """The file that has a workflow of this name; None where there is none."""
+    if _NAME.fullmatch(name):
+        for folder in (*((beside.parent,) if beside is not None else ()), *FOLDERS, SHIPPED):
+            for path in _candidates(folder, name):
+                if named(document_at(path), name) is not None:
+                    return path
+    return None
+
+
+def named(document: Document, name: str) -> Mapping[str, Any] | None:
+    """The workflow of this name in a file."""
+    every = (one for _, one in workflows_in(document.value) if isinstance(one, dict))
+    return next((one for one in every if one.get("workflow_name") == name), None)
+
+
+def _candidates(folder: Path, name: str) -> Iterator[Path]:
+    """The files of a folder that may have a workflow of this name, the likeliest first."""
+    if folder.is_dir():
+        named = folder / f"{name}.json"
+        others = sorted(path for path in folder.glob("*.json") if path != named)
+        yield from (path for path in (named, *others) if path.is_file() and path.stat().st_size <= LARGEST)
+
+
+class Listed(Frozen):
+    """A workflow that can be run by name."""
+
+    name: str
+    description: str
+    file: str
+    is_usable: bool
+
+
+def listed() -> list[Listed]:
+    """The workflows that can be run by name from here, each once: the user's own before the shipped ones."""
+    found: dict[str, Listed] = {}
+    for folder in (*FOLDERS, SHIPPED):
+        for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+            checked_file = check_file(path)
+            for _, one in workflows_in(document_at(path).value):
+                name = one.get("workflow_name") if isinstance(one, dict) else None
+                if isinstance(name, str) and name not in found:
+                    told = str(one.get("description", ""))
+                    found[name] = Listed(name, told, str(path), not checked_file.is_wrong)
+    return [found[name] for name in sorted(found)]
+
+
+def write_new(name: str) -> Path:
+    """Write a workflow to begin with into the current folder."""
+    text = (SHIPPED / "templates" / "workflow.json").read_text(encoding="utf-8").replace("my_workflow", name)
+    wrong = [one for one in checked(read(text.encode()), Around()) if one.level == "error"]
+    if wrong:
+        raise Refused(f"{wrong[0].why}; {wrong[0].remedy}")
+    path = Path(f"{name}.json")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise Refused(f"{path} is there already; choose another name, or remove it") from error
+    except OSError as error:
+        raise DefinitionError(f"{path} cannot be written: {error.strerror}") from error
+    return path
+
+
+def _faults(sources: Sequence[Source]) -> Sequence[str]:
+    """What is wrong with each script; nothing of it is run."""
+    asked = [Script("expression" if one.kind == "input" else one.kind, one.text) for one in sources]
+    return [fault or "" for fault in engine().syntax_all(asked)]

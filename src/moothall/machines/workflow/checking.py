@@ -1,0 +1,624 @@
+"""Everything that is wrong with a workflow file, found without running anything.
+
+First its shape, then what the shape cannot say: names that nobody can tell apart, states that lead nowhere, keys
+that contradict each other or have no effect, scripts that are no JavaScript, sub-workflows that go round in circles.
+Each rule looks at the plain JSON and passes over what has the wrong shape, which has been told already; so one
+mistake does not hide another. Whether a text is JavaScript is a question to an engine, which the caller brings.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from moothall.kernel.frozen import Frozen
+from moothall.machines.workflow.document import Document, Problem, escaped
+from moothall.machines.workflow.schema import misfits
+from moothall.machines.workflow.script import PYTHON, assigns, is_false, is_true, may_set, mentions
+from moothall.machines.workflow.tokens import functions
+
+START, STOP = "start", "stop"
+MOST = 5000
+"""The most states that a workflow may have."""
+
+Plain = Mapping[str, Any]
+Kind = Literal["condition", "script", "input"]
+
+
+class Source(Frozen):
+    """A script of a file: what it is meant to be, its text and its place."""
+
+    kind: Kind
+    text: str
+    pointer: str
+
+
+class Around(Frozen):
+    """What a file is checked against: an engine that knows JavaScript, other workflows, the roles and tools there are.
+
+    `faults` gives for each script what is wrong with it, "" where nothing is; None means that nobody can tell.
+    """
+
+    faults: Callable[[Sequence[Source]], Sequence[str]] | None = None
+    find: Callable[[str], Plain | None] = lambda name: None
+    roles: Mapping[str, Plain] | None = None
+
+
+def checked(document: Document, around: Around) -> tuple[Problem, ...]:
+    """All problems of a file, in the order of its lines."""
+    found = list(document.problems)
+    if not any(problem.code in _UNREAD for problem in document.problems):
+        for index, (base, workflow) in enumerate(workflows_in(document.value)):
+            inner = _workflow_problems(workflow, around, document.value) if isinstance(workflow, dict) else _NO_OBJECT
+            named = _name_of(workflow) or f"number {index + 1}"
+            for problem in (*inner, *_same_name(document.value, index)):
+                line = document.line(base + problem.pointer)
+                found.append(replace(problem, line=line, workflow=named if base else ""))
+    return tuple(sorted(found, key=lambda one: (one.line, one.pointer)))
+
+
+def workflows_in(value: Any) -> list[tuple[str, Any]]:
+    """The workflows of a file: the one that it is, or those of its array, each with its pointer."""
+    if isinstance(value, list):
+        return [(f"/{index}", one) for index, one in enumerate(value)] or [("", value)]
+    return [("", value)]
+
+
+_UNREAD = frozenset(("E_JSON", "E_ENCODING", "E_LIMIT_SIZE", "E_LIMIT_DEPTH"))
+_NO_OBJECT = (Problem("error", "E_TYPE", "", "a workflow is an object", "write { … }, or an array of such objects"),)
+
+
+def _same_name(value: Any, index: int) -> Iterator[Problem]:
+    names = [_name_of(one) for one in value] if isinstance(value, list) else []
+    if names and names[index] and names[index] in names[:index]:
+        yield _twice("/workflow_name", "workflow", names[index])
+
+
+def _name_of(workflow: Any) -> str:
+    name = workflow.get("workflow_name") if isinstance(workflow, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _workflow_problems(workflow: Plain, around: Around, value: Any) -> Iterator[Problem]:
+    yield from misfits(workflow)
+    view = _View(workflow)
+    if len(view.states) > MOST:
+        why = f"it has {len(view.states)} states"
+        yield _error("E_LIMIT_STATES", "/states", why, f"keep below {MOST}, or use sub-workflows")
+        return
+    for rule in (_names, _parts, _ways, _actions, _nesting, _roles):
+        yield from rule(view, around)
+    yield from _scripts(view, around)
+    yield from _sub_workflows(view, {_name_of(one): one for _, one in workflows_in(value)}, around)
+
+
+class _View:
+    """A workflow's parts with their pointers, as far as they have the right shape."""
+
+    def __init__(self, workflow: Plain) -> None:
+        self.workflow = workflow
+        self.contexts = list(_objects(workflow, "contexts", ""))
+        self.agents = list(_objects(workflow, "agents", ""))
+        self.top = list(_objects(workflow, "states", ""))
+        self.states = list(self._all(self.top))
+        self.at = dict(self.states)
+        self.by_name = {name: (pointer, state) for pointer, state in self.states if (name := _text(state, "name"))}
+        self.is_whole = len(self.by_name) == len(self.states)
+
+    def is_inside(self, pointer: str) -> bool:
+        """Whether a state stands inside another."""
+        return pointer.count("/") > 2
+
+    def _all(self, states: Iterable[tuple[str, Plain]]) -> Iterator[tuple[str, Plain]]:
+        for pointer, state in states:
+            yield pointer, state
+            for key in ("states", "parallel"):
+                yield from self._all(_objects(state, key, pointer))
+
+    def scripts(self) -> Iterator[str]:
+        """Every text that may change common_data."""
+        for _, state in self.states:
+            yield from (_text(state, "on_entry"), _text(state, "on_exit"), _text(_action(state), "script"))
+            yield from (_text(one, "before") for _, one in _objects(state, "transition", ""))
+
+    def expressions(self) -> Iterator[str]:
+        """Every other text that is evaluated."""
+        for _, state in self.states:
+            yield _text(state, "input")
+            yield from (_text(one, "condition") for _, one in _objects(state, "transition", ""))
+            given = _action(state).get("sub_workflow_input")
+            yield from (one for one in (given.values() if isinstance(given, dict) else ()) if isinstance(one, str))
+
+
+def _objects(around: Plain, key: str, pointer: str) -> Iterator[tuple[str, Plain]]:
+    items = around.get(key)
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict):
+            yield f"{pointer}/{key}/{index}", item
+
+
+def _text(around: Plain, key: str) -> str:
+    value = around.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _action(state: Plain) -> Plain:
+    action = state.get("action")
+    return action if isinstance(action, dict) else {}
+
+
+def _error(code: str, pointer: str, why: str, remedy: str) -> Problem:
+    return Problem("error", code, pointer, why, remedy)
+
+
+def _warning(code: str, pointer: str, why: str, remedy: str) -> Problem:
+    return Problem("warning", code, pointer, why, remedy)
+
+
+def _twice(pointer: str, what: str, name: str) -> Problem:
+    return _error("E_DUP_NAME", pointer, f"two {what}s are called {name!r}", "rename one of them")
+
+
+# names
+
+_LONGEST = 128
+_INHERITED = frozenset(
+    (
+        "__proto__",
+        "__defineGetter__",
+        "__defineSetter__",
+        "__lookupGetter__",
+        "__lookupSetter__",
+        "constructor",
+        "hasOwnProperty",
+        "isPrototypeOf",
+        "propertyIsEnumerable",
+        "prototype",
+        "toLocaleString",
+        "toString",
+        "valueOf",
+    )
+)
+_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{name}{digit}" for name in ("com", "lpt") for digit in range(1, 10))]
+)
+_LOOKALIKES = str.maketrans(
+    "аАВеЕЗіІјЈКМНоОрРсСТуУхХѕЅԁһӏԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαινρυκ", "aABeE3iIjJKMHoOpPcCTyYxXsSdhlqwABEZHIKMNOPTYXoaivpuk"
+)
+
+
+def _names(view: _View, _: Around) -> Iterator[Problem]:
+    workflow = view.workflow
+    if _text(workflow, "workflow_name").lower() in _DEVICES:
+        why = f"{workflow['workflow_name']!r} is the name of a device on some systems"
+        yield _error("E_NAME", "/workflow_name", why, "rename it")
+    for key in ("input", "output"):
+        if isinstance(part := workflow.get(key), dict) and isinstance(part.get("name"), str):
+            yield from _misnamed(part["name"], f"/{key}/name")
+    yield from _named_list(view.contexts, "name", "context", _CONTAINER)
+    yield from _named_list(view.agents, "agent_role", "agent", _CONTAINER)
+    yield from _named_list(view.states, "name", "state", frozenset("*"), (STOP,))
+    variables = workflow.get("variables")
+    yield from _variable_names(variables if isinstance(variables, dict) else {}, _text_of_input(workflow))
+
+
+_CONTAINER = frozenset(("get", "has", "size", "keys", "values", "entries", "forEach"))
+
+
+def _text_of_input(workflow: Plain) -> str:
+    given = workflow.get("input")
+    return _text(given, "name") if isinstance(given, dict) else ""
+
+
+def _misnamed(name: str, pointer: str, reserved: frozenset[str] = frozenset()) -> Iterator[Problem]:
+    if name in _INHERITED or name in reserved:
+        yield _error("E_NAME", pointer, f"every object of JavaScript has something called {name!r}", "rename it")
+    elif not name.strip() or name != name.strip() or not name.isprintable() or len(name) > _LONGEST:
+        why = f"{ascii(name)[:60]} is empty, too long, or has characters that cannot be seen"
+        yield _error("E_NAME", pointer, why, f"use at most {_LONGEST} visible characters")
+
+
+def _named_list(
+    parts: Sequence[tuple[str, Plain]], key: str, what: str, reserved: frozenset[str], known: Sequence[str] = ()
+) -> Iterator[Problem]:
+    """Names that are none, that stand twice, or that a person takes for another."""
+    seen = {_looks(name): name for name in known}
+    exact: set[str] = set()
+    for pointer, part in parts:
+        name = part.get(key)
+        if not isinstance(name, str):
+            continue
+        yield from _misnamed(name, f"{pointer}/{key}", reserved)
+        other = seen.setdefault(_looks(name), name)
+        if name in exact:
+            yield _twice(f"{pointer}/{key}", what, name)
+        elif other != name:
+            why = f"{name!a} looks like {other!a}, and is another {what}"
+            yield _warning("W_CONFUSABLE_NAME", f"{pointer}/{key}", why, "rename one of them")
+        exact.add(name)
+
+
+def _looks(name: str) -> str:
+    """What a name looks like to a hasty reader."""
+    plain = unicodedata.normalize("NFKC", name).translate(_LOOKALIKES)
+    return "".join(one for one in plain.casefold() if one.isprintable() and not unicodedata.combining(one))
+
+
+def _variable_names(variables: Plain, given: str) -> Iterator[Problem]:
+    for name, value in variables.items():
+        pointer = f"/variables/{escaped(name)}"
+        yield from _misnamed(name, pointer)
+        if name == given:
+            why = f"{name!r} is the input; a variable of that name would overwrite what the caller gives"
+            yield _error("E_SHADOW_INPUT", pointer, why, "rename the variable")
+        if name == "variables":
+            yield _warning("W_SHADOW", pointer, "it hides common_data.variables", "rename it")
+        if name == "max_iterations" and (type(value) is not int or value < 1):
+            why = "it bounds the visits of every state and is no whole number of at least 1"
+            yield _error("E_TYPE", pointer, why, "write a whole number of at least 1")
+        yield from _prototypes(value, pointer)
+
+
+def _prototypes(value: Any, pointer: str) -> Iterator[Problem]:
+    """Keys that would not stay data where scripts copy objects."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inside:
+        place = f"{pointer}/{escaped(str(key))}"
+        if key == "__proto__":
+            yield _error("E_NAME", place, "it would change the object that it stands in", "rename it")
+        yield from _prototypes(item, place)
+
+
+# the parts and how they hang together
+
+
+def _parts(view: _View, _: Around) -> Iterator[Problem]:
+    workflow = view.workflow
+    if not _text(workflow, "description"):
+        yield _warning("W_DESCRIPTION", "/description", "nobody is told what it is for", "write a description")
+    for key in ("input", "output"):
+        if isinstance(part := workflow.get(key), dict) and not _text(part, "description"):
+            yield _warning("W_DESCRIPTION", f"/{key}/description", f"the {key} is not described", "describe it")
+    contexts = {_text(context, "name") for _, context in view.contexts}
+    for pointer, agent in view.agents:
+        name = agent.get("context")
+        if isinstance(name, str) and name not in contexts:
+            yield _unknown("CONTEXT", f"{pointer}/context", "context", name, contexts)
+    used = {_text(agent, "context") for _, agent in view.agents}
+    asked = {_text(state, "agent") for _, state in view.states}
+    yield from _unused(view, view.contexts, "name", "context", used)
+    yield from _unused(view, view.agents, "agent_role", "agent", asked)
+    yield from _output(view)
+
+
+def _unknown(code: str, pointer: str, what: str, name: str, known: Iterable[str]) -> Problem:
+    there = ", ".join(sorted(filter(None, known))[:12]) or "none"
+    return _error(f"E_UNKNOWN_{code}", pointer, f"no {what} is called {ascii(name)[:60]}", f"there are: {there}")
+
+
+def _unused(view: _View, parts: Sequence[tuple[str, Plain]], key: str, what: str, used: set[str]) -> Iterator[Problem]:
+    for pointer, part in parts:
+        name = _text(part, key)
+        if name and name not in used and not any(mentions(one, name) for one in (*view.scripts(), *view.expressions())):
+            yield _warning("W_UNUSED", pointer, f"the {what} {name!r} is never used", "remove it, or use it")
+
+
+def _output(view: _View) -> Iterator[Problem]:
+    """Whether anything can ever be the output."""
+    output = view.workflow.get("output")
+    name = _text(output, "name") if isinstance(output, dict) else ""
+    variables = view.workflow.get("variables")
+    given = {_text_of_input(view.workflow), *(variables if isinstance(variables, dict) else ())}
+    answers = {
+        _text(one, "answer") or "answer" for _, state in view.states if isinstance(one := state.get("ask"), dict)
+    }
+    if name and name not in given | answers and not any(may_set(script, name) for script in view.scripts()):
+        how = f"set common_data.{name} in a script, or name what is set"
+        yield _warning("W_OUTPUT_UNSET", "/output/name", f"no script sets common_data.{name}", how)
+
+
+# where states lead
+
+
+def _ways(view: _View, _: Around) -> Iterator[Problem]:
+    if START not in {_text(state, "name") for _, state in view.top} and isinstance(view.workflow.get("states"), list):
+        yield _error("E_NO_START", "/states", f"no state is called {START!r}", f"call the first one {START!r}")
+    if view.is_whole:
+        for pointer, target in _targets(view):
+            if target != STOP and target not in view.by_name:
+                yield _unknown("STATE", pointer, "state", target, view.by_name)
+    for pointer, state in view.states:
+        yield from _own_ways(view, pointer, state)
+    if view.is_whole and START in view.by_name:
+        yield from _far_ways(view)
+
+
+def _targets(view: _View) -> Iterator[tuple[str, str]]:
+    """Everything that names a state, with its pointer."""
+    for pointer, around in (("", view.workflow), *view.states):
+        if isinstance(target := around.get("on_error"), str):
+            yield f"{pointer}/on_error", target
+        if around is not view.workflow:
+            for place, one in _objects(around, "transition", pointer):
+                if isinstance(target := one.get("target"), str):
+                    yield f"{place}/target", target
+
+
+def _own_ways(view: _View, pointer: str, state: Plain) -> Iterator[Problem]:
+    """What the transitions of one state say among themselves."""
+    name = _text(state, "name")
+    if name == STOP or view.is_inside(pointer):
+        return
+    ways = list(_objects(state, "transition", pointer))
+    if "transition" not in state:
+        yield _error("E_REQUIRED", f"{pointer}/transition", "transition is missing", "say where it leads")
+    if not ways and isinstance(state.get("transition", []), list):
+        yield _error("E_NO_EXIT", pointer, f"{name} leads nowhere", "add a transition")
+        return
+    open_, taken = [], ""
+    for place, one in ways:
+        if taken:
+            why = f"it is never tried: {taken} always holds"
+            yield _warning("W_UNREACHABLE_TRANSITION", place, why, "put it above, or remove it")
+        elif is_false(_text(one, "condition")):
+            yield _warning("W_NEVER_TAKEN", f"{place}/condition", "it never holds", "write a condition, or remove it")
+        else:
+            open_.append(_text(one, "target"))
+            taken = place if is_true(_text(one, "condition")) else ""
+    if name and open_ and set(open_) == {name}:
+        yield _error("E_NO_EXIT", pointer, f"{name} leads to nothing but itself", "add a way out of it")
+    elif not open_ and ways:
+        yield _error("E_NO_EXIT", pointer, f"no transition of {name} is ever taken", "add a way out of it")
+
+
+def _far_ways(view: _View) -> Iterator[Problem]:
+    """States that a run never comes to, or from which it never comes to its end."""
+    leads = {name: set(_leading(view, pointer, state)) for name, (pointer, state) in view.by_name.items()}
+    reached = _closure({START}, leads)
+    back: dict[str, set[str]] = {}
+    for name, targets in leads.items():
+        for target in targets:
+            back.setdefault(target, set()).add(name)
+    ending = _closure({STOP}, back)
+    for name, (pointer, _) in view.by_name.items():
+        if name not in reached and name != STOP:
+            yield _warning("W_UNREACHABLE", pointer, f"no transition leads to {name}", "remove it, or lead there")
+    lost = [name for name in view.by_name if name in reached and name not in ending]
+    if lost and len(lost) > 1:
+        pointer = view.by_name[lost[0]][0]
+        why = f"from {', '.join(lost[:5])} no way leads to {STOP}: only a limit ends the run"
+        yield _warning("W_NO_EXIT", pointer, why, f"add a transition to {STOP}")
+
+
+def _leading(view: _View, pointer: str, state: Plain) -> Iterator[str]:
+    """Where a run may stand after a state: its targets, what is inside, and what is around it."""
+    for _, one in _objects(state, "transition", pointer):
+        if not is_false(_text(one, "condition")):
+            yield _text(one, "target")
+    yield from filter(None, (_text(state, "on_error"), _text(view.workflow, "on_error")))
+    if "stop" in (state.get("on_no_match"), view.workflow.get("on_no_match")):
+        yield STOP
+    for key in ("states", "parallel"):
+        yield from (_text(one, "name") for _, one in _objects(state, key, pointer))
+    if view.is_inside(pointer):
+        yield _text(view.at[pointer.rsplit("/", 2)[0]], "name")
+
+
+def _closure(names: set[str], leads: Mapping[str, set[str]]) -> set[str]:
+    found, todo = set(names), list(names)
+    while todo:
+        for name in leads.get(todo.pop(), ()):
+            if name not in found:
+                found.add(name)
+                todo.append(name)
+    return found
+
+
+# what states do
+
+
+def _actions(view: _View, _: Around) -> Iterator[Problem]:
+    agents = {_text(agent, "agent_role") for _, agent in view.agents}
+    for pointer, state in view.states:
+        name, agent = state.get("agent"), _text(state, "agent")
+        if isinstance(name, str) and name not in agents:
+            yield _unknown("AGENT", f"{pointer}/agent", "agent", name, agents)
+        if _text(state, "name") == STOP and not view.is_inside(pointer):
+            yield from _without_effect(pointer, state, ("agent", "action", "ask", "transition"), f"in {STOP}")
+            continue
+        yield from _doing(pointer, state, agent)
+
+
+def _doing(pointer: str, state: Plain, agent: str) -> Iterator[Problem]:
+    action = _action(state)
+    function, sub = _text(action, "function"), "sub_workflow" in action
+    does = [
+        what for what, is_there in (("an agent", agent), ("a sub_workflow", sub), ("ask", "ask" in state)) if is_there
+    ]
+    if function and sub:
+        why = "it names a function and a sub_workflow: which of them is to be done?"
+        yield _error("E_AMBIGUOUS_ACTION", f"{pointer}/action", why, "keep one of them")
+    elif len(does) > 1:
+        place = f"{pointer}/action" if sub else f"{pointer}/ask"
+        yield _error("E_AMBIGUOUS_ACTION", place, f"the state has {' and '.join(does)}", "make two states of it")
+    if function and function != "script" and not agent and not sub:
+        yield _error("E_REQUIRED", f"{pointer}/agent", f"nobody is there to {function}", "name an agent")
+    if function == "script" and not _text(action, "script"):
+        yield _error("E_REQUIRED", f"{pointer}/action/script", "there is no script to do", "write one")
+    speaks = bool(agent) and function not in ("clearConversation", "script")
+    if "input" in state and not speaks:
+        yield from _without_effect(pointer, state, ("input",), "where no agent is told something")
+    if speaks and "input" not in state:
+        why = f"{agent} is told nothing new"
+        yield _warning("W_NO_INPUT", f"{pointer}/input", why, "write an input, or leave it so")
+    if not sub:
+        yield from _without_effect(f"{pointer}/action", action, ("sub_workflow_input",), "without sub_workflow")
+        yield from _without_effect(pointer, state, ("budget",), "without a sub_workflow")
+    if not does:
+        yield from _without_effect(pointer, state, ("timeout", "retry"), "where nothing is waited for")
+
+
+def _without_effect(pointer: str, part: Plain, keys: Iterable[str], where: str) -> Iterator[Problem]:
+    for key in keys:
+        if key in part:
+            yield _warning("W_NO_EFFECT", f"{pointer}/{key}", f"{key} has no effect {where}", "remove it")
+
+
+def _nesting(view: _View, _: Around) -> Iterator[Problem]:
+    """States inside states: who has them does nothing itself, and each group of them has an end."""
+    for pointer, state in view.states:
+        inside = [key for key in ("states", "parallel") if state.get(key)]
+        if len(inside) == 2:
+            why = "states and parallel stand side by side"
+            yield _error("E_AMBIGUOUS_STATES", pointer, why, "put the states into one of the parallel ones")
+        if inside and (doing := [key for key in ("agent", "action", "ask") if key in state]):
+            why = f"a state with states inside does nothing itself, and this one has {', '.join(doing)}"
+            yield _error("E_AMBIGUOUS_STATES", f"{pointer}/{doing[0]}", why, "move it into a state inside")
+        if not inside:
+            yield from _without_effect(pointer, state, ("history",), "without states inside")
+        if not state.get("parallel"):
+            yield from _without_effect(pointer, state, ("join",), "without parallel")
+        for place, region in _objects(state, "parallel", pointer):
+            if not region.get("states"):
+                why = "a parallel state needs states of its own"
+                yield _error("E_REQUIRED", f"{place}/states", why, "put its work into a state inside")
+            yield from _without_effect(place, region, ("transition",), "in a parallel state")
+        for place, inner in _objects(state, "states", pointer):
+            if "transition" not in inner and any(key in inner for key in ("agent", "action", "ask", "states")):
+                why = f"{_text(inner, 'name')} does something and leads nowhere"
+                yield _error("E_NO_EXIT", place, why, "add a transition, for example to a state that has none: the end")
+
+
+# roles
+
+
+def _roles(view: _View, around: Around) -> Iterator[Problem]:
+    if around.roles is None:
+        return
+    for pointer, agent in view.agents:
+        name = _text(agent, "agent_role")
+        if name and name not in around.roles:
+            why = f"no role is called {name!r}: the agent has no system message and no tools of its own"
+            yield _warning("W_UNKNOWN_ROLE", f"{pointer}/agent_role", why, "add it to the file of roles")
+    offered = {tool for role in around.roles.values() for tool in parsing_tools(role)}
+    for pointer, state in view.states:
+        for place, one in _objects(state, "transition", pointer):
+            for key in ("condition", "before"):
+                for tool in sorted(functions(_text(one, key))):
+                    if tool not in offered:
+                        why = f"no role has a parsing tool {tool!r}"
+                        yield _warning("W_UNKNOWN_TOOL", f"{place}/{key}", why, "add it to the role's parsingTools")
+
+
+def parsing_tools(role: Plain) -> list[str]:
+    """The names of the parsing tools of a role."""
+    tools = role.get("parsingTools")
+    functions = [one.get("function") for one in (tools if isinstance(tools, list) else ()) if isinstance(one, dict)]
+    return [one["name"] for one in functions if isinstance(one, dict) and isinstance(one.get("name"), str)]
+
+
+# scripts
+
+
+def sources(view: _View) -> Iterator[Source]:
+    """Every script of a workflow."""
+    for pointer, state in view.states:
+        for key in ("on_entry", "on_exit"):
+            if isinstance(text := state.get(key), str):
+                yield Source("script", text, f"{pointer}/{key}")
+        action = _action(state)
+        if isinstance(text := action.get("script"), str):
+            yield Source("script", text, f"{pointer}/action/script")
+        if isinstance(text := state.get("input"), str):
+            yield Source("input", text, f"{pointer}/input")
+        given = action.get("sub_workflow_input")
+        for key, value in (given if isinstance(given, dict) else {}).items():
+            if isinstance(value, str):
+                yield Source("input", value, f"{pointer}/action/sub_workflow_input/{escaped(key)}")
+        ask = state.get("ask")
+        if isinstance(ask, dict) and isinstance(text := ask.get("question"), str):
+            yield Source("input", text, f"{pointer}/ask/question")
+        for place, one in _objects(state, "transition", pointer):
+            if isinstance(text := one.get("condition"), str):
+                yield Source("condition", text, f"{place}/condition")
+            if isinstance(text := one.get("before"), str):
+                yield Source("script", text, f"{place}/before")
+
+
+def _scripts(view: _View, around: Around) -> Iterator[Problem]:
+    written = [source for source in sources(view) if not source.text.startswith(PYTHON)]
+    asked = [source for source in written if source.text.strip() and source.text.strip() != "true"]
+    for source in written:
+        if not source.text.strip() and source.kind != "input":
+            what = "a condition" if source.kind == "condition" else "a script"
+            yield _error("E_EXPR_SYNTAX", source.pointer, f"it is empty and no {what}", "write one, or remove the key")
+        elif source.kind == "condition" and assigns(source.text):
+            yield _error("E_EXPR_ASSIGN", source.pointer, "it assigns and does not compare", "write === to compare")
+    if around.faults is None:
+        if asked:
+            why = "no JavaScript engine is installed: scripts were not looked at"
+            yield _warning("W_UNCHECKED", "/states", why, "install the package quickjs-ng")
+        return
+    for source, fault in zip(asked, around.faults(asked), strict=True):
+        if fault and source.kind == "input":
+            why = f"it is no expression ({fault}) and stands for itself, as a text"
+            yield _warning("W_INPUT_TEXT", source.pointer, why, "put a text into quotes inside: \"'…'\"")
+        elif fault:
+            yield _error("E_EXPR_SYNTAX", source.pointer, f"it is no JavaScript: {fault}", "correct it")
+
+
+# sub-workflows
+
+
+def _sub_workflows(view: _View, beside: Mapping[str, Any], around: Around) -> Iterator[Problem]:
+    pattern = "use letters, digits, '_' and '-'; a workflow is found by its name"
+    for pointer, state in view.states:
+        name = _action(state).get("sub_workflow")
+        place = f"{pointer}/action/sub_workflow"
+        if not isinstance(name, str):
+            continue
+        if any(problem.code == "E_NAME" for problem in misfits({"workflow_name": name})):
+            yield _error("E_NAME", place, f"{ascii(name)[:60]} is no name of a workflow", pattern)
+        elif (child := _found(name, beside, around)) is None:
+            yield _unknown("WORKFLOW", place, "workflow", name, beside)
+        else:
+            yield from _given(f"{place}_input", _action(state).get("sub_workflow_input"), child)
+    if circle := _circle(_name_of(view.workflow), view.workflow, beside, around):
+        why = f"{' → '.join(circle)}: a workflow would have to end before it can begin"
+        yield _error("E_SUB_CYCLE", "", why, "take one of them out of the circle")
+
+
+def _found(name: str, beside: Mapping[str, Any], around: Around) -> Plain | None:
+    found = beside.get(name) or around.find(name)
+    return found if isinstance(found, dict) else None
+
+
+def _given(pointer: str, given: Any, child: Plain) -> Iterator[Problem]:
+    name, mapping = _text_of_input(child), given if isinstance(given, dict) else {}
+    if name and name not in mapping:
+        why = f"{_name_of(child)} takes {name!r}, and it is not given"
+        yield _error("E_SUB_INPUT", pointer, why, f'write "sub_workflow_input": {{"{name}": "common_data.…"}}')
+    for key in mapping:
+        if name and key != name:
+            why = f"{_name_of(child)} takes {name!r} and nothing else"
+            yield _warning("W_NO_EFFECT", f"{pointer}/{escaped(key)}", why, "remove it")
+
+
+def _circle(name: str, workflow: Plain, beside: Mapping[str, Any], around: Around) -> list[str]:
+    """The way from a workflow back to itself; empty where there is none."""
+    todo, seen = [([name], workflow)], set[str]()
+    while todo:
+        way, one = todo.pop()
+        for sub in sorted(_subs(one)):
+            if sub == name:
+                return [*way, sub]
+            if sub not in seen and (below := _found(sub, beside, around)) is not None:
+                seen.add(sub)
+                todo.append(([*way, sub], below))
+    return []
+
+
+def _subs(workflow: Plain) -> set[str]:
+    return {sub for _, state in _View(workflow).states if (sub := _text(_action(state), "sub_workflow"))}

@@ -1,0 +1,197 @@
+"""A JSON text, read with suspicion: its value, and the line of everything in it.
+
+Everything that two readers of one file could understand differently is a problem here and never a guess: a key that
+stands twice, numbers that are none, half a character, an encoding other than UTF-8. What comes out has no depth that
+could exhaust anybody, and every value has a place, so that whoever finds fault with it later can say where it stands.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from moothall.kernel.frozen import Frozen
+
+LARGEST = 4 * 1024 * 1024
+DEEPEST = 100
+_EXACT = 2**53
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]')
+_OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff", b"\x00")
+
+Level = Literal["error", "warning"]
+
+
+class Problem(Frozen):
+    """Something that is wrong with a file, and what to do about it. The pointer says where in its workflow."""
+
+    level: Level
+    code: str
+    pointer: str
+    why: str
+    remedy: str
+    line: int = 0
+    workflow: str = ""
+
+
+class Document(Frozen):
+    """What a text says, and the line of each value by its pointer; nothing but problems where it says nothing."""
+
+    value: Any
+    lines: Mapping[str, int]
+    problems: tuple[Problem, ...] = ()
+
+    def line(self, pointer: str) -> int:
+        """The line of a value, or of what should have it inside."""
+        while pointer and pointer not in self.lines:
+            pointer = pointer.rpartition("/")[0]
+        return self.lines.get(pointer, 1)
+
+
+def read(raw: bytes) -> Document:
+    """Read the content of a file."""
+    if len(raw) > LARGEST:
+        return _unread("E_LIMIT_SIZE", f"it has {len(raw)} bytes", f"keep it below {LARGEST} bytes", 0)
+    if raw.startswith(_OTHER_ENCODINGS) or b"\x00" in raw[:4]:
+        return _unread("E_ENCODING", "it is not UTF-8 but looks like UTF-16 or UTF-32", _AS_UTF8, 1)
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        return _unread("E_ENCODING", f"it is not UTF-8: byte {error.start} is {raw[error.start]:#04x}", _AS_UTF8, line)
+    return _parsed(text)
+
+
+def _parsed(text: str) -> Document:
+    if (line := _too_deep(text)) is not None:
+        return _unread("E_LIMIT_DEPTH", f"more than {DEEPEST} levels stand inside each other", "make it flatter", line)
+    try:
+        value = json.loads(text, parse_constant=_refused, parse_float=_finite, parse_int=_whole)
+    except json.JSONDecodeError as error:
+        return _unread(
+            "E_JSON", f"it is no JSON: {error.msg}, column {error.colno}", _remedy(text, error), error.lineno
+        )
+    except _NoNumber as error:
+        line = text.count("\n", 0, max(text.find(str(error)), 0)) + 1
+        return _unread("E_JSON", f"{str(error)[:40]} is no number in JSON", "write null or a finite number", line)
+    lines: dict[str, int] = {}
+    problems = [*_twice(text, lines), *_halved(value)]
+    return Document(value, lines, tuple(_at(problem, lines) for problem in problems))
+
+
+class _NoNumber(Exception):
+    """A number that JSON does not have."""
+
+
+def _refused(text: str) -> float:
+    raise _NoNumber(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refused(text)
+
+
+def _whole(text: str) -> float:
+    """A whole number; beyond what a script can count exactly it is rounded, as scripts do."""
+    number = int(text) if len(text) < 20 else _finite(text)
+    return number if -_EXACT <= number <= _EXACT else float(number)
+
+
+def _too_deep(text: str) -> int | None:
+    """The line on which the depth goes beyond all measure."""
+    depth = 0
+    for match in _BRACKET.finditer(text):
+        if match[0] in "{[":
+            depth += 1
+        elif match[0] in "}]":
+            depth -= 1
+        if depth > DEEPEST:
+            return text.count("\n", 0, match.start()) + 1
+    return None
+
+
+def _twice(text: str, lines: dict[str, int]) -> Iterator[Problem]:
+    """Fill in the line of every value of a text that is JSON; the keys that stand twice in one object."""
+    breaks = [match.start() for match in re.finditer("\n", text)]
+    pointer, key, index = "", None, -1
+    around: list[tuple[str, str | None, int]] = []
+    for match in _TOKEN.finditer(text):
+        token, line = match[0], bisect_left(breaks, match.start()) + 1
+        if token in "}]":
+            pointer, key, index = around.pop()
+        elif token == ",":
+            key, index = None, index + 1 if index >= 0 else index
+        elif around and index < 0 and key is None:
+            key = json.loads(token)
+            inside = f"{pointer}/{escaped(key)}"
+            if inside in lines:
+                yield _twofold(inside, lines[inside], line)
+            lines[inside] = line
+        elif token != ":":
+            inside = pointer if not around else f"{pointer}/{index if index >= 0 else escaped(key or '')}"
+            lines.setdefault(inside, line)
+            if token in "{[":
+                around.append((pointer, key, index))
+                pointer, key, index = inside, None, 0 if token == "[" else -1
+
+
+def _twofold(pointer: str, first: int, second: int) -> Problem:
+    why = f"{pointer} stands on line {first} and again on line {second}; readers disagree which of them counts"
+    return Problem("error", "E_DUP_KEY", "", why, "keep one of them", second)
+
+
+def _halved(value: Any) -> Iterator[Problem]:
+    """Texts that end in the middle of a character."""
+    for pointer, text in _texts(value, ""):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            yield Problem("error", "E_ENCODING", pointer, "it has half a character (a lone surrogate)", _AS_UTF8)
+
+
+def _texts(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    todo = [(pointer, value)]
+    while todo:
+        pointer, value = todo.pop()
+        if isinstance(value, str):
+            if not value.isascii():
+                yield pointer, value
+        elif isinstance(value, list):
+            todo += [(f"{pointer}/{index}", item) for index, item in enumerate(value)]
+        elif isinstance(value, dict):
+            yield from ((pointer, key) for key in value if not key.isascii())
+            todo += [(f"{pointer}/{escaped(key)}", item) for key, item in value.items()]
+
+
+def _at(problem: Problem, lines: Mapping[str, int]) -> Problem:
+    if problem.line:
+        return problem
+    return Problem(**{**problem.__dict__, "line": Document(None, lines).line(problem.pointer)})
+
+
+def escaped(key: str) -> str:
+    """A key as a part of a JSON pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _unread(code: str, why: str, remedy: str, line: int) -> Document:
+    return Document(None, {}, (Problem("error", code, "", why, remedy, line),))
+
+
+def _remedy(text: str, error: json.JSONDecodeError) -> str:
+    rest = text[error.pos :]
+    if not text.strip():
+        return "the file is empty; `moot new workflow NAME` writes one to begin with"
+    if rest.startswith(("//", "/*", "#")):
+        return 'JSON has no comments; write "$comment": "…" instead'
+    if error.msg == "Extra data":
+        return "a file has one value; put several workflows into an array"
+    return "correct the text around it"
+
+
+_AS_UTF8 = "save the file as UTF-8"

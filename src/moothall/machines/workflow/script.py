@@ -1,0 +1,75 @@
+"""What the check and the compiler want to know of a script; nothing here runs or parses one."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from moothall.machines.workflow.tokens import ASSIGNMENTS, Token, scan
+from moothall.machines.workflow.tokens import assigns as assigns_to_surface
+
+PYTHON = "py:"
+"""What a script begins with that is a registered function of Python."""
+
+_TOOL_CALLS = frozenset(("getToolCalls", "last_tool_calls", "tool_calls"))
+
+
+@lru_cache(maxsize=4096)
+def _tokens(script: str) -> tuple[Token, ...]:
+    return scan(script).tokens
+
+
+def is_true(condition: str) -> bool:
+    """Whether a condition always holds, at a glance."""
+    return condition.strip() == "true"
+
+
+def is_false(condition: str) -> bool:
+    """Whether a condition never holds, at a glance."""
+    return condition.strip() == "false"
+
+
+def assigns(condition: str) -> bool:
+    """Whether an expression assigns something that outlives it."""
+    found, blocks = _tokens(condition), 0
+    for at, token in enumerate(found):
+        blocks += (token.text == "{") - (token.text == "}")
+        if not blocks and token.kind == "mark" and token.text in ASSIGNMENTS and not _is_default(found[at:]):
+            return True
+    return assigns_to_surface(condition)
+
+
+def _is_default(rest: tuple[Token, ...]) -> bool:
+    """Whether an equals sign gives a parameter of an arrow function its default."""
+    depth = 0
+    for at, token in enumerate(rest):
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if depth < 0:
+            return token.text == ")" and [one.text for one in rest[at + 1 : at + 2]] == ["=>"]
+    return False
+
+
+def reads_tool_calls(script: str) -> bool:
+    """Whether a script looks at the calls of tools that a reply wants."""
+    return any(token.kind == "name" and token.text in _TOOL_CALLS for token in _tokens(script))
+
+
+def mentions(script: str, name: str) -> bool:
+    """Whether a name stands in a script, as a name or as a string."""
+    return any(_word(token) == name for token in _tokens(script))
+
+
+def may_set(script: str, name: str) -> bool:
+    """Whether a script may give a key of common_data a value."""
+    found = _tokens(script)
+    for at, token in enumerate(found):
+        if _word(token) != name:
+            continue
+        after = [one.text for one in found[at + 1 : at + 3] if one.text != "]"]
+        is_property = at > 0 and found[at - 1].text in (".", "?.", "[")
+        if not is_property or (after and after[0] in ASSIGNMENTS):
+            return True
+    return False
+
+
+def _word(token: Token) -> str:
+    return token.text.strip("\"'") if token.kind in ("name", "string") else ""

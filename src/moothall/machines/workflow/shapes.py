@@ -1,0 +1,47 @@
+"""The type of an answer from the JSON Schema that an author wrote for it; what is not understood takes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, make_dataclass
+from typing import Any, Literal
+
+_SIMPLE: Mapping[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool, "null": type(None)}
+
+
+def shape_of(schema: Mapping[str, Any], name: str) -> Any:
+    """A type that takes what fits a schema."""
+    if (
+        isinstance(choices := schema.get("enum"), list)
+        and choices
+        and all(isinstance(one, str | int) for one in choices)
+    ):
+        return Literal[tuple(choices)]
+    match schema.get("type"):
+        case "array":
+            items = schema.get("items")
+            return list[shape_of(items if isinstance(items, dict) else {}, f"{name} item")]  # type: ignore[misc]
+        case "object" if isinstance(schema.get("properties"), dict) and _are_names(schema["properties"]):
+            return _object(schema, name)
+        case "object":
+            return dict[str, Any]
+        case str() as kind:
+            return _SIMPLE.get(kind, Any)
+        case _:
+            return Any
+
+
+def _are_names(properties: Mapping[str, Any]) -> bool:
+    return all(name.isidentifier() and isinstance(part, dict) for name, part in properties.items())
+
+
+def _object(schema: Mapping[str, Any], name: str) -> Any:
+    properties: Mapping[str, Any] = schema["properties"]
+    required = schema.get("required") or ()
+    needed = [(key, shape_of(part, f"{name} {key}")) for key, part in properties.items() if key in required]
+    optional = [
+        (key, shape_of(part, f"{name} {key}") | None, field(default=None))
+        for key, part in properties.items()
+        if key not in required
+    ]
+    return make_dataclass(name, [*needed, *optional], frozen=True)

@@ -1,0 +1,154 @@
+"""Conversations that agents share: what is kept, and how each of them sees it."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moothall.agents.asking import ToolCall
+from moothall.agents.conversing import (
+    CLEAR,
+    Message,
+    Seat,
+    failure_of,
+    input_of,
+    kept,
+    reply_of,
+    result_of,
+    seen,
+    shown_to_scripts,
+)
+
+CODER = Seat("coder", "talk", "assistant", 1000)
+REVIEWER = Seat("reviewer", "talk", "user", 1000)
+CALL = ToolCall("look", {"at": "x"}, "c1")
+
+
+def texts(messages: Any) -> list[str]:
+    return [str(one.get("text", one.get("value"))) for one in messages]
+
+
+def test_everybody_is_the_assistant_of_their_own_story() -> None:
+    said = [
+        input_of(CODER, "do it"),
+        reply_of(CODER, "done", ()),
+        input_of(REVIEWER, "judge"),
+        reply_of(REVIEWER, "good", ()),
+    ]
+    assert [(one["role"], one["text"]) for one in said] == [
+        ("user", "do it"),
+        ("assistant", "done"),
+        ("assistant", "judge"),
+        ("user", "good"),
+    ]
+    assert [one["role"] for one in seen(CODER, said)] == ["user", "assistant", "assistant", "user"]
+    assert [one["role"] for one in seen(REVIEWER, said)] == ["assistant", "user", "user", "assistant"]
+
+
+def test_calls_are_calls_to_the_one_who_made_them_and_text_to_others() -> None:
+    said = [reply_of(CODER, "hm", (CALL,)), result_of(CODER, CALL, {"found": 1}), failure_of(CODER, CALL, "broken")]
+    assert seen(CODER, said)[0] == {
+        "role": "assistant",
+        "text": "hm",
+        "calls": [{"tool": "look", "arguments": {"at": "x"}, "id": "c1"}],
+    }
+    assert seen(CODER, said)[1] == {"role": "tool", "id": "c1", "tool": "look", "value": {"found": 1}}
+    assert seen(REVIEWER, said) == (
+        {"role": "user", "text": 'hm\n[coder called look({"at": "x"})]'},
+        {"role": "user", "text": '[coder: look returned: {"found": 1}]'},
+        {"role": "user", "text": "[coder: look failed: broken]"},
+    )
+    assert len(seen(REVIEWER, said, ["look"])) == 1
+
+
+def test_what_is_too_long_goes_oldest_first_and_never_the_system() -> None:
+    seat = Seat("coder", "talk", "assistant", 10, ({"role": "system", "text": "rules"},))
+    said = [input_of(seat, "1234"), reply_of(seat, "567", ()), input_of(seat, "89")]
+    assert texts(kept(seat, said)) == ["rules", "567", "89"]
+    assert texts(kept(seat, [*said, input_of(seat, "x" * 99)])) == ["rules", "x" * 99]
+
+
+def test_a_call_and_what_it_returned_go_together() -> None:
+    seat = Seat("coder", "talk", "assistant", 8)
+    said = [reply_of(seat, "12345", (CALL,)), result_of(seat, CALL, "ok"), input_of(seat, "67")]
+    assert texts(kept(seat, said)) == ["67"]
+    assert texts(kept(Seat("coder", "talk", "assistant", 9), said)) == ["12345", "ok", "67"]
+
+
+def test_what_was_cleared_counts_no_more() -> None:
+    seat = Seat(
+        "coder", "talk", "assistant", 100, ({"role": "system", "text": "rules"}, {"role": "user", "text": "hi"})
+    )
+    assert texts(kept(seat, [input_of(seat, "old"), CLEAR, input_of(seat, "new")])) == ["rules", "new"]
+    assert texts(kept(seat, [CLEAR])) == ["rules"]
+
+
+def test_scripts_see_a_conversation_as_providers_have_it() -> None:
+    said = [input_of(CODER, "go"), reply_of(CODER, "hm", (CALL,)), result_of(CODER, CALL, 3)]
+    assert shown_to_scripts(CODER, said) == [
+        {"role": "user", "content": "go"},
+        {
+            "role": "assistant",
+            "content": "hm",
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": {"at": "x"}}}],
+        },
+        {"role": "tool", "content": "3", "tool_call_id": "c1", "name": "look"},
+    ]
+
+
+def message(kind: str, text: str) -> list[Message]:
+    match kind:
+        case "call":
+            return [reply_of(CODER, text, (CALL,)), result_of(CODER, CALL, text)]
+        case "system":
+            return [{"role": "system", "text": text}]
+        case "reply":
+            return [reply_of(CODER, text, ())]
+        case _:
+            return [input_of(CODER, text)]
+
+
+PARTS = st.lists(st.tuples(st.sampled_from(("call", "system", "reply", "input")), st.text(max_size=30)), max_size=12)
+
+
+@given(PARTS, st.integers(1, 200))
+def test_whatever_was_said_the_newest_is_kept_nothing_is_parted_and_order_stays(
+    parts: list[tuple[str, str]], most: int
+) -> None:
+    seat = Seat("coder", "talk", "assistant", most)
+    said = [one for kind, text in parts for one in message(kind, text)]
+    left = kept(seat, said)
+    places = [next(at for at, one in enumerate(said) if one is kept_one) for kept_one in left]
+    assert places == sorted(places)
+    assert [one for one in left if one["role"] == "system"] == [one for one in said if one["role"] == "system"]
+    assert left[-1:] == said[-1:]
+    for at, one in enumerate(left):
+        if one["role"] == "tool":
+            assert left[at - 1].get("calls")
+        if one.get("calls"):
+            assert left[at + 1]["role"] == "tool"
+    spoken = [one for one in left if one["role"] != "system"]
+    is_last_alone = sum(one["role"] != "tool" for one in spoken) <= 1
+    assert is_last_alone or sum(map(length, left)) <= most
+
+
+def length(one: Message) -> int:
+    return len(one["text"]) if "text" in one else len(one["value"])
+
+
+@given(PARTS, st.integers(1, 100), st.integers(0, 12))
+def test_what_once_went_does_not_come_back(parts: list[tuple[str, str]], most: int, cut: int) -> None:
+    seat = Seat("coder", "talk", "assistant", most)
+    plain = [(kind, text) for kind, text in parts if kind != "system"]
+    first = [one for kind, text in plain[:cut] for one in message(kind, text)]
+    rest = [one for kind, text in plain[cut:] for one in message(kind, text)]
+    gone = [one for one in first if not any(one is other for other in kept(seat, first))]
+    later = kept(seat, [*first, *rest])
+    assert not [one for one in gone if any(one is other for other in later)]
+
+
+@pytest.mark.parametrize("side", ["user", "assistant"])
+def test_an_input_is_what_the_agent_answers(side: Any) -> None:
+    seat = Seat("x", "talk", side, 100)
+    assert [one["role"] for one in seen(seat, [input_of(seat, "q"), reply_of(seat, "a", ())])] == ["user", "assistant"]

@@ -1,0 +1,309 @@
+"""Workflow files at the command line: `check`, `schema`, `workflows`, `new`, `run`, `graph`."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moothall.machines.workflow.schema import SCHEMA
+from tests.cli.process import environment, started
+from tests.cli.process import moot as command_line
+from tests.cli.ran import Moot
+from tests.machines.workflows import BASE, of_the_seed
+
+
+def write(path: Path, *workflows: object) -> None:
+    path.write_text(json.dumps(list(workflows) if len(workflows) != 1 else workflows[0], indent=1))
+
+
+def test_a_good_file_exits_with_0_and_a_bad_one_with_4(moot: Moot, tmp_path: Path) -> None:
+    write(tmp_path / "good.json", BASE)
+    write(tmp_path / "bad.json", {**BASE, "states": []})
+    assert (moot("check", "good.json").code, moot("check", "bad.json").code) == (0, 4)
+    ran = moot("check", "good.json", "bad.json")
+    assert ran.code == 4
+    assert "good.json: base: 0 errors, 0 warnings" in ran.out
+    assert "error E_REQUIRED bad.json:" in ran.out
+    assert "write at least one" in ran.out
+
+
+def test_check_as_json_has_level_code_pointer_line_and_remedy(moot: Moot, tmp_path: Path) -> None:
+    write(tmp_path / "bad.json", {**BASE, "workflow_name": "../up"})
+    [finding] = moot("check", "bad.json", "--json").json["findings"]
+    assert {"level", "code", "pointer", "line", "why", "remedy", "workflow"} == set(finding)
+    assert (finding["code"], finding["pointer"], finding["line"]) == ("E_NAME", "/workflow_name", 2)
+
+
+def test_several_files_folders_and_machines_are_checked_together(moot: Moot, tmp_path: Path) -> None:
+    (tmp_path / "all").mkdir()
+    write(tmp_path / "all" / "one.json", BASE)
+    write(tmp_path / "all" / "two.json", {**BASE, "workflow_name": "two"})
+    looked = moot("check", "machines.py:LETTER", "all", "--json").json
+    assert [one.get("machine") or one["workflows"] for one in looked] == ["letter", ["base"], ["two"]]
+
+
+def test_a_file_that_is_not_there_exits_with_4(moot: Moot) -> None:
+    ran = moot("check", "nothing.json")
+    assert (ran.code, ran.out) == (4, "")
+    assert "there is no file nothing.json" in ran.err
+
+
+def test_schema_prints_the_json_schema(moot: Moot) -> None:
+    assert moot("schema", "workflow").json == SCHEMA
+    assert moot("schema", "nothing").code == 2
+
+
+def test_new_writes_a_file_that_has_no_problem_and_never_overwrites(moot: Moot, tmp_path: Path) -> None:
+    assert moot("new", "workflow", "mine").code == 0
+    checked = moot("check", "mine.json", "--json").json
+    assert (checked["workflows"], checked["findings"]) == (["mine"], [])
+    again = moot("new", "workflow", "mine")
+    assert again.code == 1
+    assert "mine.json is there already" in again.err
+
+
+def test_new_refuses_a_name_that_is_none(moot: Moot, tmp_path: Path) -> None:
+    ran = moot("new", "workflow", "../mine")
+    assert ran.code == 1
+    assert "is no name" in ran.err
+    assert not list(tmp_path.parent.glob("mine.json"))
+
+
+def test_workflows_lists_the_users_own_before_the_shipped_ones(moot: Moot, tmp_path: Path) -> None:
+    (tmp_path / "workflows").mkdir()
+    write(tmp_path / "workflows" / "mine.json", {**BASE, "workflow_name": "mine"})
+    listed = {one["name"]: one for one in moot("workflows", "--json").json}
+    assert listed["mine"]["file"] == "workflows/mine.json"
+    assert "work and look" in moot("workflows").out
+
+
+# running
+
+KEYS = {
+    *("success", "workflow_name", "final_state", "execution_time", "states_visited", "output", "common_data"),
+    *("run_id", "usage", "status", "error", "questions"),
+}
+REVIEWED: dict[str, list[Any]] = {
+    "coder": ["I made it.", "I made it better."],
+    "reviewer": [
+        {"calls": [{"tool": "review_work", "arguments": {"improvement_needed": True, "continue_message": "better"}}]},
+        {"calls": [{"tool": "review_work", "arguments": {"improvement_needed": False, "work_summary": "all good"}}]},
+    ],
+}
+
+
+def test_a_workflow_is_run_by_its_name_and_gives_its_output(moot: Moot, tmp_path: Path) -> None:
+    write(tmp_path / "replies.json", REVIEWED)
+    ran = moot("run", "coder_reviewer", "tea", "--model", "scripted:replies.json", "--run-id", "one")
+    assert (ran.code, ran.out) == (0, "all good\n")
+    assert "one is done (in stop, step 4" in ran.err
+
+
+def test_the_result_as_json_has_the_names_that_workflows_have(moot: Moot, tmp_path: Path) -> None:
+    write(tmp_path / "replies.json", REVIEWED)
+    result = moot("run", "coder_reviewer", "tea", "--model", "scripted:replies.json", "--run-id", "one", "--json").json
+    assert set(result) == KEYS
+    assert (result["success"], result["workflow_name"], result["final_state"]) == (True, "coder_reviewer", "stop")
+    assert result["states_visited"] == ["start", "code", "review", "code", "review", "stop"]
+    assert (result["output"], result["run_id"], result["usage"]["calls"]) == ("all good", "one", 4)
+    assert result["common_data"]["task_to_do"] == "tea"
+    assert moot("resume", "one", "--json").json == result
+
+
+def test_without_a_model_rehearsal_stands_in_and_every_shipped_workflow_comes_to_its_end(moot: Moot) -> None:
+    for name in ("coder_reviewer", "hierarchical_development", "product_manager_coder", "parallel_analysis_shared"):
+        ran = moot("run", name, "tea", "--json")
+        assert (ran.code, ran.json["success"]) == (0, True), ran.err
+        assert "rehearsal stands in for" in ran.err
+    asked = moot("run", "approved_release", "tea", "--run-id", "notes")
+    assert asked.code == 5
+    assert "question 2.0: Publish these notes?" in asked.err
+    done = moot("answer", "notes", "--json", '{"publish": true}')
+    assert done.code == 0
+    assert done.out.startswith("[rehearsal] product_manager")
+
+
+def test_the_seeds_sub_workflow_runs_as_a_run_of_its_own(moot: Moot, tmp_path: Path) -> None:
+    (tmp_path / "workflows").mkdir()
+    for name, text in of_the_seed().items():
+        (tmp_path / "workflows" / f"{name}.json").write_text(text)
+    replies = {**REVIEWED, "product_manager": ["analysis", "approved"], "architect": ["spec", "fits"]}
+    write(tmp_path / "replies.json", replies)
+    ran = moot("run", "hierarchical_development", "build it", "--model", "scripted:replies.json", "--json")
+    assert (ran.code, ran.json["output"]) == (0, "approved")
+    assert ran.json["common_data"]["implementation_result"] == "all good"
+    assert set(ran.json["common_data"]) & {"task_to_do", "current_task", "work_summary"} == set()
+    assert sorted(one["machine"] for one in moot("ls", "--json").json) == ["coder_reviewer", "hierarchical_development"]
+
+
+def test_a_run_goes_on_after_its_file_was_read_from_another_folder(
+    moot: Moot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = {"name": "start", "ask": {"question": "Go?"}, "transition": [{"target": "stop", "condition": "true"}]}
+    write(tmp_path / "mine.json", {**BASE, "states": [asking, {"name": "stop", "input": "common_data.answer"}]})
+    assert moot("run", "mine.json", "x", "--run-id", "mine").code == 5
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert moot("answer", "mine", "--yes").out == "true\n"
+    assert moot("replay", "mine").code == 0
+
+
+def test_a_changed_file_adopts_a_run_if_it_says_the_same_so_far_and_else_refuses_it(moot: Moot, tmp_path: Path) -> None:
+    def waiting(who: str, output: str) -> object:
+        asking = {
+            "name": "start",
+            "ask": {"question": "Go?", "who": who},
+            "transition": [{"target": "stop", "condition": "true"}],
+        }
+        return {**BASE, "states": [asking, {"name": "stop", "input": output}]}
+
+    write(tmp_path / "mine.json", waiting("", "1"))
+    assert moot("run", "mine.json", "x", "--run-id", "mine").code == 5
+    write(tmp_path / "mine.json", waiting("ada", "1"))
+    ran = moot("answer", "mine", "--yes")
+    assert ran.code != 0
+    assert "definition" in ran.err
+    write(tmp_path / "mine.json", waiting("", "2"))
+    assert moot("answer", "mine", "--yes").out == "2\n"
+
+
+FUNCTIONS = """
+async def add(a: int, b: int) -> int:
+    "Add two numbers."
+    return a + b
+
+def shout(data):
+    return data["task"].upper()
+"""
+
+
+def test_functions_and_roles_come_from_the_command_line(moot: Moot, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FUNCTIONS)
+    write(tmp_path / "roles.json", {"coder": {"systemMessage": "You count.", "excludedTools": ["sing"]}})
+    states = [
+        {
+            "name": "start",
+            "agent": "coder",
+            "input": "py:shout",
+            "transition": [{"target": "stop", "condition": "true"}],
+        },
+        {"name": "stop", "input": "contexts.talk.messages.map(m => m.content).join(' ')"},
+    ]
+    write(tmp_path / "count.json", {**BASE, "states": states})
+    write(tmp_path / "replies.json", {"coder": [{"calls": [{"tool": "add", "arguments": {"a": 1, "b": 2}}]}, "three"]})
+    given = ("--functions", "mine.py", "--roles", "roles.json", "--model", "scripted:replies.json")
+    ran = moot("run", "count.json", "tea", *given)
+    assert (ran.code, ran.out) == (0, "TEA  3 three\n")
+    assert "role coder: no tool fits 'sing'" in ran.err
+    assert moot("run", "machines.py:LETTER", "x", "--roles", "roles.json").code == 2
+
+
+@pytest.mark.parametrize(("given", "why"), [(("three",), "a number"), ((), "was given nothing")])
+def test_an_input_of_the_wrong_type_is_refused_before_a_run_begins(
+    moot: Moot, tmp_path: Path, given: tuple[str, ...], why: str
+) -> None:
+    write(tmp_path / "mine.json", {**BASE, "input": {"name": "task", "type": "number", "description": "how many"}})
+    ran = moot("run", "mine.json", *given)
+    assert (ran.code, ran.out) == (1, "")
+    assert f"base takes 'task', {why}" in ran.err or why in ran.err
+    assert moot("ls").out == "no runs yet\n"
+
+
+def test_a_typed_input_may_come_from_a_file(moot: Moot, tmp_path: Path) -> None:
+    states = [
+        {"name": "start", "transition": [{"target": "stop", "condition": "true"}]},
+        {"name": "stop", "input": "common_data.task[1].n"},
+    ]
+    given = {"name": "task", "type": "array", "description": "things"}
+    write(tmp_path / "mine.json", {**BASE, "input": given, "states": states})
+    (tmp_path / "given.json").write_text('[{"n": 1}, {"n": 2}]')
+    assert moot("run", "mine.json", "--input-json", "given.json").out == "2\n"
+
+
+def test_a_run_that_reaches_a_limit_exits_with_1_and_names_it(moot: Moot, tmp_path: Path) -> None:
+    looping = {
+        "name": "start",
+        "transition": [{"target": "start", "condition": "common_data.task"}, {"target": "stop", "condition": "true"}],
+    }
+    write(tmp_path / "mine.json", {**BASE, "states": [looping]})
+    ran = moot("run", "mine.json", "x", "--json")
+    assert (ran.code, ran.json["status"]) == (1, "limited")
+    assert ran.json["error"] == "limit_exceeded: limit of 3 visits reached in start"
+
+
+def test_a_workflow_that_gives_nothing_says_so(moot: Moot, tmp_path: Path) -> None:
+    write(
+        tmp_path / "mine.json",
+        {**BASE, "states": [{"name": "start", "transition": [{"target": "stop", "condition": "true"}]}]},
+    )
+    ran = moot("run", "mine.json", "x")
+    assert (ran.code, ran.out) == (0, "null\n")
+    assert "base gives nothing" in ran.err
+
+
+def test_a_run_of_a_workflow_is_forked_and_goes_another_way(moot: Moot, tmp_path: Path) -> None:
+    write(tmp_path / "replies.json", REVIEWED)
+    moot("run", "coder_reviewer", "tea", "--model", "scripted:replies.json", "--run-id", "one")
+    replies = {**REVIEWED, "reviewer": [REVIEWED["reviewer"][1]]}
+    write(tmp_path / "replies.json", replies)
+    forked = moot("fork", "one", "--at", "1", "--run-id", "other", "--repeat")
+    assert (forked.code, forked.out) == (0, "all good\n"), forked.err
+    assert moot("replay", "other").code == 0
+
+
+def test_a_workflow_is_drawn_in_every_format(moot: Moot) -> None:
+    for format_ in ("mermaid", "dot", "tree", "json"):
+        drawn = moot("graph", "approved_release", "--format", format_)
+        assert (drawn.code, drawn.err) == (0, "")
+        assert "polish" in drawn.out
+        assert "common_data.decision.publish" in drawn.out
+
+
+def test_what_nobody_knows_is_refused_by_name(moot: Moot) -> None:
+    ran = moot("run", "nobody_knows", "x")
+    assert ran.code == 4
+    assert "nobody_knows" in ran.err
+
+
+WITHOUT_ENGINE = "import sys; sys.modules['quickjs'] = None; from moothall.cli.main import main; sys.exit(main())"
+
+
+def test_a_run_is_replayed_where_no_script_engine_is_installed(tmp_path: Path) -> None:
+    ran = command_line("run", "coder_reviewer", "tea", "--run-id", "one", home=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    replayed = subprocess.run(
+        [sys.executable, "-c", WITHOUT_ENGINE, "replay", "one"],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+    )
+    assert (replayed.returncode, replayed.stderr) == (0, "")
+    again = subprocess.run(
+        [sys.executable, "-c", WITHOUT_ENGINE, "run", "coder_reviewer", "x"],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+    )
+    assert (again.returncode, "no JavaScript engine is installed" in again.stderr) == (4, True)
+
+
+def test_a_run_that_is_killed_goes_on_and_repeats_no_call(tmp_path: Path) -> None:
+    slow = {**REVIEWED, "coder": ["I made it.", {"text": "I made it better.", "seconds": 60}]}
+    (tmp_path / "replies.json").write_text(json.dumps(slow))
+    model = "scripted:replies.json,log=log"
+    child = started("run", "coder_reviewer", "tea", "--model", model, "--run-id", "one", home=tmp_path)
+    assert child.stderr is not None
+    for line in child.stderr:
+        if line.lstrip().startswith("2 "):
+            break
+    child.kill()
+    child.communicate()
+    (tmp_path / "replies.json").write_text(json.dumps(REVIEWED))
+    ran = command_line("resume", "one", home=tmp_path)
+    assert (ran.returncode, ran.stdout) == (0, "all good\n")
+    keys = (tmp_path / "log").read_text().split("\n")[:-1]
+    assert len([key for key in keys if key.endswith("reviewer")]) == 2
+    assert len(set(keys)) == 4

@@ -292,15 +292,15 @@ def key(file: Path) -> Check:
         mode, body = file.stat().st_mode, file.read_bytes()
     except FileNotFoundError:
         if named_audit_key():
-            return Check("audit key", "problem", f"MOOTHALL_AUDIT_KEY: {file} is not there")
-        return Check("audit key", "ok", f"{file} is not there yet; the first run makes it")
+            return Check("signing", "problem", f"MOOTHALL_AUDIT_KEY: {file} is not there")
+        return Check("signing", "ok", f"{file} is not there yet; the first run makes it")
     except OSError as error:
-        return Check("audit key", "problem", f"it cannot be read: {error}")
+        return Check("signing", "problem", f"it cannot be read: {error}")
     if not body:
-        return Check("audit key", "warning", f"{file} is empty: nothing is signed, and audits cannot tell")
+        return Check("signing", "warning", f"{file} is empty: nothing is signed, and audits cannot tell")
     if mode & 0o077:
-        return Check("audit key", "warning", f"others may read or change {file}; `chmod 600` it")
-    return Check("audit key", "ok", f"{file}")
+        return Check("signing", "warning", f"others may read or change {file}; `chmod 600` it")
+    return Check("signing", "ok", f"{file}")
 
 
 def anchors(folder: Path) -> Check:

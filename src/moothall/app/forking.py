@@ -70,9 +70,11 @@ async def performed_since(setting: Setting, run: RunId, at: int | None, machine:
 async def go_own_way(setting: Setting, origin: Origin, chosen: Fork) -> Outcome:
     """Begin a fork and drive it as far as it goes."""
     hall, machine, before = hall_of(setting), origin.machine, origin.stored.record
-    origin = await performed_since(setting, before.run, origin.shared, machine)  # it may have gone on meanwhile
-    _, troupe = await family_of(hall.store, before, setting.agents, machine)
+    _, troupe = await family_of(hall.store, before, setting.agents, None if before.parent else machine)
     known_agents(machine, setting.agents)
+    hall.casts[before.run] = cast(machine, troupe)
+    with halls.visiting(hall, before.run):
+        origin = await origin_of(hall, before.run, origin.shared, machine)  # the run may have gone on meanwhile
     limits = await _left(hall, origin) if chosen.budget is None else chosen.budget.limits()
     record = Record(
         chosen.run,

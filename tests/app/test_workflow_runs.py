@@ -613,6 +613,16 @@ async def test_an_error_leads_where_the_state_or_the_workflow_says(tmp_path: Pat
 
 
 @pytest.mark.anyio
+async def test_an_error_inside_a_state_leads_where_the_state_around_it_says(tmp_path: Path) -> None:
+    inner = [scripted("inner", "nobody.knows()", to("over")), {"name": "over"}]
+    outer = {"name": "outer", "states": inner, "transition": [to("stop")], "on_error": "caught"}
+    caught = scripted("caught", "common_data.result = common_data.error.state", to("stop"))
+    states = ({"name": "start", "transition": [to("outer")]}, outer, caught)
+    played = await play(compiled(tmp_path, workflow(*states, agents=())))
+    assert played.result.output == "outer"
+
+
+@pytest.mark.anyio
 async def test_functions_of_python_may_be_conditions_scripts_and_inputs(tmp_path: Path) -> None:
     states = (
         scripted("start", "py:remember", to("code", "py:is_loud"), to("code", "common_data.seen")),

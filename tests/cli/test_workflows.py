@@ -51,6 +51,27 @@ def test_a_file_that_is_not_there_exits_with_4(moot: Moot) -> None:
     assert "there is no file nothing.json" in ran.err
 
 
+def test_roles_of_the_folder_are_known_to_the_check_and_to_the_run(moot: Moot, tmp_path: Path) -> None:
+    agents = [{"agent_role": "poet", "context": "talk", "role": "assistant"}]
+    start = {
+        "name": "start",
+        "agent": "poet",
+        "input": "'write'",
+        "transition": [{"target": "stop", "condition": "true"}],
+    }
+    write(tmp_path / "mine.json", {**BASE, "agents": agents, "states": [start, {"name": "stop", "input": "1"}]})
+    codes = {one["code"] for one in moot("check", "mine.json", "--json").json["findings"]}
+    assert "W_UNKNOWN_ROLE" in codes
+    (tmp_path / "config" / "roles").mkdir(parents=True)
+    write(tmp_path / "config" / "roles" / "roles.json", {"poet": {"systemMessage": "You rhyme.", "theirs": 1}})
+    codes = {one["code"] for one in moot("check", "mine.json", "--json").json["findings"]}
+    assert "W_UNKNOWN_ROLE" not in codes
+    assert moot("run", "mine.json", "x").code == 0
+    (tmp_path / "config" / "roles" / "roles.json").write_text('{"poet": {"level": "clever"}}')
+    ran = moot("run", "mine.json", "x")
+    assert (ran.code, "poet.level" in ran.err) == (4, True)
+
+
 def test_schema_prints_the_json_schema(moot: Moot) -> None:
     assert moot("schema", "workflow").json == SCHEMA
     assert moot("schema", "nothing").code == 2

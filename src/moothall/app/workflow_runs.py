@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
 from inspect import iscoroutinefunction, isfunction
 from pathlib import Path
 from types import ModuleType
@@ -19,14 +18,13 @@ from urllib.parse import parse_qs, quote
 from moothall.agents.asking import CallTool, Tool, as_tool
 from moothall.agents.conversing import Converse
 from moothall.agents.ports import Model
-from moothall.agents.roles import Role, roles, shipped
 from moothall.app.casting import Troupe
 from moothall.app.finding import load, remember, source_of
 from moothall.app.models import open_model
 from moothall.app.running import Outcome
 from moothall.app.scripts import Evaluator
 from moothall.app.settings import level_model
-from moothall.app.workflows import ROLES, check_file, document_at, file_of, named
+from moothall.app.workflows import check_file, document_at, file_of, named, roles_at, roles_file
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.chart import HISTORY, PARALLEL, Chart, Place
 from moothall.kernel.codec import decode
@@ -104,7 +102,7 @@ def machine_at(source: str) -> WorkflowMachine:
     ]
     if not spot.name and len(names) > 1:
         raise DefinitionError(f"{path} has {', '.join(names)}; name one as {path.name}:NAME")
-    roles = spot.roles or _default_roles(path)
+    roles = spot.roles or roles_file(path)
     functions = str(Path(spot.functions).resolve()) if spot.functions.endswith(".py") else spot.functions
     whole = Spot(path, spot.name or (names[0] if names else ""), str(Path(roles).resolve()) if roles else "", functions)
     files = [one for one in (str(path), whole.roles) if one]
@@ -127,7 +125,7 @@ def _compiled(source: str, stamps: Any) -> WorkflowMachine:
 
 
 def _compile(spot: Spot) -> WorkflowMachine:
-    checked = check_file(spot.path, roles={**shipped(), **roles_in(spot.roles)})
+    checked = check_file(spot.path, spot.roles)
     wrong = [one for one in checked.findings if one.level == "error"]
     if wrong:
         told = "; ".join(f"{one.code} {one.pointer or '/'} (line {one.line}): {one.why}" for one in wrong[:SHOWN])
@@ -153,35 +151,7 @@ def sub_workflow(source: str, name: str) -> Machine | None:
     return None if path is None else machine_at(Spot(path, name, spot.roles, spot.functions).source)
 
 
-# roles and functions
-
-
-def _default_roles(path: Path) -> str:
-    """The file of roles where none is named: of the current folder, or of the folder that the workflow belongs to."""
-    places = (ROLES, path.parent.parent / "roles" / "roles.json")
-    return next((str(one) for one in places if one.is_file()), "")
-
-
-def roles_at(path: str) -> Mapping[str, Role]:
-    """The shipped roles with those of a file laid over them; fields that other programs write there are passed over."""
-    return roles(roles_in(path), path or "the roles")
-
-
-def roles_in(path: str) -> dict[str, Any]:
-    """The roles of a file, as they stand there."""
-    if not path:
-        return {}
-    document = document_at(Path(path))
-    if document.problems:
-        first = document.problems[0]
-        raise DefinitionError(f"{path}, line {first.line}: {first.why}; {first.remedy}")
-    if not isinstance(document.value, dict):
-        raise DefinitionError(f"{path}: a file of roles is an object: names, and what each role is")
-    known = {one.name for one in fields(Role)}
-    return {
-        name: {key: part for key, part in one.items() if key in known} if isinstance(one, dict) else one
-        for name, one in document.value.items()
-    }
+# functions
 
 
 def tools_in(functions: str) -> list[Tool]:

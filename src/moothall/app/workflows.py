@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from moothall.agents.roles import shipped
+from moothall.agents.roles import Role, roles, shipped
 from moothall.app.scripts import engine
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
@@ -59,11 +60,12 @@ def files_at(path: Path) -> list[Path]:
     return [path]
 
 
-def check_file(path: Path, *, roles: Mapping[str, Any] | None = None) -> Checked:
-    """Everything that is wrong with a file, with these roles or the shipped ones."""
+def check_file(path: Path, roles_from: str = "") -> Checked:
+    """Everything that is wrong with a file, with the roles of this file, or of the one that belongs to it."""
     document = document_at(path)
+    known_roles = {**shipped(), **roles_in(roles_from or roles_file(path))}
     findings = checked(
-        document, Around(_faults if is_installed() else None, lambda name: known(name, path), roles or shipped())
+        document, Around(_faults if is_installed() else None, lambda name: known(name, path), known_roles)
     )
     names = (one.get("workflow_name") for _, one in workflows_in(document.value) if isinstance(one, dict))
     return Checked(str(path), tuple(name for name in names if isinstance(name, str)), findings)
@@ -152,3 +154,31 @@ def _faults(sources: Sequence[Source]) -> Sequence[str]:
     """What is wrong with each script; nothing of it is run."""
     asked = [Script("expression" if one.kind == "input" else one.kind, one.text) for one in sources]
     return [fault or "" for fault in engine().syntax_all(asked)]
+
+
+def roles_file(path: Path) -> str:
+    """The file of roles where none is named: of the current folder, or of the folder that the workflow belongs to."""
+    places = (ROLES, path.parent.parent / "roles" / "roles.json")
+    return next((str(one) for one in places if one.is_file()), "")
+
+
+def roles_at(path: str) -> Mapping[str, Role]:
+    """The shipped roles with those of a file laid over them; fields that other programs write there are passed over."""
+    return roles(roles_in(path), path or "the roles")
+
+
+def roles_in(path: str) -> dict[str, Any]:
+    """The roles of a file, as they stand there."""
+    if not path:
+        return {}
+    document = document_at(Path(path))
+    if document.problems:
+        first = document.problems[0]
+        raise DefinitionError(f"{path}, line {first.line}: {first.why}; {first.remedy}")
+    if not isinstance(document.value, dict):
+        raise DefinitionError(f"{path}: a file of roles is an object: names, and what each role is")
+    known = {one.name for one in fields(Role)}
+    return {
+        name: {key: part for key, part in one.items() if key in known} if isinstance(one, dict) else one
+        for name, one in document.value.items()
+    }

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from moothall.kernel.frozen import Frozen
 from moothall.machines.workflow.document import Document, Problem, escaped
-from moothall.machines.workflow.schema import misfits
+from moothall.machines.workflow.schema import SCHEMA, misfits
 from moothall.machines.workflow.script import PYTHON, assigns, is_false, is_true, may_set, mentions
 from moothall.machines.workflow.tokens import functions
 
@@ -426,9 +426,12 @@ def _actions(view: _View, _: Around) -> Iterator[Problem]:
         if isinstance(name, str) and name not in agents:
             yield _unknown("AGENT", f"{pointer}/agent", "agent", name, agents)
         if _text(state, "name") == STOP and not view.is_inside(pointer):
-            yield from _without_effect(pointer, state, ("agent", "action", "ask", "transition"), f"in {STOP}")
+            yield from _without_effect(pointer, state, _NOT_OF_STOP, f"in {STOP}")
             continue
         yield from _doing(pointer, state, agent)
+
+
+_NOT_OF_STOP = set(SCHEMA["$defs"]["State"]["properties"]) - {"name", "description", "input", "$comment"}
 
 
 def _doing(pointer: str, state: Plain, agent: str) -> Iterator[Problem]:
@@ -457,11 +460,13 @@ def _doing(pointer: str, state: Plain, agent: str) -> Iterator[Problem]:
         yield from _without_effect(f"{pointer}/action", action, ("sub_workflow_input",), "without sub_workflow")
         yield from _without_effect(pointer, state, ("budget",), "without a sub_workflow")
     if not does:
-        yield from _without_effect(pointer, state, ("timeout", "retry"), "where nothing is waited for")
+        yield from _without_effect(pointer, state, ("timeout",), "where nothing is waited for")
+    if not speaks:
+        yield from _without_effect(pointer, state, ("retry",), "where no agent is asked")
 
 
 def _without_effect(pointer: str, part: Plain, keys: Iterable[str], where: str) -> Iterator[Problem]:
-    for key in keys:
+    for key in sorted(keys):
         if key in part:
             yield _warning("W_NO_EFFECT", f"{pointer}/{key}", f"{key} has no effect {where}", "remove it")
 

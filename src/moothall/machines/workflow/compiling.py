@@ -27,7 +27,7 @@ from moothall.kernel.step import Moment, Move, Scripted
 from moothall.machines.turn import CALLS, Use
 from moothall.machines.workflow import moves
 from moothall.machines.workflow.definition import Limits, StateDefinition, Workflow
-from moothall.machines.workflow.plan import STOP, Duty, Piece, Plan, plan_of
+from moothall.machines.workflow.plan import STOP, Duty, Piece, Plan, every_state, plan_of
 from moothall.machines.workflow.shapes import shape_of
 from moothall.machines.workflow.work import Acted, Again, Chosen, Inner, TimedOut, Work
 
@@ -69,14 +69,15 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """A guard: whether something went wrong in this state."""
+    """A guard: whether something went wrong in one of these states; of an effect only its own state hears."""
 
-    name: str
+    names: tuple[str, ...]
     label: str = "it went wrong here"
 
     def __call__(self, work: Work, event: Event) -> bool:
         where = getattr(event, "where", None)
-        return where is None or where.startswith((f"{self.name} on ", f"{self.name}, "))
+        places = tuple(f"{name}{mark}" for name in self.names for mark in (" on ", ", "))
+        return where is None or where.startswith(places)
 
 
 class WorkflowMachine(Machine):
@@ -202,7 +203,8 @@ def _rows(plan: Plan, duty: Duty) -> Iterator[On]:
     if duty.on_error:
         noting = partial(moves.note_error, duty)
         wrong = (Misbehaved, GaveUp, TimedOut)
-        yield On(name, wrong, to=duty.on_error, when=Here(name), do=Labelled(noting, "keep the error"))
+        here = Here(tuple(one.name for one in every_state((duty.state,))))
+        yield On(name, wrong, to=duty.on_error, when=here, do=Labelled(noting, "keep the error"))
 
 
 def _waiting_rows(plan: Plan, duty: Duty) -> Iterator[On]:

@@ -234,9 +234,9 @@ def does(state: StateDefinition) -> Does:
 
 
 def preparing(state: StateDefinition) -> Iterator[Piece]:
-    """What is evaluated before a state does anything."""
-    action = state.action
-    if state.on_entry:
+    """What is evaluated before a state does anything; `stop` only has an input."""
+    action = state.action if state.name != STOP else None
+    if state.on_entry and state.name != STOP:
         yield Piece("script", state.on_entry, f"{state.name}, on_entry")
     if action is not None and action.script:
         yield Piece("script", action.script, f"{state.name}, script")

@@ -128,6 +128,21 @@ ERRORS: list[tuple[Change, str, str]] = [
         "E_NO_EXIT",
         "/states/1/states/0",
     ),
+    (
+        put("/states/0", {"name": "q", "ask": {"question": "?", "schema": {"properties": {"a": {"type": "text"}}}}}),
+        "E_SCHEMA",
+        "/states/0/ask/schema/properties/a/type",
+    ),
+    (
+        put("/states/0", {"name": "q", "ask": {"question": "?", "schema": {"required": 1}}}),
+        "E_SCHEMA",
+        "/states/0/ask/schema/required",
+    ),
+    (
+        put("/states/0", {"name": "q", "ask": {"question": "?", "answer": "__proto__"}}),
+        "E_NAME",
+        "/states/0/ask/answer",
+    ),
     (put("/states/1/max_visits", 0), "E_RANGE", "/states/1/max_visits"),
     (put("/states/1/timeout", 0), "E_RANGE", "/states/1/timeout"),
 ]

@@ -17,6 +17,7 @@ from moothall.kernel.frozen import Frozen
 from moothall.machines.workflow.document import Document, Problem, escaped
 from moothall.machines.workflow.schema import SCHEMA, misfits
 from moothall.machines.workflow.script import PYTHON, assigns, is_false, is_true, may_set, mentions
+from moothall.machines.workflow.shapes import unreadable
 from moothall.machines.workflow.tokens import functions
 
 START, STOP = "start", "stop"
@@ -88,7 +89,7 @@ def _workflow_problems(workflow: Plain, around: Around, value: Any) -> Iterator[
         why = f"it has {len(view.states)} states"
         yield _error("E_LIMIT_STATES", "/states", why, f"keep below {MOST}, or use sub-workflows")
         return
-    for rule in (_names, _parts, _ways, _actions, _nesting, _roles):
+    for rule in (_names, _parts, _ways, _actions, _questions, _nesting, _roles):
         yield from rule(view, around)
     yield from _scripts(view, around)
     yield from _sub_workflows(view, {_name_of(one): one for _, one in workflows_in(value)}, around)
@@ -469,6 +470,16 @@ def _without_effect(pointer: str, part: Plain, keys: Iterable[str], where: str) 
     for key in sorted(keys):
         if key in part:
             yield _warning("W_NO_EFFECT", f"{pointer}/{key}", f"{key} has no effect {where}", "remove it")
+
+
+def _questions(view: _View, _: Around) -> Iterator[Problem]:
+    for pointer, state in view.states:
+        ask = state.get("ask")
+        if isinstance(ask, dict) and isinstance(ask.get("schema"), dict):
+            for place, wanted in unreadable(ask["schema"], f"{pointer}/ask/schema"):
+                yield _error("E_SCHEMA", place, "no answer can be compared with it", f"write {wanted}")
+        if isinstance(ask, dict) and isinstance(ask.get("answer"), str):
+            yield from _misnamed(ask["answer"], f"{pointer}/ask/answer")
 
 
 def _nesting(view: _View, _: Around) -> Iterator[Problem]:

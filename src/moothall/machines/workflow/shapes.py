@@ -1,12 +1,42 @@
-"""The type of an answer from the JSON Schema that an author wrote for it; what is not understood takes anything."""
+"""The type of an answer from the JSON Schema that an author wrote for it; what is not understood takes anything.
+
+`unreadable` says what is wrong with such a schema. `shape_of` is for those with which nothing is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field, make_dataclass
 from typing import Any, Literal
 
+from moothall.machines.workflow.document import escaped
+
 _SIMPLE: Mapping[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool, "null": type(None)}
+
+
+_KINDS = frozenset((*_SIMPLE, "array", "object"))
+
+
+def unreadable(schema: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    """The places of a schema that mean nothing, each with what should stand there."""
+    if not isinstance(schema, dict):
+        yield pointer, 'an object, such as {"type": "string"}'
+        return
+    if "type" in schema and str(schema["type"]) not in _KINDS:
+        yield f"{pointer}/type", f"one of {', '.join(sorted(_KINDS))}"
+    if "enum" in schema and not (isinstance(schema["enum"], list) and schema["enum"]):
+        yield f"{pointer}/enum", "a list of values"
+    required = schema.get("required", [])
+    if not isinstance(required, list) or not all(isinstance(one, str) for one in required):
+        yield f"{pointer}/required", "a list of names"
+    properties = schema.get("properties", {})
+    if not isinstance(properties, dict):
+        yield f"{pointer}/properties", "an object: names, and the schema of each"
+    else:
+        for name, part in properties.items():
+            yield from unreadable(part, f"{pointer}/properties/{escaped(name)}")
+    if "items" in schema:
+        yield from unreadable(schema["items"], f"{pointer}/items")
 
 
 def shape_of(schema: Mapping[str, Any], name: str) -> Any:

@@ -16,6 +16,7 @@ from moothall.runtime import hall as halls
 from moothall.runtime.decide import Decision, Run
 from moothall.runtime.hall import Hall
 from moothall.runtime.journal import Entry, Reader, RunId, encode_entry
+from moothall.runtime.ports import Clean, as_it_is
 from moothall.runtime.rebuild import Difference, compared
 from moothall.stores.plain import read, written
 
@@ -29,6 +30,7 @@ class Kept:
 
     run: Run
     effects: Mapping[str, Any]
+    clean: Clean = as_it_is
     entries: dict[int, Entry] = field(default_factory=dict)
 
 
@@ -43,7 +45,7 @@ class Notes:
         known = hall.runs[run]
         place = (_place(hall.store), run, known.record.began)
         kept = self._kept.setdefault(place, Kept(known, {}))
-        kept.run, kept.effects = known, hall.effects(run)
+        kept.run, kept.effects, kept.clean = known, hall.effects(run), hall.clean
         kept.entries[decision.entry.seq] = decision.entry
 
     def differences(self) -> list[str]:
@@ -56,7 +58,7 @@ class Notes:
                 continue
             counted["journals"] += 1
             counted["entries"] += len(journal)
-            again = compared(run, Reader(run.machine, kept.effects), journal)
+            again = compared(run, Reader(run.machine, kept.effects), journal, kept.clean)
             if isinstance(again, Difference):
                 found.append(f"run {kept.run.record.run}: {again}")
         return found

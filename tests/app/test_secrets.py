@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
-from moothall import Final, GaveUp, Machine, On, Replied, State, ask, resume, run
+from moothall import Answered, Final, GaveUp, Machine, On, Replied, State, answer, ask, fork, question, resume, run
 from moothall.agents.ports import Reply
 from moothall.app.looking import export
 from moothall.app.running import opened
@@ -139,3 +139,30 @@ def test_a_key_of_the_settings_file_is_a_secret_too(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path))
     (tmp_path / "settings.toml").write_text('[addresses."http://127.0.0.1:1/v1"]\nkey = "hush-hush-1"\n')
     assert cleaner()("it is hush-hush-1.") == "it is [secret:key of http://127.0.0.1:1/v1]."
+
+
+def test_a_fork_knows_what_its_origin_did_also_where_a_template_holds_a_secret() -> None:
+    prompts: list[str] = []
+
+    async def clerk(prompt: str) -> str:
+        prompts.append(prompt)
+        return "done"
+
+    machine = Machine(
+        "clerk",
+        data=Note,
+        states=[
+            State("waiting", enter=question("Now?")),
+            State("asking", enter=ask(clerk, f"{KEY} {{to}}")),
+            Final("over"),
+        ],
+        moves=[On("waiting", Answered, to="asking"), On("asking", Replied, to="over")],
+    )
+    run(machine, "Ada", run_id="first")
+    assert answer("first", True, machine).status == "done"
+    assert fork("first", machine, at=0, run_id="second").status == "waiting"
+    asked = answer("second", True, machine)
+    assert (asked.status, len(prompts)) == ("waiting", 1)
+    assert asked.questions[0].prompt.startswith("run first did the same after entry 0")
+    assert answer("second", {"outcome": "again"}, machine).status == "done"
+    assert prompts == ["[secret:DOOR_TOKEN] Ada"] * 2

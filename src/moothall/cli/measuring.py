@@ -145,7 +145,10 @@ def report(parser: ArgumentParser) -> Work:
         help="a page, Markdown, a table with a row per entry, or everything as JSON (default: as FILE ends, else html)",
     )
     parser.add_argument(
-        "--output", "-o", metavar="FILE", help="where to write it (default: RUN.FORMAT); - writes to stdout"
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="where to write it, - for stdout (default: stdout, or the page RUN.html without --format)",
     )
     shared(parser)
 
@@ -154,10 +157,10 @@ def report(parser: ArgumentParser) -> Work:
         form = chosen.format or (ending if ending in FORMATS else FORMATS[0])
         with opened(chosen.store) as store:
             text = asyncio.run(reported(store, chosen.run, form))
-        if chosen.output == "-":
+        if chosen.output == "-" or (chosen.format and not chosen.output):
             sys.stdout.write(text)
             return DONE
-        path = Path(chosen.output or f"{chosen.run}.{form}")
+        path = Path(chosen.output or f"{chosen.run}.html")
         write(path, text)
         if chosen.json:
             print_json({"file": str(path)})

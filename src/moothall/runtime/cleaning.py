@@ -12,16 +12,20 @@ from typing import Any, TypeVar
 
 from moothall.errors import Refused
 from moothall.kernel.effects import Effect
-from moothall.runtime.decide import Decision
+from moothall.runtime.decide import Decision, Run, unless_performed
 from moothall.runtime.journal import CancelChild, Pending, TellParent
 from moothall.runtime.ports import Clean
 
 T = TypeVar("T")
 
 
-def cleaned(decision: Decision, clean: Clean) -> Decision:
-    """A decision whose new effects carry no secret; itself where they carry none."""
-    changed = {one.key: new for one in decision.entry.effects if (new := _cleaned(one, clean)) is not one}
+def cleaned(run: Run, decision: Decision, clean: Clean) -> Decision:
+    """A decision whose new effects carry no secret; itself where they carry none.
+
+    What the origin of a fork has done is known without its secrets, so it is compared once more.
+    """
+    found = {one.key: new for one in decision.entry.effects if (new := _cleaned(one, clean)) is not one}
+    changed = {key: unless_performed(run, one) for key, one in found.items()}
     if not changed:
         return decision
     head, entry = decision.head, decision.entry

@@ -165,7 +165,7 @@ def _granted_anew(run: Run, head: Head, at: float) -> tuple[Pending, ...]:
     granted: tuple[Pending, ...] = ()
     for number, one in enumerate(head.pending):
         before = replace(head, pending=granted + head.pending[number + 1 :], steps=head.steps - 1)
-        granted += (_unless_performed(run, replace(one, denied=_denied(run, one, before, at))) if one.denied else one,)
+        granted += (unless_performed(run, replace(one, denied=_denied(run, one, before, at))) if one.denied else one,)
     return granted
 
 
@@ -206,7 +206,7 @@ def _shrunk(share: Mapping[str, float], shared: Mapping[str, float], left: Mappi
     return {**share, **{name: amount // 1 if name in _WHOLE else amount for name, amount in part.items()}}
 
 
-def _unless_performed(run: Run, pending: Pending) -> Pending:
+def unless_performed(run: Run, pending: Pending) -> Pending:
     """An effect that is granted; in doubt where the origin of the run has done the same since."""
     performed = run.record.performed
     if not performed or pending.denied or fingerprint(encode_pending(pending)) not in performed:
@@ -381,7 +381,7 @@ def _committed(run: Run, step: Step, head: Head, happening: Happening, within: s
             cost = _cost(run.machine, effect) if share is None else share
             denied = halted or (_lacking(run, cost, (*head.pending, *wanted), head.spent) if cost else "")
         pending = Pending(f"{seq}.{len(wanted)}", effect, one.owner, nth, due, denied, share=share)
-        wanted.append(_unless_performed(run, pending) if run.record.performed else pending)
+        wanted.append(unless_performed(run, pending) if run.record.performed else pending)
     if isinstance(happening.event, Exhausted) and not head.pending and wanted and all(one.denied for one in wanted):
         step, wanted = _given_up(step, wanted[0].denied), []
     if run.record.parent and _is_ending(step) and not any(map(_is_called_off, head.pending)):

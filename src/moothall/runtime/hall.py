@@ -175,7 +175,7 @@ async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> H
 
 async def begin_with(hall: Hall, run: Run, decision: Decision) -> Head:
     """Begin a run with a decision."""
-    record, decision = run.record, cleaned(decision, hall.clean)
+    record, decision = run.record, cleaned(run, decision, hall.clean)
     hall.store.crowd += 1
     try:
         await hall.crew.wait_for_turn()
@@ -381,7 +381,7 @@ def _decided(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decisi
         event = hall.clean(GaveUp(str(refusal), usage=getattr(happening.event, "usage", {})))
     if event is not happening.event:
         happening = Happening(event, happening.cause, happening.at, happening.answers)
-    return cleaned(decide(hall.runs[run], head, happening), hall.clean)
+    return cleaned(hall.runs[run], decide(hall.runs[run], head, happening), hall.clean)
 
 
 async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> bool:

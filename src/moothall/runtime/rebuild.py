@@ -129,7 +129,7 @@ def decided_again(
                 raise Broken(f"run {run.record.run}: entry {entry['seq']} is of a fork that it does not come from")
             run = line[entry["cause"]]
         try:
-            decision = cleaned(_decision(run, reader, decision, entry), clean)
+            decision = cleaned(run, _decision(run, reader, decision, entry), clean)
         except Unanswered as unanswered:
             script = str(unanswered.ask.script)[:SHOWN]
             raise DefinitionError(f"entry {entry['seq']} has no answer of the script {script}") from unanswered

@@ -190,6 +190,13 @@ async def test_on_no_match_stop_goes_to_stop(tmp_path: Path, place: str) -> None
     assert (played.result.status, played.result.output) == ("done", "so far")
 
 
+@pytest.mark.anyio
+async def test_on_no_match_stop_asks_nobody_again(tmp_path: Path) -> None:
+    machine = compiled(tmp_path, workflow(START, ASKING, agents=(("reviewer", "user"),), on_no_match="stop"))
+    played = await play(machine, "x", Prompter(reviewer=["It is fine."]))
+    assert (played.result.status, len(played.model.requests)) == ("done", 1)
+
+
 # tools
 
 TOOLS = '''

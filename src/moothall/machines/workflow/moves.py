@@ -9,7 +9,8 @@ else. The rules:
 - A reply's calls of tools are performed before transitions are tried. A transition from a state to itself that is taken
   because of them goes on with the same conversation: nothing is said again, and it is no new visit. So does a state
   whose conditions do not look at calls, until a reply has none.
-- Where nothing matches and a condition reads a parsing tool that was not called, the agent is asked once to call it.
+- Where nothing matches and a condition reads a parsing tool that was not called, the agent is asked once to call it,
+  unless the file says that the run then stops.
 """
 
 from __future__ import annotations
@@ -166,8 +167,8 @@ def returned(plan: Plan, duty: Duty, work: Work, event: Returned | GaveUp, momen
     else:
         message = failure_of(duty.seat, call, event.reason)
     left = tuple(one for one in _post(work, duty).open if one is not call)
-    work = _at(_outside(work), duty, replace(_post(work, duty), open=left))
-    move = _said(plan, duty.seat, work, [message])
+    work = replace(_outside(work), speaker=duty.seat.agent)  # in a parallel state another may have spoken meanwhile
+    move = _said(plan, duty.seat, _at(work, duty, replace(_post(work, duty), open=left)), [message])
     return move if left else _decided(plan, duty, move, moment)
 
 
@@ -286,15 +287,15 @@ def _is_continued(duty: Duty, way: Way, work: Work) -> bool:
 
 
 def _unmatched(plan: Plan, duty: Duty, move: Move[Work], verdict: Verdict) -> Move[Work]:
-    """No condition holds: ask for the call that one of them reads, or stop, or fail and say why."""
+    """No condition holds: stop where the file says so, else ask for the call that one reads, or fail and say why."""
     work, post = move.data, _post(move.data, duty)
+    if duty.stops:
+        return replace(move, data=_left(work, duty), raises=(Chosen(duty.number, -1),))
     missing = _uncalled(duty, work)
     if missing and duty.seat is not None and not post.reminded:
         text = f"Please call {' or '.join(missing)}: what happens next depends on it."
         told = _said(plan, duty.seat, _at(work, duty, replace(post, reminded=True)), [input_of(duty.seat, text)])
         return Move(told.data, appends=(*move.appends, *told.appends), raises=(Again(duty.number),))
-    if duty.stops:
-        return replace(move, data=_left(work, duty), raises=(Chosen(duty.number, -1),))
     tried = zip(duty.ways, verdict.conditions, strict=True)
     values = "; ".join(f"{_quoted(way.transition.condition)} is {_value(one)}" for way, one in tried)
     return replace(move, error=f"{duty.name}: no transition can be taken: {values or 'there is none'}")

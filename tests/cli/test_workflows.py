@@ -72,6 +72,20 @@ def test_roles_of_the_folder_are_known_to_the_check_and_to_the_run(moot: Moot, t
     assert (ran.code, "poet.level" in ran.err) == (4, True)
 
 
+def test_a_workflow_is_run_from_a_file_of_several_and_from_a_folder_by_its_name(moot: Moot, tmp_path: Path) -> None:
+    def saying(name: str) -> object:
+        start = {"name": "start", "transition": [{"target": "stop", "condition": "true"}]}
+        return {**BASE, "workflow_name": name, "states": [start, {"name": "stop", "input": f"'{name}'"}]}
+
+    (tmp_path / "all").mkdir()
+    write(tmp_path / "all" / "two.json", saying("one"), saying("two"))
+    assert moot("run", "all/two.json:two", "x").out == "two\n"
+    assert moot("run", "all:one", "x").out == "one\n"
+    unnamed = moot("run", "all/two.json", "x")
+    assert (unnamed.code, "name one as two.json:NAME" in unnamed.err) == (4, True)
+    assert moot("run", "all:three", "x").code == 4
+
+
 def test_schema_prints_the_json_schema(moot: Moot) -> None:
     assert moot("schema", "workflow").json == SCHEMA
     assert moot("schema", "nothing").code == 2

@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
-from os.path import isabs, isfile
+from os.path import isabs, isdir, isfile
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeGuard
@@ -76,17 +76,18 @@ def built_in(name: str) -> Machine | None:
 
 
 def is_workflow(source: str) -> bool:
-    """Whether a source is a workflow: a JSON file, perhaps with a name behind it, or the name of one that is known."""
+    """Whether a source is a workflow: a JSON file or a folder, with a name behind it, or the name of a known one."""
     path = source.partition("?")[0]
-    if not path:
+    if not path or path.endswith(".py"):
         return False
     if path.endswith(".json") or ".json:" in path:
         return True
-    if ":" in path or "/" in path or path.endswith(".py"):
+    folder, _, name = path.rpartition(":")
+    if (folder and not isdir(folder)) or "/" in name:
         return False
-    from moothall.app.workflows import file_of
+    from moothall.app.workflows import file_in, file_of  # a machine in Python never needs it
 
-    return file_of(path) is not None
+    return (file_in(Path(folder), name) if folder else file_of(name)) is not None
 
 
 def is_of_workflow(machine: Machine) -> TypeGuard[WorkflowMachine]:

@@ -24,7 +24,7 @@ from moothall.app.models import open_model
 from moothall.app.running import Outcome
 from moothall.app.scripts import Evaluator
 from moothall.app.settings import level_model
-from moothall.app.workflows import check_file, document_at, file_of, named, roles_at, roles_file
+from moothall.app.workflows import check_file, document_at, file_in, file_of, named, roles_at, roles_file
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.chart import HISTORY, PARALLEL, Chart, Place
 from moothall.kernel.codec import decode
@@ -78,11 +78,12 @@ def spot_of(source: str) -> Spot:
     place, _, options = source.partition("?")
     given = {key: values[0] for key, values in parse_qs(options).items()}
     path, name = (place, "") if place.endswith(".json") else (place.rpartition(":")[0], place.rpartition(":")[2])
-    if path:
+    if path and not Path(path).is_dir():
         return Spot(Path(path), name, given.get("roles", ""), given.get("functions", ""))
-    found = file_of(name)
+    found = file_in(Path(path), name) if path else file_of(name)
     if found is None:
-        raise DefinitionError(f"no workflow is called {name!r}; `moot workflows` lists them")
+        where = f"in {path}" if path else "here; `moot workflows` lists them"
+        raise DefinitionError(f"no workflow is called {name!r} {where}")
     return Spot(found, name, given.get("roles", ""), given.get("functions", ""))
 
 

@@ -88,12 +88,15 @@ def known(name: str, beside: Path) -> Mapping[str, Any] | None:
 
 def file_of(name: str, beside: Path | None = None) -> Path | None:
     """The file that has a workflow of this name; None where there is none."""
-    if _NAME.fullmatch(name):
-        for folder in (*((beside.parent,) if beside is not None else ()), *FOLDERS, SHIPPED):
-            for path in _candidates(folder, name):
-                if named(document_at(path), name) is not None:
-                    return path
-    return None
+    if not _NAME.fullmatch(name):
+        return None
+    folders = (*((beside.parent,) if beside is not None else ()), *FOLDERS, SHIPPED)
+    return next(filter(None, (file_in(folder, name) for folder in folders)), None)
+
+
+def file_in(folder: Path, name: str) -> Path | None:
+    """The file of a folder that has a workflow of this name; None where there is none."""
+    return next((path for path in _candidates(folder, name) if named(document_at(path), name) is not None), None)
 
 
 def named(document: Document, name: str) -> Mapping[str, Any] | None:

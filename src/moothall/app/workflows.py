@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,14 @@ def file_of(name: str, beside: Path | None = None) -> Path | None:
 
 def file_in(folder: Path, name: str) -> Path | None:
     """The file of a folder that has a workflow of this name; None where there is none."""
-    return next((path for path in _candidates(folder, name) if named(document_at(path), name) is not None), None)
+    return next((path for path, stamp in _candidates(folder, name) if name in _names_in(path, stamp)), None)
+
+
+@lru_cache(maxsize=4096)
+def _names_in(path: Path, stamp: tuple[int, int]) -> frozenset[str]:
+    """The names of the workflows of a file, in the state that its stamp stands for."""
+    every = (one.get("workflow_name") for _, one in workflows_in(document_at(path).value) if isinstance(one, dict))
+    return frozenset(one for one in every if isinstance(one, str))
 
 
 def named(document: Document, name: str) -> Mapping[str, Any] | None:
@@ -105,12 +113,14 @@ def named(document: Document, name: str) -> Mapping[str, Any] | None:
     return next((one for one in every if one.get("workflow_name") == name), None)
 
 
-def _candidates(folder: Path, name: str) -> Iterator[Path]:
-    """The files of a folder that may have a workflow of this name, the likeliest first."""
-    if folder.is_dir():
-        named = folder / f"{name}.json"
-        others = sorted(path for path in folder.glob("*.json") if path != named)
-        yield from (path for path in (named, *others) if path.is_file() and path.stat().st_size <= LARGEST)
+def _candidates(folder: Path, name: str) -> Iterator[tuple[Path, tuple[int, int]]]:
+    """The files of a folder that may have a workflow of this name, the likeliest first, each with its state."""
+    if not folder.is_dir():
+        return
+    likely = folder.resolve() / f"{name}.json"
+    for path in (likely, *sorted(path for path in folder.resolve().glob("*.json") if path != likely)):
+        if path.is_file() and (state := path.stat()).st_size <= LARGEST:
+            yield path, (state.st_mtime_ns, state.st_size)
 
 
 class Listed(Frozen):

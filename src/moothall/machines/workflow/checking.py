@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from moothall.kernel.frozen import Frozen
+from moothall.machines.workflow.definition import START, STOP
 from moothall.machines.workflow.document import Document, Problem, escaped
 from moothall.machines.workflow.schema import SCHEMA, misfits
 from moothall.machines.workflow.script import PYTHON, assigns, is_false, is_true, may_set, mentions
 from moothall.machines.workflow.shapes import unreadable
 from moothall.machines.workflow.tokens import functions
 
-START, STOP = "start", "stop"
 MOST = 5000
 """The most states that a workflow may have."""
 

@@ -26,12 +26,11 @@ from moothall.kernel.nodes import Final, History, Node, On, Parallel, State
 from moothall.kernel.step import Moment, Move, Scripted
 from moothall.machines.turn import CALLS, Use
 from moothall.machines.workflow import moves
-from moothall.machines.workflow.definition import Limits, StateDefinition, Workflow
-from moothall.machines.workflow.plan import STOP, Duty, Piece, Plan, every_state, plan_of
+from moothall.machines.workflow.definition import START, STOP, Limits, StateDefinition, Workflow
+from moothall.machines.workflow.plan import Duty, Piece, Plan, every_state, plan_of
 from moothall.machines.workflow.shapes import shape_of
 from moothall.machines.workflow.work import Acted, Again, Chosen, Inner, TimedOut, Work
 
-START = "start"
 MICROSTEPS = 10_000
 """The most that states which wait for nobody may do one after the other."""
 

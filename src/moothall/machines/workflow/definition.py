@@ -11,6 +11,9 @@ from typing import Any, Literal
 
 from moothall.kernel.frozen import Frozen
 
+START, STOP = "start", "stop"
+"""The states in which a run begins and ends."""
+
 Type = Literal["string", "number", "object", "array"]
 ContextRole = Literal["user", "assistant"]
 Function = Literal["sendUserMessage", "addUserMessage", "clearConversation", "script"]

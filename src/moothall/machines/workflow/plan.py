@@ -15,11 +15,10 @@ from moothall.agents.conversing import Seat
 from moothall.agents.roles import Role
 from moothall.kernel.frozen import Frozen
 from moothall.machines.turn import Use
-from moothall.machines.workflow.definition import StateDefinition, Transition, Workflow
+from moothall.machines.workflow.definition import STOP, StateDefinition, Transition, Workflow
 from moothall.machines.workflow.script import PYTHON, reads_tool_calls
 from moothall.machines.workflow.tokens import EVERYTHING, functions, reads
 
-STOP = "stop"
 VISITS = 100
 """How often a state may be entered where nothing in the file says it."""
 

@@ -9,6 +9,7 @@ Exit codes: 0 done, 1 the run failed, was refused or ended at a limit, 2 wrong u
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -75,8 +76,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.parse_args(given or ["--help"])
         return USAGE
     _write_anything()
-    with import_module("moothall.cli.screen").clean_streams():
-        return _carried_out(name, given[1:])
+    try:
+        with import_module("moothall.cli.screen").clean_streams():
+            return _carried_out(name, given[1:])
+    except BrokenPipeError:  # whoever read has seen enough; what is left must not complain at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
 
 
 def _carried_out(name: str, given: Sequence[str]) -> int:
@@ -94,9 +99,6 @@ def _carried_out(name: str, given: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print(f"moot {name}: stopped", file=sys.stderr)
         return FAILED
-    except BrokenPipeError:
-        sys.stderr.close()
-        return DONE
 
 
 def _write_anything() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from moothall.app.settings import VARIABLES
 from moothall.cli.main import main
 from tests.cli.machines import MACHINES
 from tests.cli.ran import Moot, Ran
@@ -14,7 +15,7 @@ def _quiet_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     """An empty folder with `machines.py` in it, and no settings; the process's own handlers are put back."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path / "home"))
-    for name in ("MOOTHALL_MODEL", "MOOTHALL_STORE", "MOOTHALL_DURABILITY", "MOOTHALL_ON_WAIT", "MOOTHALL_SECRETS"):
+    for name in (*VARIABLES.values(), "MOOTHALL_SECRETS"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "machines.py").write_text(MACHINES)
     kept = signal.getsignal(signal.SIGTERM)

@@ -250,6 +250,15 @@ def test_a_worker_tells_of_the_questions_that_its_runs_ask(place: Path, start: S
     assert (told["run"], told["machine"], told["questions"][0]["prompt"]) == ("mine", "asking", "Send DEAR ADA?")
 
 
+def test_a_worker_logs_what_its_runs_do(place: Path, start: Start, here: Moot) -> None:
+    left_by_another(place, start, "SLOW", "mine", 1)
+    (place / "go").touch()
+    assert here("worker", "--until-idle", "--quiet", "--telemetry", f"log:{place / 'log'}").code == 0
+    told = [json.loads(line) for line in (place / "log").read_text().splitlines()]
+    assert (told[-1]["run"], told[-1]["event"], told[-1]["status"]) == ("mine", "replied", "done")
+    assert told[-1]["effect"] == "0.0"
+
+
 def test_a_worker_that_is_stopped_lets_go_and_the_next_one_goes_on_at_once(
     place: Path, start: Start, here: Moot
 ) -> None:

@@ -41,6 +41,7 @@ from moothall.app.settings import (
     store_file,
 )
 from moothall.app.storefile import Level, filesystem_of, free_space, is_elsewhere, look_at, nearest, others_at
+from moothall.app.telemetry.parts import parts_of
 from moothall.errors import MoothallError
 from moothall.runtime.hall import is_gone
 from moothall.runtime.journal import RunId
@@ -222,6 +223,8 @@ def _settings() -> Iterator[Check]:
         yield Check("durability", "problem", f"{setting('durability').origin}: {error}")
     if target := configured_hook():
         yield hook(target)
+    if (found := setting("telemetry")).value:
+        yield telemetry(found)
     yield from _secrets()
     yield key(audit_key_file())
     yield anchors(anchors_directory())
@@ -316,6 +319,19 @@ def anchors(folder: Path) -> Check:
     if any(one.stat().st_mode & 0o022 for one in (folder, *folder.glob("*.jsonl"))):
         return Check("anchors", "warning", f"others may change {folder}, and with it what audits go by")
     return Check("anchors", "ok", f"{folder}, can be written")
+
+
+def telemetry(found: Set) -> Check:
+    """Who else is told what goes on, and whether it can be."""
+    try:
+        parts = parts_of(found.value)
+    except MoothallError as error:
+        return Check("telemetry", "problem", f"{found.origin}: {error}")
+    said = f"{', '.join(map(str, parts))}{_from(found)}"
+    if "spans" in {one.name for one in parts} and find_spec("opentelemetry.sdk") is None:
+        lacking = "spans go nowhere without an SDK: pip install 'moothall[tracing]', or another"
+        return Check("telemetry", "warning", f"{said}; {lacking}")
+    return Check("telemetry", "ok", said)
 
 
 def _tools() -> Iterator[Check]:

@@ -12,9 +12,9 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -39,6 +39,7 @@ from moothall.app.settings import (
     checked_cleaner,
     cleaner,
     configured_model,
+    configured_telemetry,
     durability_of,
     open_store,
     store_address,
@@ -127,6 +128,8 @@ class Setting:
     """Who answers questions here."""
     hear: Hear | None = None
     """Who listens while a model replies."""
+    telemetry: tuple[Watcher, ...] = ()
+    """Who watches all runs of the store alike, so that these share a hall all the same."""
 
 
 def run(
@@ -160,9 +163,24 @@ async def arun(
         raise DefinitionError(f"write budget=Budget(calls=20), not {budget!r}")
     if source := is_loading():
         raise DefinitionError(f"{source} starts a run while it is loaded; {REMEDY}")
+    async with _around(store, agents) as around:
+        return await begin(around, machine, data, Terms(run_id or new_id(machine), model, budget))
+
+
+@asynccontextmanager
+async def _around(store: str | None, agents: Functions | None) -> AsyncIterator[Setting]:
+    """What a run of a program needs around it. Telemetry that is set has a moment at the end."""
     with opened(store) as kept:
-        setting = Setting(kept, agents or {})
-        return await begin(setting, machine, data, Terms(run_id or new_id(machine), model, budget))
+        if not (parts := configured_telemetry()):
+            yield Setting(kept, agents or {})
+            return
+        from moothall.app.telemetry.watching import standing_telemetry  # most programs are not watched
+
+        watching = standing_telemetry(parts, store_address(store))
+        try:
+            yield Setting(kept, agents or {}, telemetry=(watching.watching,))
+        finally:
+            await asyncio.to_thread(watching.wait_until_seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +284,8 @@ async def opened_for(
     store: str | None, agents: Functions | None, work: Callable[[Setting], Coroutine[Any, Any, Outcome]]
 ) -> Outcome:
     """What comes of some work, with a store that is open for it."""
-    with opened(store) as kept:
-        return await work(Setting(kept, agents or {}))
+    async with _around(store, agents) as around:
+        return await work(around)
 
 
 async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) -> Outcome:
@@ -427,13 +445,13 @@ def hall_of(setting: Setting) -> Hall:
     if setting.observers or setting.watchers:
         return _watched_hall(setting)
     if setting.store not in _halls:
-        _halls[setting.store] = _new_hall(setting.store)
+        _halls[setting.store] = _watched_hall(Setting(setting.store, telemetry=setting.telemetry))
     return _halls[setting.store]
 
 
 def _watched_hall(setting: Setting) -> Hall:
     hall = _new_hall(setting.store, setting.observers)
-    hall.observers += [watcher(hall) for watcher in setting.watchers]
+    hall.observers += [watcher(hall) for watcher in (*setting.watchers, *setting.telemetry)]
     return hall
 
 

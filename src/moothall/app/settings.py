@@ -6,6 +6,7 @@ A setting is taken from `settings.toml` in the state directory, from the environ
     store = "sqlite:/var/lib/runs.db"
     durability = "full"
     on_wait = "notify-send"
+    telemetry = "spans,counters:9464,log"          # who else is told what goes on
 
     [levels]                                       # names for models: base, smart, fast
     smart = "anthropic:claude-opus-4-1|openai:gpt-5"
@@ -44,6 +45,7 @@ VARIABLES = {
     "store": "MOOTHALL_STORE",
     "durability": "MOOTHALL_DURABILITY",
     "on_wait": "MOOTHALL_ON_WAIT",
+    "telemetry": "MOOTHALL_TELEMETRY",
 }
 
 
@@ -74,6 +76,7 @@ class Settings(Frozen):
     store: str = ""
     durability: str = ""
     on_wait: str = ""
+    telemetry: str = ""
     levels: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, AddressSettings] = field(default_factory=dict)
 
@@ -234,6 +237,11 @@ def durability_of(named: str | None = None) -> str:
 def configured_hook() -> str:
     """What to call when a run waits, where nothing is named; "" where nothing is configured."""
     return setting("on_wait").value
+
+
+def configured_telemetry(named: str | None = None) -> str:
+    """Who else is told what goes on: as it is named, as it is set, or nobody."""
+    return setting("telemetry").value if named is None else named
 
 
 def configured_model() -> str:

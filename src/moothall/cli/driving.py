@@ -17,7 +17,17 @@ from moothall.app.looking import account_of
 from moothall.app.running import Outcome, Setting, Terms
 from moothall.app.spending import Account
 from moothall.cli.main import DONE, FAILED, PROVIDER, WAITING
-from moothall.cli.options import MACHINE, add_driving, add_quiet, add_store, command, hook_of, store_of, tell
+from moothall.cli.options import (
+    MACHINE,
+    add_driving,
+    add_quiet,
+    add_store,
+    command,
+    hook_of,
+    store_of,
+    telemetry_of,
+    tell,
+)
 from moothall.cli.questions import LATER, prompted, read_json, shown
 from moothall.cli.screen import Progress, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
@@ -127,8 +137,8 @@ def cancel(parser: ArgumentParser) -> Work:
 def drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, Any, Outcome]]) -> int:
     """Let a run go on, tell of it, and present how it stands in the end."""
     progress = Progress()
-    with store_of(chosen) as store, hook_of(chosen, progress.notice) as hook:
-        watchers = hook if chosen.quiet else (progress.watching, *hook)
+    with store_of(chosen) as store, telemetry_of(chosen) as telemetry, hook_of(chosen, progress.notice) as hook:
+        watchers = (*telemetry, *hook) if chosen.quiet else (progress.watching, *telemetry, *hook)
         telling = partial(tell, chosen)
         hear = None if chosen.quiet else progress.listener()
         setting = Setting(store, notice=notice, tell=telling, watchers=watchers, person=_person(chosen), hear=hear)

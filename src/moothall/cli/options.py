@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from moothall.app.running import Watcher, opened
-from moothall.app.settings import DURABILITIES, configured_hook, durability_of, store_file
+from moothall.app.settings import (
+    DURABILITIES,
+    configured_hook,
+    configured_telemetry,
+    durability_of,
+    store_address,
+    store_file,
+)
 from moothall.cli.screen import notice
 from moothall.runtime.ports import Store
 
@@ -47,6 +54,11 @@ def add_driving(parser: ArgumentParser) -> None:
         metavar="COMMAND_OR_URL",
         help="told of every question as it is asked: an http(s) address gets JSON by POST, a command gets it on stdin",
     )
+    parser.add_argument(
+        "--telemetry",
+        metavar="PARTS",
+        help="who else is told what goes on: spans, counters:PORT, log or log:FILE, with commas between",
+    )
 
 
 @contextmanager
@@ -83,3 +95,16 @@ def hook_of(chosen: Namespace, notice: Callable[[str], None]) -> Iterator[tuple[
         yield (hook.watching,)
     finally:
         hook.finish()
+
+
+@contextmanager
+def telemetry_of(chosen: Namespace) -> Iterator[tuple[Watcher, ...]]:
+    """Who else is told what goes on, where something is set; it has a moment at the end of the command."""
+    parts = configured_telemetry(chosen.telemetry)
+    if not parts:
+        yield ()
+        return
+    from moothall.app.telemetry.watching import telemetry  # most commands are not watched
+
+    with telemetry(parts, store_address(chosen.store), notice) as watchers:
+        yield watchers

@@ -12,7 +12,7 @@ from moothall.app import running
 from moothall.app.running import Setting
 from moothall.app.settings import store_address
 from moothall.cli.main import DONE
-from moothall.cli.options import add_driving, hook_of, store_of, tell
+from moothall.cli.options import add_driving, hook_of, store_of, telemetry_of, tell
 from moothall.cli.screen import Log, notice
 from moothall.runtime.observing import Aside
 
@@ -32,13 +32,14 @@ def worker(parser: ArgumentParser) -> Work:
     add_driving(parser)
 
     def work(chosen: Namespace) -> int:
-        with store_of(chosen) as store, hook_of(chosen, notice) as watchers:
+        with store_of(chosen) as store, telemetry_of(chosen) as telemetry, hook_of(chosen, notice) as hook:
             log = Aside(Log())
             until = "until nothing is left to do" if chosen.until_idle else "Ctrl-C stops cleanly"
             tell(chosen, f"working on {store_address(chosen.store)}, at most {chosen.most} runs at once; {until}")
             left = 0
             with suppress(KeyboardInterrupt):
-                setting = Setting(store, observers=() if chosen.quiet else (log,), notice=notice, watchers=watchers)
+                told = () if chosen.quiet else (log,)
+                setting = Setting(store, observers=told, notice=notice, watchers=(*telemetry, *hook))
                 left = asyncio.run(_worked(setting, chosen))
             log.wait_until_seen()
             tell(chosen, f"stopped; {_left(left)}")

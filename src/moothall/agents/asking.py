@@ -14,6 +14,7 @@ from inspect import iscoroutinefunction, isfunction
 from string import Formatter
 from typing import Any, ClassVar, get_args, overload
 
+from moothall.agents.outside import Outside, library_of
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode, schema
 from moothall.kernel.effects import AskPerson, Effect, Repeats, StartChild
@@ -31,6 +32,7 @@ TURN = "turn-"
 """What the machines of agents with tools are called, with the number of rounds behind it."""
 
 AgentFunction = Callable[[str], Awaitable[Any]]
+AgentPlayer = str | AgentFunction | Outside
 ToolFunction = Callable[..., Awaitable[Any]]
 
 
@@ -259,10 +261,10 @@ class Questioning:
 
 
 @overload
-def ask(agent: str | AgentFunction, template: str, *, reply: Any = None, timeout: float | None = None) -> Asking: ...
+def ask(agent: AgentPlayer, template: str, *, reply: Any = None, timeout: float | None = None) -> Asking: ...
 @overload
 def ask(
-    agent: str | AgentFunction,
+    agent: AgentPlayer,
     template: str,
     *,
     reply: Any = None,
@@ -271,7 +273,7 @@ def ask(
     timeout: float | None = None,
 ) -> Turning: ...
 def ask(
-    agent: str | AgentFunction,
+    agent: AgentPlayer,
     template: str,
     *,
     reply: Any = None,
@@ -281,10 +283,12 @@ def ask(
 ) -> Asking | Turning:
     """Ask an agent, by name or by its async function; `{field}` in the template takes a field of the run's data.
 
+    An Agent of pydantic-ai and a Runnable of LangChain count as functions, by the name that they have.
+
     With tools, the agent may have them called, at most `rounds` times, before it replies; each call is an effect of
     its own, so that a crash repeats at most the one that was under way.
     """
-    name, function = _called(agent)
+    name, function = _outside(agent) or _called(agent)
     if type(rounds) is not int or rounds < 1:
         raise DefinitionError(f"ask {name}: rounds is a whole number of at least 1, not {rounds!r}")
     asking = Asking(name, template, _paths(template, f"ask {name}"), reply, function, timeout)
@@ -386,7 +390,18 @@ def _parsed(template: str) -> tuple[tuple[str, str | None], ...]:
     return tuple((literal, path) for literal, path, _, _ in Formatter().parse(template))
 
 
-def _called(one: str | Callable[..., Any]) -> tuple[str, Callable[..., Any] | None]:
+def _outside(one: object) -> tuple[str, Any] | None:
+    """An agent of another library, by the name that it has; None where it is none."""
+    if not library_of(one):
+        return None
+    name = getattr(one, "name", None)
+    if not isinstance(name, str) or not name:
+        kind = type(one).__name__
+        raise DefinitionError(f"this {kind} has no name; name it, or ask('NAME', …) and pass agents={{'NAME': …}}")
+    return name, one
+
+
+def _called(one: Any) -> tuple[str, Callable[..., Any] | None]:
     if isinstance(one, str):
         return one, None
     if not callable(one):

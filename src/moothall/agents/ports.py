@@ -1,8 +1,8 @@
-"""What the agent world needs from outside: a model that replies to a request."""
+"""What the agent world needs from outside: a model that replies to a request, or an agent of another library."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from typing import Any, Protocol
 
@@ -58,3 +58,11 @@ class Model(Protocol):
     async def reply(self, request: Request) -> Reply:
         """Answer one request."""
         ...
+
+
+class Guest:
+    """An agent of another library at work: a function of a prompt, and of the reply's schema where one is asked for."""
+
+    def __call__(self, prompt: str, schema: Mapping[str, Any] | None = None) -> Awaitable[Reply]:
+        """Reply to a prompt."""
+        raise NotImplementedError

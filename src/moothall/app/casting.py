@@ -7,13 +7,14 @@ that is started by name is looked for in the parent's table, beside the parent, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from moothall.agents.asking import TURN, AskAgent, Asking, Calling, CallTool, Starting, Turning
 from moothall.app.finding import beside, built_in, is_built_in, is_of_workflow, source_of
+from moothall.app.guests import welcomed
 from moothall.app.models import open_model
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel import verify
@@ -28,7 +29,8 @@ from moothall.runtime.hall import Cast, Part
 from moothall.runtime.ports import Performer
 
 T = TypeVar("T")
-Functions = Mapping[str, Callable[..., Any]]
+Functions = Mapping[str, Any]
+"""Async functions by name, and agents of other libraries."""
 HOUSE_TOOLS = {"pipeline": "moothall.app.pipeline.validating"}
 
 
@@ -48,7 +50,7 @@ class Troupe:
     def joined_by(self, machine: Machine) -> Troupe:
         """The same with what stands in the table of a machine."""
         house = _house_tools(machine)
-        functions = {**(house.TOOLS if house else {}), **bound_functions(machine), **self.functions}
+        functions = welcomed({**(house.TOOLS if house else {}), **bound_functions(machine), **self.functions})
         checks, shapes = {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes}
         return Troupe(self.model, functions, checks, shapes, self.hear)
 
@@ -58,7 +60,7 @@ def cast(machine: Machine, troupe: Troupe) -> Cast:
     if is_of_workflow(machine):
         from moothall.app.workflow_runs import workflow_cast  # a machine in Python never needs it
 
-        return workflow_cast(machine, troupe)
+        return workflow_cast(machine, replace(troupe, functions=welcomed(troupe.functions)))
     return _own_cast(machine) if troupe == _NOBODY else _new_cast(machine, troupe)
 
 

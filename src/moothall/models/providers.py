@@ -60,6 +60,7 @@ from moothall.agents.asking import ToolCall
 from moothall.agents.ports import Offered, Reply, Request
 from moothall.errors import DefinitionError, EffectFailed
 from moothall.kernel.frozen import Frozen
+from moothall.models.shapes import value_of, wrapped
 
 Protocol = Literal["openai", "anthropic", "google"]
 
@@ -69,8 +70,6 @@ REPLY = "final_reply"
 """The tool by which a model gives a value of the shape that was asked for."""
 REPLY_SAYS = "Give the reply itself; call this once, when all is done."
 AS_JSON = "Reply with JSON of this schema and with nothing else: {schema}"
-VALUE = "value"
-"""The field around a value that is no object: the arguments of a tool are one."""
 SILENCE = "(nothing)"
 """What a model is told that it said where it said nothing: some providers take no empty message."""
 NO_KEY = "none"
@@ -363,19 +362,6 @@ def tool_of(offered: Offered) -> ToolDefinition:
     """A tool as a provider is told of it."""
     schema = dict(offered.schema) or {"type": "object", "properties": {}}
     return ToolDefinition(name=offered.name, parameters_json_schema=schema, description=offered.description or None)
-
-
-def wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema as that of a tool's arguments, which are an object."""
-    if schema.get("type") == "object":
-        return dict(schema)
-    return {"type": "object", "properties": {VALUE: dict(schema)}, "required": [VALUE], "additionalProperties": False}
-
-
-def value_of(schema: Mapping[str, Any], arguments: Any) -> Any:
-    """The value in the arguments of the tool that gives it."""
-    is_wrapped = schema.get("type") != "object" and isinstance(arguments, dict) and arguments.keys() == {VALUE}
-    return arguments[VALUE] if is_wrapped else arguments
 
 
 def arguments_of(part: ToolCallPart) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, get_type_hints
 import orjson
 
 from moothall.agents.asking import KEY, AskAgent, Replied, ToolCall, Unusable, render
-from moothall.agents.ports import Model, Offered, Reply, Request
+from moothall.agents.ports import Guest, Model, Offered, Reply, Request
 from moothall.errors import DefinitionError, EffectFailed, MoothallError
 from moothall.kernel.codec import decode, encode, schema
 from moothall.kernel.events import Event, Faltered, GaveUp
@@ -67,13 +67,16 @@ class AgentPerformer:
 
     async def _reply(self, effect: AskAgent, context: Context, said: tuple[Any, ...]) -> Reply:
         prompt, said = context.clean(render(effect.template, effect.arguments)), said and context.clean(said)
-        function = self.functions.get(effect.agent)
+        function, shape = self.functions.get(effect.agent), self.shapes.get(effect.shape)
+        wanted = None if shape is None else schema(shape)
+        if isinstance(function, Guest):
+            if effect.tools:
+                raise DefinitionError(f"{effect.agent} brings tools of its own; ask it without tools=")
+            return await function(_continued(prompt, said), wanted)
         if function is not None:
             return _as_reply(effect, await awaited(effect.agent, function(_continued(prompt, said))))
         if self.model is None:
             raise DefinitionError(f"nobody plays {effect.agent!r}: pass agents={{{effect.agent!r}: …}} or a model")
-        shape = self.shapes.get(effect.shape)
-        wanted = None if shape is None else schema(shape)
         tools = tuple(_told(offered(name, self.functions.get(name)), context.clean) for name in effect.tools)
         hear = None if self.hear is None else partial(self.hear, effect.agent)
         return await self.model.reply(

@@ -1,0 +1,25 @@
+"""Takes in agents of other libraries; the adapter is loaded when there is one, and the library has been then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from moothall.agents.outside import library_of
+
+
+def welcomed(functions: Mapping[str, Any]) -> Mapping[str, Callable[..., Any]]:
+    """Functions by name, with those of other libraries made one of ours."""
+    if not any(map(library_of, functions.values())):
+        return functions
+    return {name: _guest(one) if library_of(one) else one for name, one in functions.items()}
+
+
+def _guest(one: Any) -> Callable[..., Any]:
+    if library_of(one) == "pydantic_ai":
+        from moothall.models.pydantic_agents import PydanticAgent
+
+        return PydanticAgent(one)
+    from moothall.models.runnables import RunnableAgent
+
+    return RunnableAgent(one)

@@ -140,10 +140,10 @@ class Watched:
         return self._with(parts, lambda around: running.go_on_with_answer(around, name, True, machine=machine))
 
     def _with(self, parts: str, work: Any) -> Outcome:
-        telemetry = Telemetry(parts_of(parts), self.store, self.said.append)
+        telemetry = Telemetry(parts_of(parts), self.said.append)
         try:
             with opened(self.store) as kept:
-                outcome: Outcome = wait_for(work(Setting(kept, watchers=(telemetry.watching,))))
+                outcome: Outcome = wait_for(work(Setting(kept, watchers=(telemetry.watcher(self.store),))))
             telemetry.wait_until_seen()
             if self.said and self.said[-1].startswith("counters at "):
                 with urlopen(self.said[-1].removeprefix("counters at "), timeout=5) as answered:
@@ -306,11 +306,12 @@ def test_what_a_child_spends_is_counted_once(watched: Watched) -> None:
     assert page['moothall_runs_total{machine="writing",status="done"}'] == 1
 
 
-def test_a_port_that_is_taken_is_refused_before_anything_runs(watched: Watched) -> None:
+def test_a_port_that_is_taken_is_told_and_the_run_goes_on(watched: Watched, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(DefinitionError, match=f"counters cannot be served at 127.0.0.1:{port}: .*another port"):
-            watched(f"counters:{port}", SENT)
+        assert watched(f"counters:{port},log:{tmp_path / 'log'}", WRITING).status == "done"
+    assert watched.said == [f"telemetry: counters:{port} is left out: Address already in use"]
+    assert len(lines(tmp_path / "log")) == 2
 
 
 # Log
@@ -359,9 +360,9 @@ def test_a_secret_in_a_name_does_not_get_into_the_log(watched: Watched, log: Pat
         states=[State("asking", enter=ask("ada-the-clerk", "Well?")), Final("over")],
         moves=[On("asking", Replied, to="over")],
     )
-    telemetry = Telemetry(parts_of(f"log:{log}"), watched.store, watched.said.append)
+    telemetry = Telemetry(parts_of(f"log:{log}"), watched.said.append)
     with opened(watched.store) as kept:
-        around = Setting(kept, {"ada-the-clerk": clerk}, watchers=(telemetry.watching,))
+        around = Setting(kept, {"ada-the-clerk": clerk}, watchers=(telemetry.watcher(watched.store),))
         wait_for(running.begin(around, machine, None, Terms("mine")))
     telemetry.close()
     assert "ada-the-clerk" not in log.read_text()
@@ -386,11 +387,18 @@ class Raising(SpanProcessor):
 class Hanging(SpanProcessor):
     """A processor of a user that waits for ever, or until it is let go."""
 
-    def __init__(self) -> None:
-        self.let_go = threading.Event()
+    def __init__(self, when: str) -> None:
+        self.when, self.let_go = when, threading.Event()
 
     def on_start(self, span: Any, parent_context: Any = None) -> None:
-        self.let_go.wait(60)
+        self._hang("on_start")
+
+    def on_end(self, span: ReadableSpan) -> None:
+        self._hang("on_end")
+
+    def _hang(self, where: str) -> None:
+        if where == self.when:
+            self.let_go.wait(60)
 
 
 def test_a_part_that_raises_is_left_out_and_the_others_and_the_run_go_on(
@@ -403,10 +411,13 @@ def test_a_part_that_raises_is_left_out_and_the_others_and_the_run_go_on(
     assert len(lines(log)) == 2
 
 
-def test_a_part_that_hangs_does_not_hold_up_a_run(watched: Watched, provider: TracerProvider) -> None:
-    hanging = Hanging()
+@pytest.mark.parametrize("when", ["on_start", "on_end"])
+def test_a_part_that_hangs_holds_up_neither_a_run_nor_the_end(
+    watched: Watched, provider: TracerProvider, when: str
+) -> None:
+    hanging = Hanging(when)
     provider.add_span_processor(hanging)
-    assert watched("spans", WRITING).status == "done"
+    assert watched("spans", SENT).status == "waiting"
     assert not hanging.let_go.is_set()
     hanging.let_go.set()
 
@@ -441,9 +452,12 @@ def test_a_program_is_watched_as_the_environment_says(store: str, log: Path, mon
     monkeypatch.setenv("MOOTHALL_TELEMETRY", f"log:{log}")
     run(SENT, "Ada", run_id="mine", store=store)
     assert [one["event"] for one in lines(log)] == ["run.started", "replied"]
+    run(WRITING, "Ada", run_id="other", store="memory")
+    assert [one["run"] for one in lines(log)] == ["mine", "mine", "other", "other"]
+    log.unlink()
     answer("mine", True, SENT, store=store)
     assert resume("mine", SENT, store=store).status == "done"
-    assert [one["event"] for one in lines(log)] == ["run.started", "replied", "answered", "returned"]
+    assert [one["event"] for one in lines(log)] == ["answered", "returned"]
 
 
 def test_the_doctor_tells_what_is_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,6 @@ TURN = "turn-"
 """What the machines of agents with tools are called, with the number of rounds behind it."""
 
 AgentFunction = Callable[[str], Awaitable[Any]]
-AgentPlayer = str | AgentFunction | Outside
 ToolFunction = Callable[..., Awaitable[Any]]
 
 
@@ -261,10 +260,12 @@ class Questioning:
 
 
 @overload
-def ask(agent: AgentPlayer, template: str, *, reply: Any = None, timeout: float | None = None) -> Asking: ...
+def ask(
+    agent: str | AgentFunction | Outside, template: str, *, reply: Any = None, timeout: float | None = None
+) -> Asking: ...
 @overload
 def ask(
-    agent: AgentPlayer,
+    agent: str | AgentFunction | Outside,
     template: str,
     *,
     reply: Any = None,
@@ -273,7 +274,7 @@ def ask(
     timeout: float | None = None,
 ) -> Turning: ...
 def ask(
-    agent: AgentPlayer,
+    agent: str | AgentFunction | Outside,
     template: str,
     *,
     reply: Any = None,

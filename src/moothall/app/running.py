@@ -176,11 +176,11 @@ async def _around(store: str | None, agents: Functions | None) -> AsyncIterator[
             return
         from moothall.app.telemetry.watching import standing_telemetry  # most programs are not watched
 
-        watching = standing_telemetry(parts, store_address(store))
+        telemetry = standing_telemetry(parts)
         try:
-            yield Setting(kept, agents or {}, telemetry=(watching.watching,))
+            yield Setting(kept, agents or {}, telemetry=(telemetry.watcher(store_address(store)),))
         finally:
-            await asyncio.to_thread(watching.wait_until_seen)
+            await asyncio.to_thread(telemetry.wait_until_seen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_
 
 from moothall.app.projections.flight import DROPPED, Charge, Span
 from moothall.app.telemetry.sights import Sight
-from moothall.errors import DefinitionError
 from moothall.kernel.events import Exhausted, Expired
 from moothall.runtime.journal import FAMILY
 
@@ -37,12 +36,7 @@ class Counters:
             buckets=SECONDS,
             registry=self.registry,
         )
-        try:
-            self._server, self._thread = start_http_server(port, HOST, self.registry)
-        except OSError as error:
-            raise DefinitionError(
-                f"telemetry: counters cannot be served at {HOST}:{port}: {error.strerror}; name another port"
-            ) from error
+        self._server, self._thread = start_http_server(port, HOST, self.registry)
         self.address = f"http://{HOST}:{self._server.server_port}/metrics"
 
     def _counter(self, name: str, says: str, *labels: str) -> Counter:

@@ -51,7 +51,7 @@ def told(sight: Sight) -> dict[str, Any]:
     """What a line says."""
     entry, effect = sight.entry, sight.effect
     line = {
-        "time": datetime.fromtimestamp(entry["at"], UTC).isoformat(timespec="milliseconds"),
+        "time": _time(entry["at"]),
         "level": level(entry),
         "run": sight.run,
         "machine": sight.subject.record.machine,
@@ -86,3 +86,11 @@ def level(entry: Mapping[str, Any]) -> str:
     if "status" in entry:
         return _ENDS.get(entry["status"], "info")
     return "warning" if "ignored" in entry or name in _WARNINGS else "info"
+
+
+def _time(at: float) -> str | float:
+    """A moment as a date; as a number where a clock was so wrong that there is none."""
+    try:
+        return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return at

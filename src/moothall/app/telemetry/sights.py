@@ -19,16 +19,24 @@ from moothall.kernel.machine import Machine
 from moothall.runtime.hall import Hall
 from moothall.runtime.journal import Record, RunId
 
+Place = tuple[str, RunId]
+"""Where a run is: the address of its store, and its id there."""
 Past = Callable[[RunId, int], Iterable[Entry]]
 """The journal of a run, up to an entry and without it."""
 
 
 class Subject(Frozen):
-    """A run that is watched: how it began, its machine, and who plays its agents."""
+    """A run that is watched: in which store, how it began, its machine, and who plays its agents."""
 
+    store: str
     record: Record
     machine: Machine
     players: Players
+
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+        return self.store, self.record.run
 
 
 class Sight(Frozen):
@@ -59,7 +67,7 @@ class Sight(Frozen):
 
 
 class Views:
-    """Makes sights of entries, run by run; what is over is forgotten."""
+    """Makes sights of the entries of one store, run by run; what is over is forgotten."""
 
     def __init__(self, past: Past) -> None:
         self._past = past
@@ -92,8 +100,8 @@ def _nesting(machine: Machine) -> Nesting:
     return nesting_of(machine)
 
 
-def subject_of(hall: Hall, run: RunId) -> Subject:
+def subject_of(store: str, hall: Hall, run: RunId) -> Subject:
     """What is known of a run where it is driven."""
     known, performer = hall.runs[run], hall.cast(run).performers.get(AskAgent.kind)
     functions = getattr(performer.perform, "functions", {}) if performer is not None else {}
-    return Subject(known.record, known.machine, Players(known.record.model, frozenset(functions)))
+    return Subject(store, known.record, known.machine, Players(known.record.model, frozenset(functions)))

@@ -20,8 +20,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status,
 
 from moothall.agents.asking import AskAgent, CallTool
 from moothall.app.projections.flight import DROPPED, Span
-from moothall.app.telemetry.sights import Sight, Subject
-from moothall.kernel.effects import StartChild
+from moothall.app.telemetry.sights import Place, Sight, Subject
 from moothall.kernel.events import Began, Doubted, Exhausted, Faltered, Repeated
 from moothall.runtime.journal import Record, RunId
 
@@ -29,7 +28,8 @@ NAME = "moothall"
 ATTEMPTS = frozenset((Began.name, Faltered.name, Doubted.name, Repeated.name))
 PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "gcp.gemini"}
 """The providers as the conventions call them."""
-FAILED = ("failed", "limited")
+ERRORS = ("failed", "limited")
+"""The ends of a run that count as errors."""
 BILLION = 1_000_000_000
 Attributes = dict[str, str | int | float | bool | tuple[str, ...]]
 
@@ -39,8 +39,8 @@ class Spans:
 
     def __init__(self, tracer: Tracer | None = None) -> None:
         self._tracer = tracer or trace.get_tracer(NAME)
-        self._stretches: dict[RunId, tuple[trace.Span, float]] = {}
-        self._effects: dict[tuple[RunId, str], trace.Span] = {}
+        self._stretches: dict[Place, tuple[trace.Span, float]] = {}
+        self._effects: dict[tuple[str, RunId, str], trace.Span] = {}
 
     def __call__(self, sight: Sight) -> None:
         """Begin and end the spans of one entry."""
@@ -58,34 +58,38 @@ class Spans:
 
     def _note(self, sight: Sight) -> None:
         """Begin a stretch of the run, or go on with it."""
-        run, at = sight.run, sight.after.at
-        if run in self._stretches:
-            self._stretches[run] = (self._stretches[run][0], at)
+        place, at = sight.subject.place, sight.after.at
+        if place in self._stretches:
+            self._stretches[place] = (self._stretches[place][0], at)
             return
         record = sight.subject.record
         attributes: Attributes = {
             "gen_ai.operation.name": "invoke_workflow",
             "gen_ai.workflow.name": record.machine,
-            "moothall.run": run,
+            "moothall.run": record.run,
             "moothall.machine": record.machine,
             "moothall.step": sight.entry["seq"],
         }
         span = self._tracer.start_span(
-            f"invoke_workflow {record.machine}", self._above(record), attributes=attributes, start_time=_moment(at)
+            f"invoke_workflow {record.machine}",
+            self._above(sight.subject),
+            attributes=attributes,
+            start_time=_moment(at),
         )
-        self._stretches[run] = (span, at)
+        self._stretches[place] = (span, at)
 
-    def _above(self, record: Record) -> Context:
+    def _above(self, subject: Subject) -> Context:
         """What a run is part of: the effect that started it, or the trace alone where that is not here."""
-        parent = self._effects.get((record.parent, record.parent_key))
+        record = subject.record
+        parent = self._effects.get((subject.store, record.parent, record.parent_key))
         return trace.set_span_in_context(parent or NonRecordingSpan(place_of(record)), Context())
 
     def _open(self, subject: Subject, one: Span) -> None:
-        key = (subject.record.run, one.key)
+        key = (*subject.place, one.key)
         if key in self._effects:
             return
-        stretch = self._stretches.get(subject.record.run)
-        above = self._above(subject.record) if stretch is None else trace.set_span_in_context(stretch[0], Context())
+        stretch = self._stretches.get(subject.place)
+        above = self._above(subject) if stretch is None else trace.set_span_in_context(stretch[0], Context())
         attributes = attributes_of(subject, one)
         operation = attributes.get("gen_ai.operation.name", one.kind)
         whom = attributes.get("gen_ai.request.model", one.who)
@@ -97,13 +101,13 @@ class Spans:
     def _mark(self, sight: Sight) -> None:
         """Tell of an attempt at the effect that it belongs to."""
         event, effect = sight.entry["event"], sight.effect
-        span = self._effects.get((sight.run, effect.key)) if effect is not None else None
+        span = self._effects.get((*sight.subject.place, effect.key)) if effect is not None else None
         if span is not None and effect is not None and event["name"] in ATTEMPTS:
             attributes: Attributes = {"moothall.attempt": effect.attempts, "moothall.step": sight.entry["seq"]}
             span.add_event(event["name"], attributes, _moment(sight.after.at))
 
     def _close(self, sight: Sight, one: Span) -> None:
-        span = self._effects.pop((sight.run, one.key), None)
+        span = self._effects.pop((*sight.subject.place, one.key), None)
         if span is None:
             return
         event = sight.entry["event"]
@@ -118,14 +122,14 @@ class Spans:
 
     def _rest(self, sight: Sight) -> None:
         """End a stretch of the run."""
-        stretch = self._stretches.pop(sight.run, None)
+        stretch = self._stretches.pop(sight.subject.place, None)
         if stretch is None:
             return
         span, entry = stretch[0], sight.entry
         status = str(entry.get("status", "live"))
         span.set_attribute("moothall.status", status)
         span.set_attribute("moothall.state", tuple(entry["to"]))
-        if status in FAILED:
+        if status in ERRORS:
             span.set_attribute("error.type", entry["event"]["name"])
             span.set_status(Status(StatusCode.ERROR, status))
         span.end(_moment(sight.after.at))
@@ -170,8 +174,6 @@ def attributes_of(subject: Subject, one: Span) -> Attributes:
             }
         case CallTool.kind:
             found |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": one.who}
-        case StartChild.kind:
-            found |= {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": one.who}
     return found
 
 

@@ -1,8 +1,11 @@
 """Spans, counters and logs of runs: with the SDK of OpenTelemetry, the client of Prometheus, and a real GET."""
 
 import json
+import os
 import re
 import socket
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,6 +40,7 @@ from moothall.app.running import Setting, Terms, opened, wait_for
 from moothall.app.telemetry.parts import Part, parts_of
 from moothall.app.telemetry.watching import Telemetry
 from moothall.errors import DefinitionError
+from moothall.runtime.journal import Record
 
 pytest.importorskip("opentelemetry.sdk", reason="the SDK of OpenTelemetry is not installed")
 pytest.importorskip("prometheus_client", reason="the client of Prometheus is not installed")
@@ -47,7 +51,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from moothall.app.telemetry.spans import asked_model
+from moothall.app.telemetry.spans import asked_model, place_of
 
 
 @dataclass(frozen=True)
@@ -277,6 +281,63 @@ def test_attempts_are_events_and_what_failed_is_an_error_without_prose(
     assert asked.attributes is not None
     assert (asked.attributes["error.type"], asked.attributes["moothall.attempts"]) == ("error.effect", 3)
     assert all("secret prose" not in one.to_json() for one in exported.get_finished_spans())
+
+
+# Across processes
+
+MORTAL = """
+import os, sys
+from pathlib import Path
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+from moothall import Final, Machine, On, Replied, State, ask, resume, run
+
+provider = TracerProvider()
+exporter = ConsoleSpanExporter(formatter=lambda span: span.to_json(None) + chr(10))
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+trace.set_tracer_provider(provider)
+
+async def first(prompt):
+    return "one"
+
+async def second(prompt):
+    if not Path("died").exists():
+        Path("died").touch()
+        os._exit(9)
+    return "two"
+
+M = Machine("mortal", data=None,
+    states=[State("one", enter=ask(first, "?")), State("two", enter=ask(second, "?")), Final("over")],
+    moves=[On("one", Replied, to="two"), On("two", Replied, to="over")])
+
+if sys.argv[1] == "run":
+    run(M, run_id="mine", store="sqlite:runs.db")
+else:
+    assert resume("mine", M, store="sqlite:runs.db").status == "done"
+"""
+
+
+def test_a_run_that_was_killed_goes_on_in_the_same_trace_and_tells_what_was_under_way_from_when_it_was_wanted(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "mortal.py").write_text(MORTAL)
+    environment = {**os.environ, "MOOTHALL_TELEMETRY": "spans", "MOOTHALL_HOME": str(tmp_path)}
+
+    def spans(way: str, code: int) -> dict[str, Any]:
+        command = [sys.executable, "mortal.py", way]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == code, done.stderr
+        return {one["name"]: one for one in map(json.loads, done.stdout.splitlines())}
+
+    before, after = spans("run", 9), spans("resume", 0)
+    assert before.keys() <= {"invoke_agent first"}
+    assert after.keys() == {"invoke_agent second", "invoke_workflow mortal"}
+    found = {one["context"]["trace_id"] for one in (*before.values(), *after.values())}
+    assert found == {f"0x{place_of(Record('mine', '', '', 0)).trace_id:032x}"}
+    asked, around = after["invoke_agent second"], after["invoke_workflow mortal"]
+    assert asked["start_time"] < around["start_time"]
+    assert asked["parent_id"] == around["context"]["span_id"]
 
 
 # Counters

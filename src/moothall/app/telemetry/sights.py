@@ -21,6 +21,8 @@ from moothall.runtime.journal import Record, RunId
 
 Place = tuple[str, RunId]
 """Where a run is: the address of its store, and its id there."""
+REMEMBERED = 1_000
+"""How many runs are remembered; others are read again when they move."""
 Past = Callable[[RunId, int], Iterable[Entry]]
 """The journal of a run, up to an entry and without it."""
 
@@ -67,7 +69,7 @@ class Sight(Frozen):
 
 
 class Views:
-    """Makes sights of the entries of one store, run by run; what is over is forgotten."""
+    """Makes sights of the entries of one store, run by run; the runs that moved last are remembered."""
 
     def __init__(self, past: Past) -> None:
         self._past = past
@@ -76,14 +78,14 @@ class Views:
     def of(self, subject: Subject, entry: Entry) -> Sight:
         """The sight of the next entry of a run."""
         run, seq = subject.record.run, entry["seq"]
-        last = self._seen.get(run)
+        last = self._seen.pop(run, None)
         if last is None or last.entry["seq"] < seq - 1:  # others moved it meanwhile, or it was not seen yet
             last = None
             for one in self._past(run, seq):
                 last = _next(subject, last, one)
         sight = self._seen[run] = _next(subject, last, entry)
-        if sight.is_over and not sight.after.spans:
-            del self._seen[run]
+        if len(self._seen) > REMEMBERED:
+            del self._seen[next(iter(self._seen))]
         return sight
 
 

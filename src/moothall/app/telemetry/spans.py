@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import blake2b
+from typing import Any
 
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -30,6 +31,8 @@ PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "gcp.gemini
 """The providers as the conventions call them."""
 ERRORS = ("failed", "limited")
 """The ends of a run that count as errors."""
+OPEN = 10_000
+"""How many spans may be open."""
 BILLION = 1_000_000_000
 Attributes = dict[str, str | int | float | bool | tuple[str, ...]]
 
@@ -77,6 +80,7 @@ class Spans:
             start_time=_moment(at),
         )
         self._stretches[place] = (span, at)
+        _bound(self._stretches)
 
     def _above(self, subject: Subject) -> Context:
         """What a run is part of: the effect that started it, or the trace alone where that is not here."""
@@ -97,6 +101,7 @@ class Spans:
         self._effects[key] = self._tracer.start_span(
             f"{operation} {whom}", above, kind, attributes, start_time=_moment(one.since)
         )
+        _bound(self._effects)
 
     def _mark(self, sight: Sight) -> None:
         """Tell of an attempt at the effect that it belongs to."""
@@ -133,6 +138,9 @@ class Spans:
             span.set_attribute("error.type", entry["event"]["name"])
             span.set_status(Status(StatusCode.ERROR, status))
         span.end(_moment(sight.after.at))
+        if status == "live":  # whoever sees the answer tells the whole question, and that may be elsewhere
+            for key in sight.after.spans:
+                self._effects.pop((*sight.subject.place, key), None)
 
     def close(self) -> None:
         """End the stretches that are open: nothing more is seen from here."""
@@ -196,6 +204,12 @@ def usage_of(usage: Mapping[str, float]) -> Attributes:
     if "usd" in usage:
         found["moothall.usd"] = float(usage["usd"])
     return found
+
+
+def _bound(kept: dict[Any, Any]) -> None:
+    """Forget the oldest of many: runs may end elsewhere, and nobody here hears of it."""
+    if len(kept) > OPEN:
+        del kept[next(iter(kept))]
 
 
 def _moment(at: float) -> int:

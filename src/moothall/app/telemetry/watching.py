@@ -93,6 +93,7 @@ class Lookout:
         self._clean = cleaner()
         self._views = Views(self._past)
         self._subjects: dict[RunId, Subject] = {}
+        self._noting = Lock()
         self._aside = Aside(self._saw)
 
     def watching(self, hall: Hall) -> Observer:
@@ -106,10 +107,11 @@ class Lookout:
 
     def _note(self, subject: Subject) -> None:
         """Remember a run for as long as one of its entries may be waiting to be seen."""
-        self._subjects.pop(subject.record.run, None)
-        self._subjects[subject.record.run] = subject
-        if len(self._subjects) > MOST + 1:
-            del self._subjects[next(iter(self._subjects))]
+        with self._noting:
+            self._subjects.pop(subject.record.run, None)
+            self._subjects[subject.record.run] = subject
+            if len(self._subjects) > MOST + 1:
+                del self._subjects[next(iter(self._subjects))]
 
     def _saw(self, run: RunId, entry: Committed, head: Head) -> None:
         self._show(self._views.of(self._subjects[run], self._clean(encode_entry(entry))))

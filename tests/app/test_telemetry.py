@@ -262,6 +262,23 @@ def test_a_child_is_part_of_the_trace_of_its_parent_below_the_effect_that_starte
     assert "invoke_agent clerk" in spans
 
 
+def test_asking_a_model_is_a_chat_with_it(
+    watched: Watched, exported: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOOTHALL_MODEL", "rehearsal")
+    machine = Machine(
+        "played",
+        data=None,
+        states=[State("asking", enter=ask("critic", "Well?")), Final("over")],
+        moves=[On("asking", Replied, to="over")],
+    )
+    assert watched("spans", machine, given=None).status == "done"
+    attributes = by_name(exported)["chat rehearsal"].attributes
+    assert attributes is not None
+    assert (attributes["gen_ai.request.model"], attributes["gen_ai.agent.name"]) == ("rehearsal", "critic")
+    assert attributes["gen_ai.usage.total_tokens"]
+
+
 def test_a_model_is_named_as_the_conventions_name_it() -> None:
     assert asked_model("openai:gpt-5@http://gpu:8000/v1") == {
         "gen_ai.provider.name": "openai",

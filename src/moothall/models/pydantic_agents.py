@@ -36,7 +36,7 @@ class PydanticAgent(Guest):
             result = await self._agent.run(prompt, output_type=output_type, usage=usage, infer_name=False)
         except UserError as error:
             raise DefinitionError(f"pydantic-ai: {error.message}") from error
-        except Exception as error:
+        except Exception as error:  # whatever it is, what was used by then is not lost
             if not (spent := spent_of(usage)):
                 raise
             raise EffectFailed(f"{type(error).__name__}: {error}", usage=spent) from error

@@ -38,7 +38,7 @@ class RunnableAgent(Guest):
         shaped = self._shaped(schema) if schema is not None and schema.get("type") != "string" else None
         try:
             given = await (shaped or self._runnable).ainvoke(prompt, {"callbacks": [counted]})
-        except Exception as error:
+        except Exception as error:  # whatever it is, what was used by then is not lost
             if not counted.usage:
                 raise
             raise EffectFailed(f"{type(error).__name__}: {error}", usage=counted.usage) from error

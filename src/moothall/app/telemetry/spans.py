@@ -17,7 +17,7 @@ from typing import Any
 
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags, Tracer
+from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from moothall.agents.asking import AskAgent, CallTool
 from moothall.app.projections.flight import DROPPED, Span
@@ -40,8 +40,8 @@ Attributes = dict[str, str | int | float | bool | tuple[str, ...]]
 class Spans:
     """Makes spans of what it sees."""
 
-    def __init__(self, tracer: Tracer | None = None) -> None:
-        self._tracer = tracer or trace.get_tracer(NAME)
+    def __init__(self) -> None:
+        self._tracer = trace.get_tracer(NAME)
         self._stretches: dict[Place, tuple[trace.Span, float]] = {}
         self._effects: dict[tuple[str, RunId, str], trace.Span] = {}
 

@@ -169,9 +169,9 @@ class ProviderModel:
         calls = tuple(one for one in calls if one.tool != REPLY)
         if not text and not given and not (calls and request.tools):
             raise EffectFailed(f"{self._who} said nothing", usage=usage)
-        value = None
-        if request.schema is not None:
-            value = value_of(request.schema, given[0] if given else _json(text))
+        if not given and writes_json(request, self._endpoint):
+            given = [found] if (found := _json(text)) is not None else []
+        value = None if request.schema is None else value_of(request.schema, given)
         return Reply(text, value, usage, calls)
 
     def _failure(self, error: Exception) -> EffectFailed | DefinitionError:
@@ -348,7 +348,7 @@ def parameters_of(request: Request, endpoint: Endpoint) -> ModelRequestParameter
     tools = [tool_of(one) for one in request.tools]
     if request.schema is None:
         return ModelRequestParameters(function_tools=tools)
-    if endpoint.protocol == "openai" and not endpoint.is_own and not tools:
+    if writes_json(request, endpoint):
         shape = OutputObjectDefinition(json_schema=wrapped(request.schema), name=REPLY)
         return ModelRequestParameters(output_mode="native", output_object=shape, prompted_output_template=AS_JSON)
     giving = ToolDefinition(
@@ -357,6 +357,12 @@ def parameters_of(request: Request, endpoint: Endpoint) -> ModelRequestParameter
     return ModelRequestParameters(
         function_tools=tools, output_mode="tool", output_tools=[giving], allow_text_output=False
     )
+
+
+def writes_json(request: Request, endpoint: Endpoint) -> bool:
+    """Whether the whole text is to be the value. Elsewhere a text is none, even if it looks like one: it may quote."""
+    is_small = endpoint.protocol == "openai" and not endpoint.is_own
+    return request.schema is not None and is_small and not request.tools
 
 
 def tool_of(offered: Offered) -> ToolDefinition:
@@ -372,10 +378,13 @@ def wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": {VALUE: dict(schema)}, "required": [VALUE], "additionalProperties": False}
 
 
-def value_of(schema: Mapping[str, Any], arguments: Any) -> Any:
-    """The value in the arguments of the tool that gives it."""
-    is_wrapped = schema.get("type") != "object" and isinstance(arguments, dict) and arguments.keys() == {VALUE}
-    return arguments[VALUE] if is_wrapped else arguments
+def value_of(schema: Mapping[str, Any], given: Sequence[Any]) -> Any:
+    """The value, if one was given, and only one; else something that has no shape, for others to refuse."""
+    if schema.get("type") == "object":
+        return given[0] if len(given) == 1 else f"{len(given)} calls of {REPLY}"
+    if len(given) == 1 and isinstance(given[0], dict) and given[0].keys() == {VALUE}:
+        return given[0][VALUE]
+    return {REPLY: list(given)}
 
 
 def arguments_of(part: ToolCallPart) -> Any:

@@ -176,6 +176,16 @@ async def test_arguments_that_are_no_json_are_kept_as_they_came(protocol: Protoc
     assert str(call.arguments) == '{"place": "Os'
 
 
+@heard_or_not
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"place": "Oslo", "place": "Ys"}', '{"place": "Oslo", "\\u0070lace": "Ys"}', '{"a": {"b": 1, "b": 2}}'],
+)
+async def test_arguments_with_a_key_twice_are_no_json_either(heard: bool, arguments: str) -> None:
+    [call] = (await asked("openai", Said("", [("a", "look", arguments)]), heard, tools=(LOOK,))).calls
+    assert str(call.arguments) == arguments
+
+
 @every_protocol
 async def test_a_tool_that_was_not_offered_is_passed_on_for_the_turn_to_refuse(protocol: Protocol) -> None:
     reply = await asked(protocol, Said("", [("a", "fly", "{}")]), tools=(LOOK,))

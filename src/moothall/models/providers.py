@@ -398,10 +398,17 @@ def arguments_of(part: ToolCallPart) -> Any:
 
 
 def _json(text: str) -> Any:
-    """The value that a whole text is the JSON of, else None."""
+    """The value that a whole text is the JSON of, else None. Of two values with one key nobody knows which is meant."""
     with suppress(ValueError, RecursionError):
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_refuse, object_pairs_hook=_object)
     return None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
 
 
 def _refuse(constant: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from moothall.agents.asking import AskAgent, CallTool, Replied, Returned, ToolCall, Unusable
 from moothall.agents.ports import Offered, Reply, Request
 from moothall.errors import DefinitionError
+from moothall.kernel.events import GaveUp
 from moothall.performers.agents import AgentPerformer, offered
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.ports import Context
@@ -239,6 +240,21 @@ async def test_a_value_of_the_right_shape_is_the_reply() -> None:
 async def test_a_tool_gets_the_key_of_the_call_whatever_the_agent_says_it_is() -> None:
     call = CallTool("weather", {"city": "Oslo", "key": "forged"}, "w1")
     assert await ToolPerformer({"weather": weather})(call, CONTEXT) == Returned("weather", "Oslo 1 run-1.3.0", id="w1")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"city": ["Oslo"]}, "city: expected a text, got ['Oslo']"),
+        ({"city": "Oslo", "days": "3"}, "days: expected a whole number, got '3'"),
+        ({"city": "Oslo", "country": "NO"}, "there is no argument 'country'; there are city, days"),
+        ({"days": 3}, "the argument 'city' is missing"),
+    ],
+)
+async def test_a_tool_is_not_called_with_what_it_does_not_take(arguments: dict[str, Any], why: str) -> None:
+    event = await ToolPerformer({"weather": weather})(CallTool("weather", arguments, "w1"), CONTEXT)
+    assert event == GaveUp(f"weather was not called: {why}")
 
 
 @pytest.mark.anyio

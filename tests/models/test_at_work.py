@@ -163,7 +163,7 @@ async def test_arguments_that_are_no_json_twice_are_a_failure(tmp_path: Path) ->
 async def test_arguments_that_do_not_fit_the_tool_are_a_failure_of_the_tool_that_the_model_sees(tmp_path: Path) -> None:
     _, text, [seen] = await turned(tmp_path, calling(("a", "look", '{"where": 3}')), Said("Hm."))
     assert text == "Hm."
-    assert "look() got an unexpected keyword argument 'where'" in seen
+    assert "look was not called: there is no argument 'where'; there are place" in json.loads(seen)["error"]
 
 
 async def test_a_provider_that_fails_in_a_turn_fails_its_run_as_a_provider(tmp_path: Path) -> None:

@@ -4,14 +4,14 @@ import gc
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from moothall.agents.asking import ToolCall
 from moothall.agents.ports import Reply
-from moothall.errors import EffectFailed
-from moothall.kernel.codec import schema
+from moothall.errors import EffectFailed, Refused
+from moothall.kernel.codec import decode, schema
 from moothall.models.providers import Endpoint, Protocol, ProviderModel, usage_of
 from tests.models.asking import LOOK, PROTOCOLS, endpoint, request
 from tests.models.loopback import Fault, Said, Turn, loopback
@@ -78,14 +78,22 @@ async def test_a_value_that_is_no_object_comes_in_one(protocol: Protocol) -> Non
     assert reply.value == 7
 
 
-@every_protocol
-async def test_a_value_may_come_as_a_text_that_is_json_and_nothing_else(protocol: Protocol) -> None:
-    assert (await asked(protocol, Said('{"good": true, "notes": ""}'), schema=schema(Verdict))).value == {
-        "good": True,
-        "notes": "",
-    }
-    fenced = '```json\n{"good": true, "notes": ""}\n```'
-    assert (await asked(protocol, Said(fenced), schema=schema(Verdict))).value is None
+@pytest.mark.parametrize("shape", [Verdict, Verdict | None, Literal["good"], bool, str, list[str]])
+@pytest.mark.parametrize(
+    "said",
+    [
+        Said('{"good": true, "notes": ""}'),
+        Said('"good"'),
+        Said("true"),
+        Said("", [("a", "final_reply", '{"good": true}'), ("b", "final_reply", '{"good": false}')]),
+        Said("", [("a", "final_reply", '{"value": true, "by": "ada"}')]),
+    ],
+    ids=["an object as text", "a word as text", "true as text", "two values", "a value and more"],
+)
+async def test_what_is_not_given_as_the_one_value_has_no_shape(shape: Any, said: Said) -> None:
+    reply = await asked("anthropic", said, schema=schema(shape))
+    with pytest.raises(Refused):
+        decode(shape, reply.value)
 
 
 async def test_a_server_of_ones_own_is_told_the_schema_and_no_tool() -> None:
@@ -166,6 +174,16 @@ async def test_arguments_that_are_no_json_are_kept_as_they_came(protocol: Protoc
     reply = await asked(protocol, Said("", [("a", "look", '{"place": "Os')]), heard, tools=(LOOK,))
     [call] = reply.calls
     assert str(call.arguments) == '{"place": "Os'
+
+
+@heard_or_not
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"place": "Oslo", "place": "Ys"}', '{"place": "Oslo", "\\u0070lace": "Ys"}', '{"a": {"b": 1, "b": 2}}'],
+)
+async def test_arguments_with_a_key_twice_are_no_json_either(heard: bool, arguments: str) -> None:
+    [call] = (await asked("openai", Said("", [("a", "look", arguments)]), heard, tools=(LOOK,))).calls
+    assert str(call.arguments) == arguments
 
 
 @every_protocol

@@ -33,6 +33,8 @@ from moothall.app.settings import (
     durability_of,
     level_model,
     named_audit_key,
+    own_settings,
+    project,
     registered,
     setting,
     settings,
@@ -249,10 +251,14 @@ def _file() -> Iterator[Check]:
     file = settings_file()
     if not file.is_file():
         yield Check("settings", "ok", f"{file} is not there; nothing needs it")
-    elif any(one.key for one in settings().addresses.values()) and file.stat().st_mode & 0o077:
+    elif any(one.key for one in own_settings().addresses.values()) and file.stat().st_mode & 0o077:
         yield Check("settings", "warning", f"{file} has a key in it, and others may read it; `chmod 600` it")
     else:
         yield Check("settings", "ok", str(file))
+    found = project()
+    if found is not None:
+        said = f"not used: {found.file}: {found.unused}" if found.unused else f"{found.file} is trusted"
+        yield Check("project", "warning" if found.unused else "ok", said)
 
 
 def model(name: str, found: Set) -> Check:

@@ -1,6 +1,7 @@
 """Where things live and what is set. Only this floor reads the environment.
 
-A setting is taken from `settings.toml` in the state directory, from the environment, or from a flag; the later wins.
+A setting is taken from `settings.toml` in the state directory, from the project's `moothall.toml` if that is trusted,
+from the environment, or from a flag; the later wins. Both files have the same fields, but a project's has no keys.
 
     model = "smart"                                # who plays agents that are no functions
     store = "sqlite:/var/lib/runs.db"
@@ -24,13 +25,14 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 
 from moothall.agents.secrets import Cleaner, Secret, unfit
+from moothall.app.projects import Project, looked_at, nearest
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
@@ -117,41 +119,80 @@ def settings_file() -> Path:
     return state_directory() / "settings.toml"
 
 
+def project() -> Project | None:
+    """The file of the project that the current folder belongs to, trusted or not."""
+    file = nearest()
+    return None if file is None else looked_at(file, state_directory())
+
+
 def settings() -> Settings:
-    """What stands in the settings file; mistakes name the file and the place in it."""
+    """What stands in the user's file and, over it, in the project's if it is trusted."""
+    own, found = own_settings(), project()
+    return own if found is None or found.unused else _over(own, project_settings(found))
+
+
+def own_settings() -> Settings:
+    """What stands in the user's file; mistakes name the file and the place in it."""
     file = settings_file()
     try:
-        text = file.read_text(encoding="utf-8")
+        content = file.read_bytes()
     except FileNotFoundError:
         return Settings()
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise DefinitionError(f"{file} cannot be read: {error}") from error
+    return _read(content, file)
+
+
+def project_settings(project: Project) -> Settings:
+    """What a project's file says. It has no keys: it is not the user's alone, and a key is."""
+    found = _read(project.content, project.file)
+    if address := next((one for one, bound in found.addresses.items() if bound.key), ""):
+        raise DefinitionError(f"{project.file}: {address}: a project's file has no `key`; write `key_from`")
+    return found
+
+
+def _read(content: bytes, file: Path) -> Settings:
     import tomllib  # most have no such file
 
     try:
-        found = decode(Settings, tomllib.loads(text), "settings")
-    except (tomllib.TOMLDecodeError, Refused) as error:
+        found = decode(Settings, tomllib.loads(content.decode()), "settings")
+    except UnicodeDecodeError as error:
+        raise DefinitionError(f"{file} cannot be read: {error}") from error
+    except (ValueError, RecursionError, Refused) as error:
         raise DefinitionError(f"{file}: {error}") from error
     if unknown := sorted(found.levels.keys() - set(LEVELS)):
         raise DefinitionError(f"{file}: there is no level {unknown[0]!r}; there are {', '.join(LEVELS)}")
     return found
 
 
+def _over(own: Settings, project: Settings) -> Settings:
+    """The user's settings with the project's over them. The key of an address stays, unless the project names one."""
+    said = {name: value for name in VARIABLES if (value := getattr(project, name))}
+    addresses = dict(own.addresses)
+    for address, theirs in project.addresses.items():
+        mine = own.addresses.get(address, AddressSettings())
+        keeps = not theirs.key_from
+        addresses[address] = replace(theirs, key=mine.key, key_from=mine.key_from) if keeps else theirs
+    return replace(own, **said, levels={**own.levels, **project.levels}, addresses=addresses)
+
+
 def setting(name: str) -> Set:
-    """One setting, and where it was found: in the environment, else in the file."""
-    variable = VARIABLES[name]
-    if value := os.environ.get(variable):
-        return Set(value, variable)
-    value = getattr(settings(), name)
-    return Set(value, settings_file().name) if value else Set()
+    """One setting, and where it was found: in the environment, else in a file."""
+    return _set(VARIABLES[name], lambda found: str(getattr(found, name)))
 
 
 def level_model(name: str) -> Set:
     """The model of a level, and where it was found."""
-    variable = f"MOOTHALL_LEVEL_{name.upper()}"
+    return _set(f"MOOTHALL_LEVEL_{name.upper()}", lambda found: found.levels.get(name, ""))
+
+
+def _set(variable: str, picked: Callable[[Settings], str]) -> Set:
     if value := os.environ.get(variable):
         return Set(value, variable)
-    value = settings().levels.get(name, "")
+    found = project()
+    if found is not None and not found.unused and (value := picked(project_settings(found))):
+        return Set(value, found.file.name)
+    value = picked(own_settings())
     return Set(value, settings_file().name) if value else Set()
 
 

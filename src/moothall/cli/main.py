@@ -49,6 +49,7 @@ COMMANDS = {
     "costs": Command("tell what a run spent, or all, by model, agent and state", "measuring"),
     "report": Command("write a run's picture, figures and journal as a page, Markdown, CSV or JSON", "measuring"),
     "doctor": Command("look at this installation and the store, and say what is wrong", "doctor"),
+    "trust": Command("let a project's moothall.toml count, as it is now", "trusting"),
     "check": Command("check machines and workflow files: dead ends, endless loops, what a run can cost", "checking"),
     "graph": Command("draw a machine", "checking"),
     "js": Command("evaluate an expression as a workflow file would", "scripts"),
@@ -76,8 +77,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.parse_args(given or ["--help"])
         return USAGE
     _write_anything()
+    screen = import_module("moothall.cli.screen")
     try:
-        with import_module("moothall.cli.screen").clean_streams():
+        clean = screen.cleaner()
+    except DefinitionError as error:  # the settings cannot be read, and so nobody knows what is secret
+        return _told(name, error)
+    try:
+        with screen.clean_streams(clean):
             return _carried_out(name, given[1:])
     except BrokenPipeError:  # whoever read has seen enough; what is left must not complain at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -91,14 +97,21 @@ def _carried_out(name: str, given: Sequence[str]) -> int:
     chosen = own.parse_args(given)
     signal.signal(signal.SIGTERM, _stop)
     try:
+        if name not in ("trust", "doctor"):
+            import_module("moothall.cli.screen").tell_of_unused_project()
         code: int = work(chosen)
         return code
     except MoothallError as error:
-        print(f"moot {name}: {error}", file=sys.stderr)
-        return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), FAILED)
+        return _told(name, error)
     except KeyboardInterrupt:
         print(f"moot {name}: stopped", file=sys.stderr)
         return FAILED
+
+
+def _told(name: str, error: MoothallError) -> int:
+    """Tell what went wrong; the exit code says who has to do something about it."""
+    print(f"moot {name}: {error}", file=sys.stderr)
+    return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), FAILED)
 
 
 def _write_anything() -> None:

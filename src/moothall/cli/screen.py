@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, TextIO, cast
 
-from moothall.app.settings import cleaner
+from moothall.app.settings import cleaner as cleaner
+from moothall.app.settings import project
 from moothall.app.spending import Account
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import AskPerson, Effect
@@ -49,6 +50,13 @@ def notice(text: str) -> None:
     print(painted(text, "yellow", sys.stderr), file=sys.stderr)
 
 
+def tell_of_unused_project() -> None:
+    """Say that a project has settings which do not count, and why."""
+    found = project()
+    if found is not None and found.unused:
+        notice(f"not used: {found.file}: {found.unused}")
+
+
 class CleanStream:
     """A stream that shows no secrets, whoever writes to it; lines of several threads do not run into each other."""
 
@@ -75,9 +83,8 @@ class CleanStream:
 
 
 @contextmanager
-def clean_streams() -> Iterator[None]:
+def clean_streams(clean: Callable[[str], str]) -> Iterator[None]:
     """Nothing that is printed meanwhile has a secret in it."""
-    clean = cleaner()
     out, err = CleanStream(sys.stdout, clean), CleanStream(sys.stderr, clean)
     with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, err)):
         try:

@@ -170,6 +170,13 @@ class Faltered(Mark):
     fault: str = "world"
 
 
+class Denied(Mark):
+    """When the effect was to begin, others had used up what it was granted a part of: it does not begin."""
+
+    name = "effect.denied"
+    resource: str = ""
+
+
 class Doubted(Mark):
     """The effect had begun when its worker was lost: whether it was done, only a person can find out."""
 

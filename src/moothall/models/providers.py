@@ -60,7 +60,7 @@ from moothall.agents.asking import ToolCall
 from moothall.agents.ports import Offered, Reply, Request
 from moothall.errors import DefinitionError, EffectFailed
 from moothall.kernel.frozen import Frozen
-from moothall.models.shapes import value_of, wrapped
+from moothall.models.shapes import VALUE, wrapped
 
 Protocol = Literal["openai", "anthropic", "google"]
 
@@ -168,9 +168,9 @@ class ProviderModel:
         calls = tuple(one for one in calls if one.tool != REPLY)
         if not text and not given and not (calls and request.tools):
             raise EffectFailed(f"{self._who} said nothing", usage=usage)
-        value = None
-        if request.schema is not None:
-            value = value_of(request.schema, given[0] if given else _json(text))
+        if not given and writes_json(request, self._endpoint):
+            given = [found] if (found := _json(text)) is not None else []
+        value = None if request.schema is None else only_value(request.schema, given)
         return Reply(text, value, usage, calls)
 
     def _failure(self, error: Exception) -> EffectFailed | DefinitionError:
@@ -347,7 +347,7 @@ def parameters_of(request: Request, endpoint: Endpoint) -> ModelRequestParameter
     tools = [tool_of(one) for one in request.tools]
     if request.schema is None:
         return ModelRequestParameters(function_tools=tools)
-    if endpoint.protocol == "openai" and not endpoint.is_own and not tools:
+    if writes_json(request, endpoint):
         shape = OutputObjectDefinition(json_schema=wrapped(request.schema), name=REPLY)
         return ModelRequestParameters(output_mode="native", output_object=shape, prompted_output_template=AS_JSON)
     giving = ToolDefinition(
@@ -358,10 +358,25 @@ def parameters_of(request: Request, endpoint: Endpoint) -> ModelRequestParameter
     )
 
 
+def writes_json(request: Request, endpoint: Endpoint) -> bool:
+    """Whether the whole text is to be the value. Elsewhere a text is none, even if it looks like one: it may quote."""
+    is_small = endpoint.protocol == "openai" and not endpoint.is_own
+    return request.schema is not None and is_small and not request.tools
+
+
 def tool_of(offered: Offered) -> ToolDefinition:
     """A tool as a provider is told of it."""
     schema = dict(offered.schema) or {"type": "object", "properties": {}}
     return ToolDefinition(name=offered.name, parameters_json_schema=schema, description=offered.description or None)
+
+
+def only_value(schema: Mapping[str, Any], given: Sequence[Any]) -> Any:
+    """The value, if one was given, and only one; else something that has no shape, for others to refuse."""
+    if schema.get("type") == "object":
+        return given[0] if len(given) == 1 else f"{len(given)} calls of {REPLY}"
+    if len(given) == 1 and isinstance(given[0], dict) and given[0].keys() == {VALUE}:
+        return given[0][VALUE]
+    return {REPLY: list(given)}
 
 
 def arguments_of(part: ToolCallPart) -> Any:
@@ -375,10 +390,17 @@ def arguments_of(part: ToolCallPart) -> Any:
 
 
 def _json(text: str) -> Any:
-    """The value that a whole text is the JSON of, else None."""
+    """The value that a whole text is the JSON of, else None. Of two values with one key nobody knows which is meant."""
     with suppress(ValueError, RecursionError):
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_refuse, object_pairs_hook=_object)
     return None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
 
 
 def _refuse(constant: str) -> None:

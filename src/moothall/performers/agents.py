@@ -18,7 +18,7 @@ import orjson
 
 from moothall.agents.asking import KEY, AskAgent, Replied, ToolCall, Unusable, render
 from moothall.agents.ports import Guest, Model, Offered, Reply, Request
-from moothall.errors import DefinitionError, EffectFailed, MoothallError
+from moothall.errors import DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode, schema
 from moothall.kernel.events import Event, Faltered, GaveUp
 from moothall.runtime.cleaning import fitted
@@ -150,6 +150,24 @@ def offered(name: str, function: Callable[..., Any] | None) -> Offered:
         "additionalProperties": any(one.kind is one.VAR_KEYWORD for one in every),
     }
     return Offered(name, (function.__doc__ or "").strip(), shape)
+
+
+def misfit(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+    """Why what an agent gives a tool is not what the tool takes; "" where it is."""
+    hints, shape = _hints(function), offered("", function).schema
+    for name, value in arguments.items():
+        if name == KEY:  # the tool gets the key of the call in its place, if it takes one
+            continue
+        if name not in shape["properties"] and not shape["additionalProperties"]:
+            return f"there is no argument {name!r}; there are {', '.join(shape['properties']) or 'none'}"
+        try:
+            decode(hints.get(name, Any), value, name)
+        except Refused as refusal:
+            return str(refusal)
+        except DefinitionError:  # a type that JSON has no word for: the tool itself has to look
+            continue
+    missing = [name for name in shape["required"] if name not in arguments]
+    return f"the argument {missing[0]!r} is missing" if missing else ""
 
 
 def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:

@@ -1,7 +1,8 @@
 """Performs `CallTool`: calls an async function with the effect's arguments and makes one `Returned` of its value.
 
 A function with a parameter `key` gets the key of the call, which stays the same when it is tried again. A tool that is
-checked first is asked what an earlier attempt returned before it is called again.
+checked first is asked what an earlier attempt returned before it is called again. What an agent wants a tool to be
+called with is held against its parameters first; a machine's own calls are its author's business.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any
 from moothall.agents.asking import KEY, CallTool, ToolFunction
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode
-from moothall.kernel.events import Event
-from moothall.performers.agents import awaited, whole
+from moothall.kernel.events import Event, GaveUp
+from moothall.performers.agents import awaited, misfit, whole
 from moothall.runtime.ports import Context
 
 
@@ -31,6 +32,8 @@ class ToolPerformer:
         function = self.functions.get(effect.tool)
         if function is None:
             raise DefinitionError(f"nothing here is the tool {effect.tool!r}: pass agents={{{effect.tool!r}: …}}")
+        if effect.id and (why := misfit(function, effect.arguments)):
+            return GaveUp(f"{effect.tool} was not called: {why}")
         check = self.checks.get(effect.tool) if context.again and effect.repeats == "check-first" else None
         value = None if check is None else await _called(effect, check, context)
         if value is None:

@@ -6,7 +6,8 @@ their due times, and the budget. The rules:
 - An event that ends an effect settles it; if the effect is no longer wanted, the event is kept and ignored.
 - Leaving a state drops the effects that it wanted. What they may have cost is charged all the same: they were begun.
 - A reservation is part of the step that wants the effect. What the budget does not cover is denied: the effect is
-  not performed and ends in `Exhausted` instead. What an event does not report is charged as reserved.
+  not performed and ends in `Exhausted` instead. What an event does not report is charged as reserved. An effect that
+  was granted is denied after all where others have used up everything before it begins.
 - A machine that answers `Exhausted` with nothing but more of what is exhausted has come to its end.
 - A mark changes an effect in flight and moves nothing. An attempt that went wrong is charged, and followed by another
   or by `GaveUp`.
@@ -36,6 +37,7 @@ from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, 
 from moothall.kernel.events import (
     Adopted,
     Began,
+    Denied,
     Doubted,
     Event,
     Exhausted,
@@ -267,6 +269,8 @@ def _marked(run: Run, head: Head, happening: Happening) -> Decision:
             return _ignored(head, happening, _charged(spent, getattr(happening.event, "usage", _NOTHING)))
         case Began():
             changed = replace(pending, began=True)
+        case Denied(resource=resource):
+            changed = replace(pending, denied=resource, due=None)
         case Doubted(reason=reason):
             changed = replace(pending, doubt=reason, due=None)
         case Repeated() if not pending.began:  # it was never tried: a fork did not want to do again what was done
@@ -516,6 +520,15 @@ def _lacking(run: Run, cost: Mapping[str, float], others: Sequence[Pending], spe
             if used >= limit or used + promised + cost.get(resource, 0) > limit:
                 return resource
     return ""
+
+
+def used_up(run: Run, head: Head, effect: Effect) -> str:
+    """The resource of which nothing is left for an effect that was granted and is about to begin; "" where it may."""
+    limits = run.record.limits
+    if not limits or not _cost(run.machine, effect):
+        return ""
+    shared = (one for one in limits if one not in _UNSHARED)
+    return next((one for one in shared if head.spent.get(one, 0) >= limits[one]), "")
 
 
 def limit_of(run: Run, resource: str) -> float:

@@ -23,11 +23,11 @@ from math import inf
 
 from moothall.errors import Broken, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send, StartChild
-from moothall.kernel.events import Began, Doubted, Event, Exhausted, Expired, Faltered, GaveUp, Mark
+from moothall.kernel.events import Began, Denied, Doubted, Event, Exhausted, Expired, Faltered, GaveUp, Mark
 from moothall.runtime.children import cancel_child, child_id, lost_child, open_child, start_child, tell_parent
 from moothall.runtime.cleaning import misfit
 from moothall.runtime.crew import Drive
-from moothall.runtime.decide import in_flight, limit_of
+from moothall.runtime.decide import in_flight, limit_of, used_up
 from moothall.runtime.hall import Hall, advance, advance_all, is_free, let_go, messages, reopen, visiting
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, Record, RunId, TellParent, shaped
 from moothall.runtime.ports import LEASE, Context
@@ -301,6 +301,8 @@ def _overdue(hall: Hall, head: Head) -> bool:
 
 def _end(hall: Hall, run: RunId, pending: Pending, event: Event) -> tuple[Event, str]:
     """What a run is told about how an attempt at one of its effects ended, and the cause."""
+    if isinstance(event, Denied):
+        return event, f"{pending.key}-denied-{hall.heads[run].seq}"
     if isinstance(event, Mark):
         return event, f"{pending.key}-{pending.attempt}"
     try:
@@ -334,6 +336,8 @@ async def perform(hall: Hall, run: RunId, pending: Pending, doing: Drive) -> Eve
     performer = hall.cast(run).performers.get(effect.kind)
     if performer is None:
         return await _perform_here(hall, effect)
+    if lacking := used_up(hall.runs[run], hall.heads[run], effect):
+        return Denied(lacking)
     context = _context(hall, hall.runs[run].record, doing, pending)
     try:
         return await performer.perform(effect, context)

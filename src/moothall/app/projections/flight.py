@@ -18,14 +18,14 @@ from typing import Any
 from moothall.agents.asking import TURN, AskAgent, CallTool
 from moothall.app.projections.nesting import Entry
 from moothall.kernel.effects import AskPerson, StartChild
-from moothall.kernel.events import Began, Doubted, Exhausted, Faltered, Repeated
+from moothall.kernel.events import Began, Denied, Doubted, Exhausted, Faltered, Repeated
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.journal import FAMILY, TIMERS
 
 LATE = 1_000
 DROPPED = "dropped"
 SOMEBODY = "a person"
-_MARKS = frozenset((Began.name, Faltered.name, Doubted.name, Repeated.name))
+_MARKS = frozenset((Began.name, Denied.name, Faltered.name, Doubted.name, Repeated.name))
 _BEFORE = _MARKS - {Faltered.name}
 """Marks that do not end an attempt."""
 _TRACED = frozenset((AskAgent.kind, CallTool.kind, *FAMILY))
@@ -193,6 +193,8 @@ def _traced(late: Mapping[str, Span], span: Span) -> Mapping[str, Span]:
 def _marked(span: Span, mark: str) -> Span:
     if mark in (Faltered.name, Repeated.name):
         return replace(span, attempts=span.attempts + 1, doubted=False)
+    if mark == Denied.name:
+        return replace(span, denied="used up")
     return replace(span, doubted=True) if mark == Doubted.name else span
 
 

@@ -1,0 +1,110 @@
+"""A project's own settings: which file they are in, and whether the user trusts it.
+
+The file is `moothall.toml` in the current folder, or above it up to the root of the git repository. It may name
+addresses that get keys, and commands that are run, and it comes with code that others wrote. So nothing in it counts
+before `moot trust` has remembered its place and the hash of its bytes. The bytes that were hashed are those that are
+parsed: the file is read once, and until it is trusted nobody looks into it. The same bytes in another place are not
+trusted, for they may name what lies beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.codec import decode
+from moothall.kernel.frozen import Frozen
+
+NAME = "moothall.toml"
+LARGEST = 64 * 1024
+REPOSITORY = ".git"
+
+
+class Project(Frozen):
+    """A project's file: its bytes, their hash, the hash that was trusted, or why it cannot be read."""
+
+    file: Path
+    content: bytes = b""
+    digest: str = ""
+    trusted: str = ""
+    problem: str = ""
+
+    @property
+    def unused(self) -> str:
+        """Why nothing in the file counts; "" where it is trusted as it is."""
+        if self.problem:
+            return self.problem
+        if self.digest == self.trusted:
+            return ""
+        why = "it has changed since it was trusted" if self.trusted else "it is not trusted"
+        return f"{why}; read it, then run `moot trust`"
+
+
+def nearest() -> Path | None:
+    """The file of the project that the current folder belongs to."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        return None
+    folders = (here, *here.parents)
+    root = next((at for at, folder in enumerate(folders) if os.path.lexists(folder / REPOSITORY)), 0)
+    return next((folder / NAME for folder in folders[: root + 1] if os.path.lexists(folder / NAME)), None)
+
+
+def looked_at(file: Path, home: Path) -> Project:
+    """A project's file as it is now, held against what is remembered in the state directory."""
+    try:
+        content = _content(file)
+        trusted = remembered(home).get(str(file), "")
+    except (Refused, DefinitionError) as error:
+        return Project(file, problem=str(error))
+    return Project(file, content, sha256(content).hexdigest(), trusted)
+
+
+def _content(file: Path) -> bytes:
+    """All of a file, if it is one: not a pipe that nobody fills, nor more than anybody would write."""
+    try:
+        opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(opened, "rb") as source:
+            if not stat.S_ISREG(os.fstat(opened).st_mode):
+                raise Refused("it is no file")
+            content = source.read(LARGEST + 1)
+    except OSError as error:
+        raise Refused(f"it cannot be read: {error.strerror}") from error
+    if len(content) > LARGEST:
+        raise Refused(f"it is larger than {LARGEST // 1024} KB")
+    return content
+
+
+def remembered(home: Path) -> Mapping[str, str]:
+    """The files that are trusted, with their hashes."""
+    file = _memory(home)
+    try:
+        return decode(dict[str, str], json.loads(file.read_bytes()), "trusted")
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError, Refused) as error:
+        raise DefinitionError(f"{file} cannot be read ({error}); delete it, and trust again what you trust") from error
+
+
+def remember(home: Path, trusted: Mapping[str, str]) -> None:
+    """Keep which files are trusted; nobody but the user may read or write it."""
+    file = _memory(home)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        opened, name = tempfile.mkstemp(prefix=f"{file.name}-", dir=home)  # its mode is 0600
+        with open(opened, "w", encoding="utf-8") as target:
+            json.dump(trusted, target, indent=1, sort_keys=True)
+        os.replace(name, file)
+    except OSError as error:
+        raise DefinitionError(f"{file} cannot be written: {error.strerror}") from error
+
+
+def _memory(home: Path) -> Path:
+    return home / "trusted.json"

@@ -62,7 +62,7 @@ ASKED = Machine("asked", data=Walk,
            On("acting", Replied, to="home", do=keep)])
 
 HURRIED = Machine("hurried", data=Walk,
-    states=[State("asking", enter=question("Go on?", within=0.05)), State("acting", enter=ask(step, "{name} 1")),
+    states=[State("asking", enter=question("Go on?", within=0.5)), State("acting", enter=ask(step, "{name} 1")),
             Final("home")],
     moves=[On("asking", Answered, to="home"), On("asking", Expired, to="acting"),
            On("acting", Replied, to="home", do=keep)])

@@ -100,8 +100,9 @@ class Outcome(Frozen):
 class SystemClock:
     """The machine's own clock."""
 
-    now = staticmethod(time.time)
-    """Seconds since 1970."""
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return time.time()
 
     async def wait_until(self, moment: float) -> None:
         """Come back at that time; the clock may be set meanwhile, so it is looked at from time to time."""

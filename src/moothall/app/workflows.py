@@ -44,7 +44,7 @@ class Checked(Frozen):
 
 def is_file_or_folder(source: str) -> bool:
     """Whether a source is a workflow file or a folder of them, and no machine."""
-    return source.endswith(".json") or Path(source).is_dir()
+    return source.endswith(".json") or (bool(source) and Path(source).is_dir())
 
 
 def files_at(path: Path) -> list[Path]:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -49,14 +50,25 @@ def notice(text: str) -> None:
 
 
 class CleanStream:
-    """A stream that shows no secrets, whoever writes to it."""
+    """A stream that shows no secrets, whoever writes to it; lines of several threads do not run into each other."""
 
     def __init__(self, stream: TextIO, clean: Callable[[str], str]) -> None:
         self._stream, self._clean = stream, clean
+        self._begun = threading.local()
 
     def write(self, text: str) -> int:
-        """Write a text without its secrets."""
-        return self._stream.write(self._clean(text))
+        """Write a text without its secrets; a line that is not whole is held back until it is, or must be seen."""
+        lines, newline, rest = (getattr(self._begun, "line", "") + text).rpartition("\n")
+        self._begun.line = rest
+        if newline:
+            self._stream.write(self._clean(lines + newline))
+        return len(text)
+
+    def flush(self) -> None:
+        """Let everything be seen."""
+        begun, self._begun.line = getattr(self._begun, "line", ""), ""
+        self._stream.write(self._clean(begun))
+        self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -68,7 +80,11 @@ def clean_streams() -> Iterator[None]:
     clean = cleaner()
     out, err = CleanStream(sys.stdout, clean), CleanStream(sys.stderr, clean)
     with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, err)):
-        yield
+        try:
+            yield
+        finally:
+            out.flush()
+            err.flush()
 
 
 class Progress:

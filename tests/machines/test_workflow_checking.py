@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moothall.machines.workflow import definition
-from moothall.machines.workflow.checking import Around, checked
+from moothall.machines.workflow.checking import MOST, Around, checked
 from moothall.machines.workflow.document import Problem, read
 from moothall.machines.workflow.schema import SCHEMA
 from tests.machines.workflows import BASE, Change, Plain, changed
@@ -142,6 +142,12 @@ ERRORS: list[tuple[Change, str, str]] = [
         put("/states/0", {"name": "q", "ask": {"question": "?", "answer": "__proto__"}}),
         "E_NAME",
         "/states/0/ask/answer",
+    ),
+    (put(CONDITION, "1 + " * 30_000 + "1"), "E_LIMIT_SCRIPT", CONDITION),
+    (
+        put("/states", [{"name": f"s{number}", "transition": ON} for number in range(MOST + 1)]),
+        "E_LIMIT_STATES",
+        "/states",
     ),
     (put("/states/1/max_visits", 0), "E_RANGE", "/states/1/max_visits"),
     (put("/states/1/timeout", 0), "E_RANGE", "/states/1/timeout"),

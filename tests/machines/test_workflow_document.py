@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moothall.machines.workflow.document import DEEPEST, LARGEST, read
+from moothall.machines.workflow.document import DEEPEST, LARGEST, MOST, read
 
 JSON = st.recursive(
     st.none()
@@ -52,6 +52,7 @@ def codes(raw: bytes) -> list[tuple[str, str]]:
         (b"[" * 100_000, "E_LIMIT_DEPTH"),
         (b'{"a":' * (DEEPEST + 1) + b"1" + b"}" * (DEEPEST + 1), "E_LIMIT_DEPTH"),
         (b'"' + b"a" * LARGEST + b'"', "E_LIMIT_SIZE"),
+        (b"[" + b"[]," * MOST + b"[]]", "E_LIMIT_SIZE"),
     ],
 )
 def test_what_readers_could_understand_differently_is_an_error(raw: bytes, code: str) -> None:

@@ -11,15 +11,24 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Literal
 
 from moothall.kernel.frozen import Frozen
 from moothall.machines.workflow.definition import START, STOP
 from moothall.machines.workflow.document import Document, Problem, escaped
 from moothall.machines.workflow.schema import SCHEMA, misfits
-from moothall.machines.workflow.script import PYTHON, assigns, is_false, is_true, may_set, mentions
+from moothall.machines.workflow.script import (
+    LONGEST,
+    PYTHON,
+    assigns,
+    called_functions,
+    is_false,
+    is_true,
+    may_set,
+    words,
+)
 from moothall.machines.workflow.shapes import unreadable
-from moothall.machines.workflow.tokens import functions
 
 MOST = 5000
 """The most states that a workflow may have."""
@@ -83,12 +92,12 @@ def _name_of(workflow: Any) -> str:
 
 
 def _workflow_problems(workflow: Plain, around: Around, value: Any) -> Iterator[Problem]:
-    yield from misfits(workflow)
     view = _View(workflow)
     if len(view.states) > MOST:
         why = f"it has {len(view.states)} states"
         yield _error("E_LIMIT_STATES", "/states", why, f"keep below {MOST}, or use sub-workflows")
         return
+    yield from misfits(workflow)
     for rule in (_names, _parts, _ways, _actions, _questions, _nesting, _roles):
         yield from rule(view, around)
     yield from _scripts(view, around)
@@ -117,6 +126,11 @@ class _View:
             yield pointer, state
             for key in ("states", "parallel"):
                 yield from self._all(_objects(state, key, pointer))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every name and string in its texts."""
+        return frozenset[str]().union(*map(words, self.scripts()), *map(words, self.expressions()))
 
     def scripts(self) -> Iterator[str]:
         """Every text that may change common_data."""
@@ -302,7 +316,7 @@ def _unknown(code: str, pointer: str, what: str, name: str, known: Iterable[str]
 def _unused(view: _View, parts: Sequence[tuple[str, Plain]], key: str, what: str, used: set[str]) -> Iterator[Problem]:
     for pointer, part in parts:
         name = _text(part, key)
-        if name and name not in used and not any(mentions(one, name) for one in (*view.scripts(), *view.expressions())):
+        if name and name not in used and name not in view.words:
             yield _warning("W_UNUSED", pointer, f"the {what} {name!r} is never used", "remove it, or use it")
 
 
@@ -522,7 +536,7 @@ def _roles(view: _View, around: Around) -> Iterator[Problem]:
     for pointer, state in view.states:
         for place, one in _objects(state, "transition", pointer):
             for key in ("condition", "before"):
-                for tool in sorted(functions(_text(one, key))):
+                for tool in sorted(called_functions(_text(one, key))):
                     if tool not in offered:
                         why = f"no role has a parsing tool {tool!r}"
                         yield _warning("W_UNKNOWN_TOOL", f"{place}/{key}", why, "add it to the role's parsingTools")
@@ -565,9 +579,11 @@ def sources(view: _View) -> Iterator[Source]:
 
 def _scripts(view: _View, around: Around) -> Iterator[Problem]:
     written = [source for source in sources(view) if not source.text.startswith(PYTHON)]
-    asked = [source for source in written if source.text.strip() and source.text.strip() != "true"]
+    asked = [one for one in written if len(one.text) <= LONGEST and one.text.strip() not in ("", "true")]
     for source in written:
-        if not source.text.strip() and source.kind != "input":
+        if len(source.text) > LONGEST:
+            yield _error("E_LIMIT_SCRIPT", source.pointer, f"it is longer than {LONGEST} characters", "make it shorter")
+        elif not source.text.strip() and source.kind != "input":
             what = "a condition" if source.kind == "condition" else "a script"
             yield _error("E_EXPR_SYNTAX", source.pointer, f"it is empty and no {what}", "write one, or remove the key")
         elif source.kind == "condition" and assigns(source.text):

@@ -16,8 +16,10 @@ from typing import Any, Literal
 
 from moothall.kernel.frozen import Frozen
 
-LARGEST = 4 * 1024 * 1024
+LARGEST = 1024 * 1024
 DEEPEST = 100
+MOST = 150_000
+"""The most texts, objects and lists in a file."""
 _EXACT = 2**53
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]')
@@ -67,8 +69,8 @@ def read(raw: bytes) -> Document:
 
 
 def _parsed(text: str) -> Document:
-    if (line := _too_deep(text)) is not None:
-        return _unread("E_LIMIT_DEPTH", f"more than {DEEPEST} levels stand inside each other", "make it flatter", line)
+    if (beyond := _beyond(text)) is not None:
+        return beyond
     try:
         value = json.loads(text, parse_constant=_refused, parse_float=_finite, parse_int=_whole)
     except json.JSONDecodeError as error:
@@ -102,16 +104,20 @@ def _whole(text: str) -> float:
     return number if -_EXACT <= number <= _EXACT else float(number)
 
 
-def _too_deep(text: str) -> int | None:
-    """The line on which the depth goes beyond all measure."""
+def _beyond(text: str) -> Document | None:
+    """What is said of a text that is too deep or too much for everybody behind."""
     depth = 0
-    for match in _BRACKET.finditer(text):
+    for number, match in enumerate(_BRACKET.finditer(text)):
         if match[0] in "{[":
             depth += 1
         elif match[0] in "}]":
             depth -= 1
-        if depth > DEEPEST:
-            return text.count("\n", 0, match.start()) + 1
+        if depth > DEEPEST or number > MOST:
+            line = text.count("\n", 0, match.start()) + 1
+            if depth > DEEPEST:
+                why = f"more than {DEEPEST} levels stand inside each other"
+                return _unread("E_LIMIT_DEPTH", why, "make it flatter", line)
+            return _unread("E_LIMIT_SIZE", f"it has more than {MOST} texts, objects and lists", "make it smaller", line)
     return None
 
 

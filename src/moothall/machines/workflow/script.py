@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from moothall.machines.workflow.tokens import ASSIGNMENTS, Token, scan
+from moothall.machines.workflow.tokens import ASSIGNMENTS, Token, functions, scan
 from moothall.machines.workflow.tokens import assigns as assigns_to_surface
 
 PYTHON = "py:"
 """What a script begins with that is a registered function of Python."""
 
+LONGEST = 100_000
+"""The most characters of a text that anybody looks at."""
+
 _TOOL_CALLS = frozenset(("getToolCalls", "last_tool_calls", "tool_calls"))
 
 
-@lru_cache(maxsize=4096)
 def _tokens(script: str) -> tuple[Token, ...]:
-    return scan(script).tokens
+    return scan(script).tokens if len(script) <= LONGEST else ()
+
+
+def called_functions(script: str) -> frozenset[str]:
+    """The parsing tools that a script reads as `function.NAME`."""
+    return functions(script) if len(script) <= LONGEST else frozenset()
 
 
 def is_true(condition: str) -> bool:
@@ -53,9 +58,9 @@ def reads_tool_calls(script: str) -> bool:
     return any(token.kind == "name" and token.text in _TOOL_CALLS for token in _tokens(script))
 
 
-def mentions(script: str, name: str) -> bool:
-    """Whether a name stands in a script, as a name or as a string."""
-    return any(_word(token) == name for token in _tokens(script))
+def words(script: str) -> frozenset[str]:
+    """The names and strings that stand in a script."""
+    return frozenset(_word(token) for token in _tokens(script))
 
 
 def may_set(script: str, name: str) -> bool:

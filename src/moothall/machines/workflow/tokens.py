@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 LOOKUP = "__parsing_tool_call"
@@ -164,6 +165,7 @@ class _Scanner:
         return ""
 
 
+@lru_cache(maxsize=8192)
 def scan(text: str) -> Scan:
     """The tokens of a script, as far as it can be read."""
     return _Scanner(text).scan()

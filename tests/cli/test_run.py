@@ -118,3 +118,8 @@ def test_a_store_of_one_s_own_is_used_and_the_default_left_alone(moot: Moot, tmp
     assert moot("run", "machines.py:LETTER", "Ada", "--store", "sqlite:mine.db").code == 0
     assert (tmp_path / "mine.db").is_file()
     assert not (tmp_path / "home" / "moothall.db").exists()
+
+
+def test_the_input_may_stand_behind_the_options(moot: Moot) -> None:
+    ran = moot("run", "machines.py:LETTER", "--quiet", "Ada", "--json")
+    assert (ran.code, ran.json["data"]["to"]) == (0, "Ada")

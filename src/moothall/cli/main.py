@@ -94,7 +94,7 @@ def _carried_out(name: str, given: Sequence[str]) -> int:
     room = import_module(f"moothall.cli.{COMMANDS[name].room}")
     own = argparse.ArgumentParser(prog=f"moot {name}", description=_sentence(COMMANDS[name].help))
     work = getattr(room, name)(own)
-    chosen = own.parse_args(given)
+    chosen = own.parse_intermixed_args(given)
     signal.signal(signal.SIGTERM, _stop)
     try:
         if name not in ("trust", "doctor"):

@@ -5,6 +5,11 @@ VENV   := .venv
 READY  := $(VENV)/.ready
 BIN    := $(VENV)/bin
 
+TESTS  := $(filter-out %__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+# those that start few processes of their own
+QUIET  := $(addprefix tests/,agents conformance crashes golden interop kernel machines mutants performers runtime \
+            scripting simulation stores)
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench soak conformance clean system
 
@@ -14,8 +19,11 @@ help: ## list the targets
 demo: $(READY) ## run the demonstration, offline
 	$(BIN)/python examples/demo.py
 
-test: $(READY) system ## run every test but the long ones
-	$(BIN)/pytest
+test: $(READY) system ## run every test but the long ones and those of `make check`, on two cores
+	@mkdir -p build
+	@$(BIN)/pytest $(QUIET) >build/quiet-tests.log 2>&1 & quiet=$$!; \
+	$(BIN)/pytest $(filter-out tests/house $(QUIET),$(TESTS)); busy=$$?; \
+	wait $$quiet; quiet=$$?; cat build/quiet-tests.log; exit $$((busy | quiet))
 
 check: $(READY) ## format, lint, types, and the rules of the house
 	$(BIN)/ruff format --check

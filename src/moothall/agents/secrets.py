@@ -97,6 +97,8 @@ class Cleaner:
         """The same value without secrets; itself where there are none."""
         kind: Any = type(value)
         if kind is str:
+            if len(value) < SHORTEST:
+                return value
             new = self._short(value) if len(value) <= LONG else self._long(value)
             return value if new is None else new
         if kind in _NUMBERS:

@@ -49,12 +49,14 @@ class Project(Frozen):
 def nearest() -> Path | None:
     """The file of the project that the current folder belongs to."""
     try:
-        here = Path.cwd()
+        here = os.getcwd()
     except FileNotFoundError:
         return None
-    folders = (here, *here.parents)
-    root = next((at for at, folder in enumerate(folders) if os.path.lexists(folder / REPOSITORY)), 0)
-    return next((folder / NAME for folder in folders[: root + 1] if os.path.lexists(folder / NAME)), None)
+    parts = here.rstrip("/").split("/")
+    folders = ["/".join(parts[:end]) for end in range(len(parts), 0, -1)]
+    root = next((at for at, folder in enumerate(folders) if os.path.lexists(f"{folder}/{REPOSITORY}")), 0)
+    found = (folder for folder in folders[: root + 1] if os.path.lexists(f"{folder}/{NAME}"))
+    return next((Path(folder or "/", NAME) for folder in found), None)
 
 
 def looked_at(file: Path, home: Path) -> Project:

@@ -83,6 +83,9 @@ class Settings(Frozen):
     addresses: Mapping[str, AddressSettings] = field(default_factory=dict)
 
 
+NO_SETTINGS = Settings()
+
+
 class Set(Frozen):
     """A setting and where it was found; "" where it is nowhere."""
 
@@ -134,10 +137,12 @@ def settings() -> Settings:
 def own_settings() -> Settings:
     """What stands in the user's file; mistakes name the file and the place in it."""
     file = settings_file()
+    if not os.path.lexists(file):
+        return NO_SETTINGS
     try:
         content = file.read_bytes()
     except FileNotFoundError:
-        return Settings()
+        return NO_SETTINGS
     except OSError as error:
         raise DefinitionError(f"{file} cannot be read: {error}") from error
     return _read(content, file)
@@ -306,7 +311,7 @@ def registered() -> Registered:
     """
     named = [name.strip() for name in os.environ.get("MOOTHALL_SECRETS", "").split(",") if name.strip()]
     chosen = {name for name in named if not name.startswith("-")}
-    found = {name for name in os.environ if _is_telling(name)} - {name[1:] for name in named if name.startswith("-")}
+    found = _telling(tuple(os.environ)) - {name[1:] for name in named if name.startswith("-")}
     unfits = {name: _unfit(name) for name in sorted(found | chosen)}
     return Registered(
         (*_bound_keys(), *(Secret(name, os.environ[name].strip()) for name, why in unfits.items() if not why)),
@@ -319,6 +324,11 @@ def _bound_keys() -> Iterator[Secret]:
     for address, bound in settings().addresses.items():
         if bound.key and not unfit(bound.key):
             yield Secret(f"key of {re.sub(r'[^a-z0-9.:/-]', '', address)}", bound.key)
+
+
+@lru_cache(maxsize=8)
+def _telling(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(filter(_is_telling, names))
 
 
 def _is_telling(name: str) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moothall.agents.roles import Role, roles, shipped
+from moothall.agents.roles import Role, over_shipped, roles, shipped
 from moothall.errors import DefinitionError
 
 TOOLS = ("read_file", "write_file", "edit_file", "execute_terminal", "git_status", "git_diff")
@@ -33,6 +33,13 @@ def test_a_role_of_a_user_is_laid_over_the_shipped_one_field_by_field() -> None:
     assert (reviewer.level, reviewer.reminder) == ("fast", "Be brief.")
     assert reviewer.systemMessage == shipped()["reviewer"]["systemMessage"]
     assert reviewer.parsingTools == roles({})["reviewer"].parsingTools
+
+
+def test_what_a_check_sees_of_a_role_is_what_a_run_has_of_it() -> None:
+    laid = over_shipped({"reviewer": {"systemMessage": "Strict."}, "mine": {"level": "fast"}})
+    assert laid["reviewer"] == {**shipped()["reviewer"], "systemMessage": "Strict."}
+    assert laid["mine"] == {"level": "fast"}
+    assert laid.keys() == {*shipped(), "mine"}
 
 
 def test_a_role_that_names_the_tools_it_has_replaces_the_list_of_those_it_has_not() -> None:

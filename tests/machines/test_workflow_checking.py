@@ -306,3 +306,31 @@ def test_the_published_schema_and_the_values_know_the_same_keys() -> None:
 def test_every_key_of_the_schema_is_described() -> None:
     for shape in SCHEMA["$defs"].values():
         assert all(part["description"] for part in shape["properties"].values())
+
+
+@pytest.mark.parametrize("ways", [[], [{"target": "code", "condition": "common_data.next !== 'x'"}]])
+@pytest.mark.parametrize("where", ["/on_no_match", "/states/1/on_no_match"])
+def test_a_state_that_stops_where_nothing_matches_has_a_way_out(ways: list[Plain], where: str) -> None:
+    def change(workflow: Plain) -> None:
+        put("/states/1/transition", ways)(workflow)
+        assert "E_NO_EXIT" in {code for code, _ in told(workflow)}
+        put(where, "stop")(workflow)
+
+    assert "E_NO_EXIT" not in {code for code, _ in told(changed(change))}
+
+
+def test_a_loop_that_always_matches_has_no_way_out_whatever_happens_where_nothing_does() -> None:
+    def change(workflow: Plain) -> None:
+        put("/states/1/transition", [{"target": "code", "condition": "true"}])(workflow)
+        put("/on_no_match", "stop")(workflow)
+
+    assert ("E_NO_EXIT", "/states/1") in told(changed(change))
+
+
+def test_an_end_that_gives_the_output_itself_needs_no_script_that_sets_it() -> None:
+    def change(workflow: Plain) -> None:
+        del workflow["states"][2]["transition"][1]["before"]
+        assert ("W_OUTPUT_UNSET", "/output/name") in told(workflow)
+        put("/states/3/input", "'done'")(workflow)
+
+    assert ("W_OUTPUT_UNSET", "/output/name") not in told(changed(change))

@@ -100,15 +100,18 @@ def roles(given: Mapping[str, Any], where: str = "the roles") -> Mapping[str, Ro
     """The shipped roles with a user's laid over them; a mistake names the role and the field."""
     if not isinstance(given, Mapping):
         raise DefinitionError(f"{where}: expected an object of roles by name, got {type(given).__name__}")
-    laid = dict(shipped())
     for name, fields in given.items():
         if not isinstance(fields, Mapping):
             raise DefinitionError(f"{where}: {name}: expected an object, got {type(fields).__name__}")
-        laid[name] = _over(laid.get(name, {}), fields)
     try:
-        return {name: decode(Role, fields, name) for name, fields in laid.items()}
+        return {name: decode(Role, fields, name) for name, fields in over_shipped(given).items()}
     except (Refused, ValueError) as error:
         raise DefinitionError(f"{where}: {error}") from error
+
+
+def over_shipped(given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+    """The shipped roles with others laid over them, as role files write them."""
+    return {**shipped(), **{name: _over(shipped().get(name, {}), fields) for name, fields in given.items()}}
 
 
 def _over(below: Mapping[str, Any], fields: Mapping[str, Any]) -> Mapping[str, Any]:

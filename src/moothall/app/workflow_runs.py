@@ -235,7 +235,7 @@ def work_of(machine: WorkflowMachine, given: Any) -> Work:
         try:
             given = json.loads(given)
         except ValueError as error:
-            raise Refused(f"{machine.name} takes {name!r}, a {wanted}; {given[:60]!r} is none: {error}") from error
+            raise Refused(f"{machine.name} takes {name!r}, a {wanted}; {given[:60]!r} is no JSON") from error
     if typed(given) != wanted:
         raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and was given a {typed(given)}")
     return first_work(workflow, given)

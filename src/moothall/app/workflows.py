@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from moothall.agents.roles import Role, roles, shipped
+from moothall.agents.roles import Role, over_shipped, roles
 from moothall.app.scripts import engine
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
@@ -64,7 +64,8 @@ def files_at(path: Path) -> list[Path]:
 def check_file(path: Path, roles_from: str = "") -> Checked:
     """Everything that is wrong with a file, with the roles of this file, or of the one that belongs to it."""
     document = document_at(path)
-    known_roles = {**shipped(), **roles_in(roles_from or roles_file(path))}
+    given = roles_in(roles_from or roles_file(path))
+    known_roles = over_shipped({name: one for name, one in given.items() if isinstance(one, dict)})
     findings = checked(
         document, Around(_faults if is_installed() else None, lambda name: known(name, path), known_roles)
     )

@@ -324,6 +324,9 @@ def _output(view: _View) -> Iterator[Problem]:
     """Whether anything can ever be the output."""
     output = view.workflow.get("output")
     name = _text(output, "name") if isinstance(output, dict) else ""
+    ends = [_text(state, "input") for _, state in view.states if _text(state, "name") == STOP]
+    if any(end and "common_data" not in end for end in ends):  # the end itself gives the output
+        return
     variables = view.workflow.get("variables")
     given = {_text_of_input(view.workflow), *(variables if isinstance(variables, dict) else ())}
     answers = {
@@ -369,7 +372,8 @@ def _own_ways(view: _View, pointer: str, state: Plain) -> Iterator[Problem]:
     ways = list(_objects(state, "transition", pointer))
     if "transition" not in state:
         yield _error("E_REQUIRED", f"{pointer}/transition", "transition is missing", "say where it leads")
-    if not ways and isinstance(state.get("transition", []), list):
+    stops = "stop" in (state.get("on_no_match"), view.workflow.get("on_no_match"))
+    if not ways and not stops and isinstance(state.get("transition", []), list):
         yield _error("E_NO_EXIT", pointer, f"{name} leads nowhere", "add a transition")
         return
     open_, taken = [], ""
@@ -382,9 +386,9 @@ def _own_ways(view: _View, pointer: str, state: Plain) -> Iterator[Problem]:
         else:
             open_.append(_text(one, "target"))
             taken = place if is_true(_text(one, "condition")) else ""
-    if name and open_ and set(open_) == {name}:
+    if name and open_ and set(open_) == {name} and (taken or not stops):
         yield _error("E_NO_EXIT", pointer, f"{name} leads to nothing but itself", "add a way out of it")
-    elif not open_ and ways:
+    elif not open_ and ways and not stops:
         yield _error("E_NO_EXIT", pointer, f"no transition of {name} is ever taken", "add a way out of it")
 
 
@@ -585,7 +589,7 @@ def _scripts(view: _View, around: Around) -> Iterator[Problem]:
             yield _error("E_LIMIT_SCRIPT", source.pointer, f"it is longer than {LONGEST} characters", "make it shorter")
         elif not source.text.strip() and source.kind != "input":
             what = "a condition" if source.kind == "condition" else "a script"
-            yield _error("E_EXPR_SYNTAX", source.pointer, f"it is empty and no {what}", "write one, or remove the key")
+            yield _error("E_EXPR_SYNTAX", source.pointer, f"it is empty and not {what}", "write one, or remove the key")
         elif source.kind == "condition" and assigns(source.text):
             yield _error("E_EXPR_ASSIGN", source.pointer, "it assigns and does not compare", "write === to compare")
     if around.faults is None:

@@ -161,3 +161,32 @@ def damage(statement: str) -> None:
     with sqlite3.connect("home/moothall.db") as db:
         db.execute(statement)
     db.close()
+
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("check", "base.py"), 4, "base.py"),
+        (("check", "mute.py"), 4, "mute.py"),
+        (("run", "machines.py:LETTER", "x", "--model", "scripted:deep.json"), 4, "deep.json"),
+        (("pipeline", "x", "--checks", "deep.json"), 4, "deep.json"),
+        (("check", f"{'a' * 5000}.py"), 1, "File name too long"),
+        (("audit", "none", "--against", ""), 2, "is no digest"),
+        (("audit", "none", "--against", "nonsense"), 2, "is no digest"),
+        (("worker", "--most", "0"), 2, "at least 1"),
+    ],
+)
+def test_what_is_hostile_gets_a_sentence(
+    moot: Moot, arguments: tuple[str, ...], code: int, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MOOTHALL_DEBUG", raising=False)
+    Path("base.py").write_text("class Gone(BaseException): pass\nraise Gone('bye')\n")
+    Path("mute.py").write_text("class Mute(Exception):\n def __str__(self): raise ValueError('in str')\nraise Mute\n")
+    Path("deep.json").write_text(DEEP)
+    ran = moot(*arguments)
+    assert ran.code == code
+    assert says in ran.err
+    assert "Traceback" not in ran.err

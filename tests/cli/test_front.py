@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,20 @@ def test_output_in_an_encoding_that_lacks_arrows_is_no_error(place: Path) -> Non
     ran = process("show", "mine", home=place, more={"PYTHONIOENCODING": "ascii"})
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "written" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "says"),
+    [
+        (">/dev/full", 3, "moot doctor: what it says cannot be written: No space left on device\n"),
+        (">&-", 0, ""),
+    ],
+    ids=["full", "closed"],
+)
+def test_a_stream_that_cannot_be_written_is_told_and_one_that_is_closed_is_not_missed(
+    tmp_path: Path, where: str, code: int, says: str
+) -> None:
+    shell = f"{sys.executable} -m moothall doctor {where}"
+    home = {**os.environ, "MOOTHALL_HOME": str(tmp_path)}
+    ran = subprocess.run(shell, shell=True, stderr=subprocess.PIPE, text=True, env=home)
+    assert (ran.returncode, ran.stderr) == (code, says)

@@ -141,7 +141,9 @@ def _load_file(path: Path) -> ModuleType:
     _loading.append(str(path))
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # a user's file may raise anything while it is loaded
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's file may raise anything while it is loaded
         del sys.modules[name]
         raise _unloadable(f"{path}{_line(error, str(resolved))}", error) from error
     finally:
@@ -161,7 +163,10 @@ def _unloadable(place: str, error: BaseException) -> DefinitionError:
 
 
 def _named(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+    try:
+        return f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+    except Exception:  # its own words may fail as well
+        return type(error).__name__
 
 
 def _line(error: BaseException, path: str) -> str:
@@ -202,7 +207,9 @@ def _load_module(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise DefinitionError(f"there is no module {error.name!r}; a file is written FILE.py:NAME") from error
-    except (Exception, SystemExit) as error:  # a user's module may raise anything while it is loaded
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's module may raise anything while it is loaded
         raise _unloadable(_outermost(error) or name, error) from error
     finally:
         _loading.pop()

@@ -246,6 +246,8 @@ def audit_key() -> bytes:
     It is made where there is none. Where that cannot be done there is no key, and audits cannot tell.
     """
     file = audit_key_file()
+    if file.exists() and not file.is_file():
+        raise DefinitionError(f"the audit key {file} is no file")
     try:
         return file.read_bytes()
     except FileNotFoundError:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from argparse import ArgumentParser, Namespace
+import re
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 
-from moothall.app.auditing import audit as audited
 from moothall.app.auditing import audit_all
 from moothall.app.running import opened
 from moothall.cli.main import CANNOT_TELL, DONE, FAILED
@@ -23,13 +23,17 @@ def audit(parser: ArgumentParser) -> Work:
     """Find out whether runs are as they were written."""
     parser.add_argument("run", nargs="?", help="the run's id (default: every run of the store)")
     parser.add_argument("--digest", action="store_true", help="print the run's digest, to be kept elsewhere")
-    parser.add_argument("--against", default="", metavar="DIGEST", help="compare with a digest that was kept elsewhere")
+    parser.add_argument(
+        "--against", type=_digest, metavar="DIGEST", help="compare with a digest that was kept elsewhere"
+    )
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
     add_store(parser)
 
     def work(chosen: Namespace) -> int:
         if chosen.run is None and (chosen.digest or chosen.against):
             parser.error("name the run that the digest is of")
+        if chosen.digest and chosen.against:
+            parser.error("print a digest or compare with one, not both")
         with opened(chosen.store) as store:
             found = asyncio.run(_audited(store, chosen))
         if chosen.json:
@@ -43,7 +47,14 @@ def audit(parser: ArgumentParser) -> Work:
     return work
 
 
+def _digest(text: str) -> tuple[int, bytes]:
+    if not re.fullmatch(r"\d{1,18}:[0-9a-f]{64}", text):
+        raise ArgumentTypeError(f"{text!r} is no digest; `moot audit RUN --digest` prints one")
+    seq, _, seal = text.partition(":")
+    return int(seq), bytes.fromhex(seal)
+
+
 async def _audited(store: Store, chosen: Namespace) -> list[Audit]:
     if chosen.run is None:
         return await audit_all(store)
-    return [await audited(store, chosen.run, chosen.against)]
+    return [await store.audit(chosen.run, chosen.against)]

@@ -9,6 +9,7 @@ Exit codes: 0 done, 1 the run failed, was refused or ended at a limit, 2 wrong u
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import signal
 import sys
@@ -85,18 +86,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with screen.clean_streams(clean):
             return _carried_out(name, given[1:])
-    except BrokenPipeError:  # whoever read has seen enough; what is left must not complain at the end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read has seen enough
+        _write_no_more()
         return DONE
+    except OSError as error:
+        _write_no_more()
+        print(f"moot {name}: what it says cannot be written: {error.strerror}", file=sys.stderr)
+        return PROVIDER
 
 
 def _carried_out(name: str, given: Sequence[str]) -> int:
-    room = import_module(f"moothall.cli.{COMMANDS[name].room}")
-    own = argparse.ArgumentParser(prog=f"moot {name}", description=_sentence(COMMANDS[name].help))
-    work = getattr(room, name)(own)
-    chosen = own.parse_intermixed_args(given)
-    signal.signal(signal.SIGTERM, _stop)
     try:
+        room = import_module(f"moothall.cli.{COMMANDS[name].room}")
+        own = argparse.ArgumentParser(prog=f"moot {name}", description=_sentence(COMMANDS[name].help))
+        work = getattr(room, name)(own)
+        chosen = own.parse_intermixed_args(given)
+        signal.signal(signal.SIGTERM, _stop)
         if name not in ("trust", "doctor"):
             import_module("moothall.cli.screen").tell_of_unused_project()
         code: int = work(chosen)
@@ -105,6 +110,13 @@ def _carried_out(name: str, given: Sequence[str]) -> int:
         return _told(name, error)
     except KeyboardInterrupt:
         print(f"moot {name}: stopped", file=sys.stderr)
+        return FAILED
+    except Exception as error:  # a fault of ours; whoever met it gets a sentence, and nothing secret is shown
+        is_unread = isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.ENOSPC)
+        if is_unread or os.environ.get("MOOTHALL_DEBUG"):
+            raise
+        what = f"{type(error).__name__}: {error}"
+        print(f"moot {name}: {what}; MOOTHALL_DEBUG=1 shows where that happened", file=sys.stderr)
         return FAILED
 
 
@@ -115,10 +127,16 @@ def _told(name: str, error: MoothallError) -> int:
 
 
 def _write_anything() -> None:
-    """What the terminal's encoding lacks is shown as a question mark."""
+    """What the terminal's encoding lacks is shown as a question mark; where there is no stream, nothing is shown."""
+    sys.stdout, sys.stderr = (one or open(os.devnull, "w") for one in (sys.stdout, sys.stderr))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def _write_no_more() -> None:
+    """What is left to be written must not complain when the program ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _stop(number: int, frame: object) -> None:

@@ -48,7 +48,7 @@ class ScriptedModel:
             plain = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise DefinitionError(f"{path}: the script cannot be read: {error.strerror}") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DefinitionError(f"{path}: the script is no JSON: {error}") from error
         try:
             agents = decode(dict[str, list[Any]], plain, "the script")

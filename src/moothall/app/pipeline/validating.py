@@ -29,7 +29,7 @@ def read_checks(path: Path) -> tuple[Check, ...]:
         plain = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DefinitionError(f"{path}: the checks cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DefinitionError(f"{path}: the checks are no JSON: {error}") from error
     try:
         checks = decode(tuple[Check, ...], plain, "checks")

@@ -195,8 +195,11 @@ async def test_a_call_that_the_agent_may_not_make_is_not_made(tmp_path: Path, ca
 
 async def test_the_key_of_a_call_is_not_the_agents_to_choose(tmp_path: Path) -> None:
     desk = Desk()
-    await in_office(tmp_path, desk, {"calls": [{"tool": "read_file", "arguments": {"path": "a", "key": "x"}}]}, REWORK)
-    assert desk.keys == [f"{TURN}.1.0"]
+    forged, plain = (
+        {"calls": [{"tool": "read_file", "arguments": given}]} for given in ({"path": "a", "key": "x"}, {"path": "b"})
+    )
+    await in_office(tmp_path, desk, forged, plain, REWORK)
+    assert (desk.calls, desk.keys) == (["read_file b"], [f"{TURN}.3.0"])
 
 
 async def test_a_verdict_beside_calls_is_not_the_last_word(tmp_path: Path) -> None:

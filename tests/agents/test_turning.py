@@ -237,8 +237,8 @@ async def test_a_value_of_the_right_shape_is_the_reply() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_tool_gets_the_key_of_the_call_whatever_the_agent_says_it_is() -> None:
-    call = CallTool("weather", {"city": "Oslo", "key": "forged"}, "w1")
+async def test_a_tool_gets_the_key_of_the_call() -> None:
+    call = CallTool("weather", {"city": "Oslo"}, "w1")
     assert await ToolPerformer({"weather": weather})(call, CONTEXT) == Returned("weather", "Oslo 1 run-1.3.0", id="w1")
 
 
@@ -249,12 +249,27 @@ async def test_a_tool_gets_the_key_of_the_call_whatever_the_agent_says_it_is() -
         ({"city": ["Oslo"]}, "city: expected a text, got ['Oslo']"),
         ({"city": "Oslo", "days": "3"}, "days: expected a whole number, got '3'"),
         ({"city": "Oslo", "country": "NO"}, "there is no argument 'country'; there are city, days"),
+        ({"city": "Oslo", "key": "forged"}, "there is no argument 'key'; there are city, days"),
         ({"days": 3}, "the argument 'city' is missing"),
     ],
 )
 async def test_a_tool_is_not_called_with_what_it_does_not_take(arguments: dict[str, Any], why: str) -> None:
     event = await ToolPerformer({"weather": weather})(CallTool("weather", arguments, "w1"), CONTEXT)
     assert event == GaveUp(f"weather was not called: {why}")
+
+
+@pytest.mark.anyio
+async def test_a_tool_that_takes_anything_takes_a_key_from_an_agent_only_where_it_gets_none_itself() -> None:
+    async def look_up(**given: str) -> dict[str, str]:
+        return given
+
+    async def book(*, key: str, **given: str) -> str:
+        return key
+
+    performer, forged = ToolPerformer({"look_up": look_up, "book": book}), {"key": "forged"}
+    assert await performer(CallTool("look_up", forged, "w1"), CONTEXT) == Returned("look_up", forged, id="w1")
+    refused = await performer(CallTool("book", forged, "w2"), CONTEXT)
+    assert refused == GaveUp("book was not called: there is no argument 'key'; there are none")
 
 
 @pytest.mark.anyio

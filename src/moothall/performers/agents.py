@@ -156,9 +156,8 @@ def misfit(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
     """Why what an agent gives a tool is not what the tool takes; "" where it is."""
     hints, shape = _hints(function), offered("", function).schema
     for name, value in arguments.items():
-        if name == KEY:  # the tool gets the key of the call in its place, if it takes one
-            continue
-        if name not in shape["properties"] and not shape["additionalProperties"]:
+        is_free = shape["additionalProperties"] and not (name == KEY and KEY in signature(function).parameters)
+        if name not in shape["properties"] and not is_free:
             return f"there is no argument {name!r}; there are {', '.join(shape['properties']) or 'none'}"
         try:
             decode(hints.get(name, Any), value, name)

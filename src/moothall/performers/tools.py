@@ -2,7 +2,8 @@
 
 A function with a parameter `key` gets the key of the call, which stays the same when it is tried again. A tool that is
 checked first is asked what an earlier attempt returned before it is called again. What an agent wants a tool to be
-called with is held against its parameters first; a machine's own calls are its author's business.
+called with is held against its parameters first, and the key is none of them for an agent: it never chooses it. A
+machine's own calls are its author's business.
 """
 
 from __future__ import annotations

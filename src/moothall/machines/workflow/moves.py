@@ -34,7 +34,7 @@ from moothall.agents.conversing import (
 )
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import Alarm, AskPerson, Effect, StartChild
-from moothall.kernel.events import Answered, ChildDone, Event, Exhausted, GaveUp
+from moothall.kernel.events import Answered, Cancelled, ChildDone, Event, Exhausted, GaveUp
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.step import Append, Failed, Moment, Move, Value
 from moothall.machines.turn import CALLS
@@ -127,6 +127,11 @@ def _said(
 def _outside(work: Work) -> Work:
     """The same at the beginning of an event from outside: what was said before is kept in the threads by now."""
     return replace(work, fresh={}) if work.fresh else work
+
+
+def _since(work: Work, event: Event) -> Work:
+    """The same where a state is left: an error that a move made came amid an event, and what was said is still new."""
+    return _outside(work) if isinstance(event, GaveUp | TimedOut | Cancelled) else work
 
 
 # what a state waited for
@@ -420,7 +425,8 @@ def leave(plan: Plan, duty: Duty, work: Work, event: Event, moment: Moment) -> M
     """Do what is to be done on leaving a state, unless that was done when its transition was taken."""
     if isinstance(event, Chosen) and event.state == duty.number and event.transition >= 0:
         return Move(work)
-    return do_scripts(plan, [Piece("script", duty.state.on_exit, f"{duty.name}, on_exit")], work, event, moment)
+    pieces = [Piece("script", duty.state.on_exit, f"{duty.name}, on_exit")]
+    return do_scripts(plan, pieces, _since(work, event), event, moment)
 
 
 def finish(plan: Plan, work: Work, event: Event, moment: Moment) -> Move[Work]:
@@ -440,7 +446,7 @@ def note_error(duty: Duty, work: Work, event: Event) -> Work:
     """Keep what went wrong where the author's scripts can read it."""
     reason = getattr(event, "reason", "") or event.name
     error = {"state": duty.name, "reason": reason, "event": event.name}
-    return _left(replace(_outside(work), common_data={**work.common_data, "error": error}), duty)
+    return _left(replace(_since(work, event), common_data={**work.common_data, "error": error}), duty)
 
 
 def _post(work: Work, duty: Duty) -> Post:

@@ -348,6 +348,15 @@ async def test_scripts_read_conversations_with_what_was_said_a_moment_ago(tmp_pa
 
 
 @pytest.mark.anyio
+async def test_scripts_read_the_results_of_all_tools_that_came_back_at_once(tmp_path: Path) -> None:
+    talk = "common_data.result = contexts.talk.messages.map(m => m.role + ':' + m.content).join(' ')"
+    state = spoken("code", "coder", "'add'", to("stop", "this.getToolCalls('coder').length === 2", talk))
+    both = Reply("", calls=(*calling("add", "", "one", a=1, b=2).calls, *calling("add", "", "two", a=3, b=4).calls))
+    played = await play(compiled(tmp_path, workflow(START, state), functions=TOOLS), "x", Prompter(coder=[both]))
+    assert played.result.output == "user:add assistant: tool:3 tool:7"
+
+
+@pytest.mark.anyio
 async def test_reminder_and_examples_of_a_role_are_shown_and_not_kept(tmp_path: Path) -> None:
     role = {
         "systemMessage": "You write.",

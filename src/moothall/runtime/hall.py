@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any, Literal
 
 from moothall.errors import Broken, Conflict, DefinitionError, Refused
-from moothall.kernel.codec import decode
+from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import AskPerson, Effect, StartChild
 from moothall.kernel.events import Adopted, Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated, Started
 from moothall.kernel.frozen import Frozen, slotted
@@ -198,13 +198,15 @@ async def _first(hall: Hall, run: Run, data: object) -> Decision:
             happening = await _answered_by_script(hall, run.record.run, unanswered.ask, happening)
 
 
-async def _decided_with_scripts(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decision:
-    """The decision on an event, with what scripts say to it."""
+async def _decided_with_scripts(
+    hall: Hall, run: RunId, head: Head, happening: Happening, earlier: Sequence[Decision] = ()
+) -> Decision:
+    """The decision on an event, with what scripts say to it; `earlier` ones are made and not kept yet."""
     while True:
         try:
             return _decided(hall, run, head, happening)
         except Unanswered as unanswered:
-            happening = await _answered_by_script(hall, run, unanswered.ask, happening)
+            happening = await _answered_by_script(hall, run, unanswered.ask, happening, earlier)
 
 
 async def _nothing_said(thread: str) -> list[Any]:
@@ -212,8 +214,16 @@ async def _nothing_said(thread: str) -> list[Any]:
     return []
 
 
-async def _answered_by_script(hall: Hall, run: RunId, ask: Ask, happening: Happening) -> Happening:
-    said = partial(messages, hall, run) if run in hall.runs else _nothing_said
+async def _said(hall: Hall, run: RunId, earlier: Sequence[Decision], thread: str) -> list[Any]:
+    """The messages of a thread of a run, with those of decisions that are not kept yet."""
+    new = [encode(one.message) for each in earlier for one in each.entry.appends if one.thread == thread]
+    return [*await messages(hall, run, thread), *new]
+
+
+async def _answered_by_script(
+    hall: Hall, run: RunId, ask: Ask, happening: Happening, earlier: Sequence[Decision] = ()
+) -> Happening:
+    said = partial(_said, hall, run, earlier) if run in hall.runs else _nothing_said
     scene = Scene(run, happening.cause, happening.at, said)
     answer = hall.clean(await hall.cast(run).evaluate(ask, scene))
     return replace(happening, answers=(*happening.answers, answer))
@@ -367,7 +377,8 @@ async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]])
         flying = {one.key for one in head.pending}
         for event, cause in ends:
             if cause in flying or await hall.store.find(run, cause) is None:
-                decisions.append(await _decided_with_scripts(hall, run, head, Happening(event, cause, now)))
+                happening = Happening(event, cause, now)
+                decisions.append(await _decided_with_scripts(hall, run, head, happening, decisions))
                 head = decisions[-1].head
         if not decisions or await _committed(hall, run, decisions):
             return

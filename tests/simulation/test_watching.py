@@ -83,6 +83,7 @@ def performs_what_is_denied(patch: Patch) -> None:
         return await _perform(hall, run, replace(pending, denied=""), doing)
 
     patch.setattr(worker, "perform", perform)
+    patch.setattr(worker, "used_up", lambda *given: "")
 
 
 def takes_nothing_over(patch: Patch) -> None:

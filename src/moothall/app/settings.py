@@ -112,14 +112,25 @@ SECRET_NAMES = frozenset(("AWS_ACCESS_KEY_ID", "AZURE_OPENAI_KEY", "MYSQL_PWD", 
 
 def state_directory() -> Path:
     """The folder of the store: MOOTHALL_HOME, else the user's state directory."""
-    if home := os.environ.get("MOOTHALL_HOME"):
-        return Path(home)
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "moothall"
+    named = os.environ.get
+    return _state_directory(named("MOOTHALL_HOME", ""), named("XDG_STATE_HOME", ""), named("HOME", ""))
+
+
+@lru_cache(maxsize=8)
+def _state_directory(own: str, state: str, user: str) -> Path:
+    if own:
+        return Path(own)
+    return Path(state or (Path(user) if user else Path.home()) / ".local" / "state") / "moothall"
 
 
 def settings_file() -> Path:
     """The file of settings, whether it is there or not."""
-    return state_directory() / "settings.toml"
+    return _settings_in(state_directory())
+
+
+@lru_cache(maxsize=8)
+def _settings_in(folder: Path) -> Path:
+    return folder / "settings.toml"
 
 
 def project() -> Project | None:

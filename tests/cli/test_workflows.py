@@ -342,3 +342,17 @@ def test_a_run_that_is_killed_goes_on_and_repeats_no_call(tmp_path: Path) -> Non
     keys = (tmp_path / "log").read_text().split("\n")[:-1]
     assert len([key for key in keys if key.endswith("reviewer")]) == 2
     assert len(set(keys)) == 4
+
+
+@pytest.mark.parametrize("name", ["coder_reviewer", "hierarchical_development"])
+def test_the_workflows_of_the_document_are_checked_drawn_rehearsed_and_replayed_as_they_stand_there(
+    moot: Moot, tmp_path: Path, name: str
+) -> None:
+    for one, text in of_the_seed().items():
+        (tmp_path / f"{one}.json").write_text(text)
+    assert moot("check", f"{name}.json").code == 0
+    drawn = moot("graph", f"{name}.json")
+    assert (drawn.code, drawn.out.startswith("stateDiagram-v2")) == (0, True)
+    ran = moot("run", f"{name}.json", "a small task", "--model", "rehearsal", "--run-id", "seed", "--json")
+    assert (ran.code, ran.json["success"], ran.json["final_state"]) == (0, True, "stop"), ran.err
+    assert moot("replay", "seed").code == 0

@@ -30,6 +30,8 @@ class Kept:
 
     run: Run
     effects: Mapping[str, Any]
+    store: Any
+    """Held on to, so that no other store of the test gets its number."""
     clean: Clean = as_it_is
     entries: dict[int, Entry] = field(default_factory=dict)
 
@@ -44,7 +46,7 @@ class Notes:
         """Note an entry that was committed."""
         known = hall.runs[run]
         place = (_place(hall.store), run, known.record.began)
-        kept = self._kept.setdefault(place, Kept(known, {}))
+        kept = self._kept.setdefault(place, Kept(known, {}, hall.store))
         kept.run, kept.effects, kept.clean = known, hall.effects(run), hall.clean
         kept.entries[decision.entry.seq] = decision.entry
 

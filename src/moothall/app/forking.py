@@ -87,7 +87,7 @@ async def go_own_way(setting: Setting, origin: Origin, chosen: Fork) -> Outcome:
         endless(machine) is not None,
         origin=before.run,
     )
-    with halls.visiting(hall, usable_id(chosen.run)):
+    with halls.visiting(hall, usable_id(chosen.run, hall.clean)):
         hall.casts[chosen.run] = cast(machine, troupe)
         await forking.fork(hall, origin, record, repeats=chosen.repeats)
         return await driven(hall, chosen.run)

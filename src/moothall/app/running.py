@@ -37,7 +37,6 @@ from moothall.app.idling import wait_for_end
 from moothall.app.models import absolute_model, unpriced
 from moothall.app.settings import (
     checked_cleaner,
-    cleaner,
     configured_model,
     configured_telemetry,
     durability_of,
@@ -58,7 +57,7 @@ from moothall.runtime.cleaning import fitted
 from moothall.runtime.decide import outcome
 from moothall.runtime.hall import Finding, Hall, Observer
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Reader, Record, RunId
-from moothall.runtime.ports import SET_ASIDE, Store
+from moothall.runtime.ports import SET_ASIDE, Clean, Store
 from moothall.runtime.serving import serve
 from moothall.runtime.worker import drive
 
@@ -194,7 +193,8 @@ class Terms:
 
 async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> Outcome:
     """Begin a run and drive it as far as it goes."""
-    run, hall = usable_id(terms.run), hall_of(setting)
+    hall = hall_of(setting)
+    run = usable_id(terms.run, hall.clean)
     limits = _limits(machine.budget) | _limits(terms.budget)
     finding = endless(machine)
     if not limits and (finding := finding or endless_below(machine)) is not None:
@@ -526,11 +526,11 @@ def _stuck(machine: Machine, snapshot: Snapshot) -> str:
     )
 
 
-def usable_id(run: RunId) -> RunId:
+def usable_id(run: RunId, clean: Clean) -> RunId:
     """A run id that can be written everywhere, or a refusal."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", run):
         raise Refused(f"{run!r} is no run id; use letters, digits and dashes")
-    if (shown := cleaner()(run)) != run:
+    if (shown := clean(run)) != run:
         raise Refused(f"the run id {shown} has a secret in it; choose another")
     return run
 

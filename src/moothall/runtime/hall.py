@@ -261,10 +261,11 @@ async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
         entries = await hall.store.entries(run)
     known = await with_origin(hall.store, hall.runs[run])
     if stored.head or definition_after(entries, stored.record.digest) != known.machine.digest:
-        found = compared(known, reader, entries, hall.clean)
-        if isinstance(found, Difference):
-            raise _unadopted(known, found)
-    head = rebuilt(known, reader, entries, hall.clean)
+        head = compared(known, reader, entries, hall.clean)
+        if isinstance(head, Difference):
+            raise _unadopted(known, head)
+    else:
+        head = rebuilt(known, reader, entries, hall.clean)
     await hall.store.repair(run, head)
     return head
 
@@ -360,10 +361,7 @@ async def advance(
                 head = await reopen(hall, run, hall.runs[run].machine)
             return Advanced(earlier, head.pending, "duplicate")
         happening = Happening(event, cause, hall.clock.now())
-        try:
-            decision = _decided(hall, run, head, happening)
-        except Unanswered:
-            decision = await _decided_with_scripts(hall, run, head, happening)
+        decision = await _decided_with_scripts(hall, run, head, happening)
         if await _committed(hall, run, (decision,)):
             received: Received = "ignored" if decision.entry.ignored else "taken"
             return Advanced(decision.head.seq, decision.head.pending, received)

@@ -102,9 +102,11 @@ class MemoryStore:
 
     async def find(self, run: RunId, cause: str) -> int | None:
         kept = self._runs.get(run)
-        if kept is None or cause in kept.causes:
-            return kept.causes[cause] if kept is not None else None
-        found = await self.find(kept.record.origin, cause) if kept.record.origin else None
+        if kept is None:
+            return None
+        if cause in kept.causes:
+            return kept.causes[cause]
+        found = await self.find(kept.record.origin, cause)
         return found if found is not None and found <= kept.record.shared else None
 
     async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:

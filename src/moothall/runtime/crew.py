@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from moothall.kernel.events import Event
 from moothall.runtime.journal import Head, Pending, RunId
+from moothall.runtime.ports import Performer
 
 GRACE = 2.0
 AT_ONCE = 4
@@ -27,6 +28,9 @@ class Drive:
     task: asyncio.Task[object] | None
     now: Callable[[], float]
     messages: Callable[[str], Awaitable[list[Any]]]
+    performers: Mapping[str, Performer] = field(default_factory=dict)
+    ends: float | None = None
+    """When the time of the run is over."""
     key: str = ""
     interrupts: int = 0
     flying: dict[str, asyncio.Task[Event | None]] = field(default_factory=dict)

@@ -23,10 +23,12 @@ their due times, and the budget. The rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import lru_cache
 from math import inf
-from typing import Any
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import orjson
@@ -99,6 +101,18 @@ class Decision(Frozen):
     entry: Entry
 
 
+class Remains(NamedTuple):
+    """What is left of a head when an effect has ended: those still in flight, what was spent, what is watched.
+
+    `within` is the state that had wanted the effect.
+    """
+
+    pending: tuple[Pending, ...]
+    spent: Mapping[str, float]
+    same: Mapping[str, tuple[int, int, int]]
+    within: str | None = None
+
+
 class Unanswered(Exception):
     """Before this can be decided, a script has to be evaluated."""
 
@@ -111,41 +125,46 @@ def first(run: Run, data: object, answers: tuple[Answer, ...] = ()) -> Decision:
     """The decision that begins a run."""
     step = _decided(start(run.machine, data, answers))
     happening = Happening(step.event, "start", run.record.began)
-    return _committed(run, step, Head(-1, step.snapshot, steps=-1), happening, None)
+    return _committed(run, Head(-1, Snapshot((), data), steps=-1), happening, step, Remains((), _NOTHING, {}))
 
 
 def decide(run: Run, head: Head, happening: Happening) -> Decision:
     """The decision on one event."""
-    event = happening.event
+    event, others = happening.event, head.pending
     if isinstance(event, Note):
         return _marked(run, head, happening) if isinstance(event, Mark) else _noted(run, head, happening)
     settled = in_flight(head, happening.cause)
     usage: Mapping[str, float] = getattr(event, "usage", _NOTHING)
-    if settled is None:
-        if is_effect_key(happening.cause):
-            return _ignored(head, happening, _charged(head.spent, usage))
-    elif settled.effect.kind == CancelChild.kind:
-        return _stopped(run, replace(_without(head, settled), spent=_charged(head.spent, usage)), happening)
-    elif isinstance(event, GaveUp) and not event.id and (id := getattr(settled.effect, "id", "")):
-        event = replace(event, id=id)
-        happening = replace(happening, event=event)
-    within = settled.owner if settled is not None else None
+    within, spent, bill = None, head.spent, _NOTHING
+    if settled is not None:
+        if settled.effect.kind == CancelChild.kind:
+            return _stopped(run, replace(_without(head, settled), spent=_charged(spent, usage)), happening)
+        if isinstance(event, GaveUp) and not event.id and (id := getattr(settled.effect, "id", "")):
+            event = replace(event, id=id)
+            happening = replace(happening, event=event)
+        within, bill = settled.owner, _reserved(run, settled)
+        others = _all_but(settled, others) if len(others) > 1 else ()
+    elif is_effect_key(happening.cause):
+        return _ignored(head, happening, _charged(spent, usage))
     step = _decided(transition(run.machine, head.snapshot, event, happening.answers, within=within))
-    kept: tuple[Pending, ...] = ()
-    spent = head.spent
-    bill = _reserved(run, settled) if settled is not None else _NOTHING
-    if settled is None or len(head.pending) > 1:
-        others = tuple([one for one in head.pending if one is not settled])
-        kept = _still_wanted(step, others)
-        if len(kept) < len(others):
-            dropped = [one for one in others if one not in kept]
-            spent = _charged(spent, *(_reserved(run, one) for one in dropped if not _is_child(one)))
-            kept += tuple(_called_off(run, one) for one in dropped if _is_child(one))
+    if others:
+        others, spent = _settled_with(run, step, others, spent)
     if bill or usage:
         spent = _charged(spent, {**bill, **usage})
     same = _compared(head.same, step, settled) if run.record.endless else head.same
-    after = Head(head.seq, step.snapshot, kept, spent, head.issued, same, head.steps, head.definition)
-    return _committed(run, step, after, happening, within)
+    return _committed(run, head, happening, step, Remains(others, spent, same, within))
+
+
+def _settled_with(
+    run: Run, step: Step, others: tuple[Pending, ...], spent: Mapping[str, float]
+) -> tuple[tuple[Pending, ...], Mapping[str, float]]:
+    """What a step leaves of the other effects in flight, and what was spent with those that it drops."""
+    kept = _still_wanted(step, others)
+    if len(kept) == len(others):
+        return kept, spent
+    dropped = [one for one in others if one not in kept]
+    kept += tuple(_called_off(run, one) for one in dropped if _is_child(one))
+    return kept, _charged(spent, *(_reserved(run, one) for one in dropped if not _is_child(one)))
 
 
 def _stopped(run: Run, head: Head, happening: Happening) -> Decision:
@@ -242,14 +261,20 @@ def _compared(
     if step.appends or settled is None or settled.denied or settled.effect.kind in WAITING:
         return {}
     rows = taken[0] if len(taken) == 1 else " ".join(taken)
-    content = dict(step.event.__dict__)
-    content.pop("usage", None)
-    brought = _content(content)
+    event = step.event
+    brought = _content(_brought(type(event))(event))
     last, left, times = same.get(rows, _NEW)
     if brought != last:
         return {**same, rows: (brought, 0, 1)}
     data = _content(step.snapshot.data)
     return {**same, rows: (brought, data, times + 1 if left in (0, data) else 1)}
+
+
+@lru_cache(maxsize=1024)
+def _brought(kind: type[Event]) -> Callable[[Event], Any]:
+    """What an event of this class brings; what it cost does not count."""
+    names = [one.name for one in fields(kind) if one.name != "usage"]
+    return attrgetter(*names) if names else lambda event: None
 
 
 def _content(value: Any) -> int:
@@ -306,7 +331,13 @@ def _next_attempt(run: Run, head: Head, pending: Pending, at: float) -> Pending:
 
 
 def _without(head: Head, pending: Pending) -> Head:
-    return replace(head, pending=tuple(one for one in head.pending if one is not pending))
+    return replace(head, pending=_all_but(pending, head.pending))
+
+
+def _all_but(one: Pending, pending: tuple[Pending, ...]) -> tuple[Pending, ...]:
+    if pending[0] is one:  # ends come mostly in the order in which they were wanted
+        return pending[1:]
+    return tuple([other for other in pending if other is not one])
 
 
 def in_flight(head: Head, cause: str) -> Pending | None:
@@ -332,6 +363,8 @@ def _still_wanted(step: Step, pending: tuple[Pending, ...]) -> tuple[Pending, ..
     """The effects in flight that a step leaves in flight."""
     if _is_ending(step):
         return tuple(one for one in pending if one.effect.kind == CancelChild.kind)
+    if not step.effects and not any([one.exited for one in step.microsteps]):
+        return pending
     left = step.left
     forgotten = {wanted.effect.id for wanted in step.effects if isinstance(wanted.effect, CancelSend)}
     if not left and not forgotten:
@@ -364,39 +397,23 @@ def _charged(spent: Mapping[str, float], *bills: Mapping[str, float]) -> Mapping
     return total
 
 
-def _committed(run: Run, step: Step, head: Head, happening: Happening, within: str | None) -> Decision:
+def _committed(run: Run, head: Head, happening: Happening, step: Step, remains: Remains) -> Decision:
     """The decision that a step makes: new effects with keys and due times, and the budget's word on each."""
-    wanted: list[Pending] = []
-    snapshot, seq, issued, at = step.snapshot, head.seq + 1, head.issued, happening.at
-    unperformed = _NEVER if snapshot.status == "live" else _NOT_AFTER_THE_END
-    halted = _halted(run, head, at) if step.effects else ""
-    for one in step.effects:
-        effect, due, denied, share = one.effect, None, "", None
-        kind = effect.kind
-        if kind in unperformed:
-            continue
-        subject = getattr(effect, "agent", kind)
-        nth = issued.get(subject, 0) + 1
-        issued = {**issued, subject: nth}
-        if kind in WAITING:
-            due = _due(effect, at)
-        else:
-            share = _share(run, step, head, wanted, effect) if isinstance(effect, StartChild) else None
-            cost = _cost(run.machine, effect) if share is None else share
-            denied = halted or (_lacking(run, cost, (*head.pending, *wanted), head.spent) if cost else "")
-        pending = Pending(f"{seq}.{len(wanted)}", effect, one.owner, nth, due, denied, share=share)
-        wanted.append(unless_performed(run, pending) if run.record.performed else pending)
-    if isinstance(happening.event, Exhausted) and not head.pending and wanted and all(one.denied for one in wanted):
-        step, wanted = _given_up(step, wanted[0].denied), []
-    if run.record.parent and _is_ending(step) and not any(map(_is_called_off, head.pending)):
-        wanted.append(_last_word(run, step.snapshot, head, wanted, happening.event))
-    new, snapshot = tuple(wanted), step.snapshot
+    flying, spent, same, within = remains
+    record, seq, issued, new = run.record, head.seq + 1, head.issued, ()
+    if step.effects:
+        new, issued = _wanted(run, head, happening, step, remains)
+        if isinstance(happening.event, Exhausted) and not flying and new and all([one.denied for one in new]):
+            step, new = _given_up(step, new[0].denied), ()
+    if record.parent and _is_ending(step) and not any(map(_is_called_off, flying)):
+        new = (*new, _last_word(run, step.snapshot, replace(head, pending=flying, spent=spent), new, happening.event))
+    snapshot = step.snapshot
     entry = Entry(
         seq,
-        at,
+        happening.at,
         happening.cause,
         happening.event,
-        step.before.active if step.before is not None else (),
+        head.snapshot.active,
         snapshot.active,
         step.taken,
         within,
@@ -404,10 +421,39 @@ def _committed(run: Run, step: Step, head: Head, happening: Happening, within: s
         step.appends,
         snapshot.status,
         snapshot.reason,
-        answers=step.answers,
+        "",
+        step.answers,
     )
-    flying, steps = head.pending + new, head.steps + 1
-    return Decision(Head(seq, snapshot, flying, head.spent, issued, head.same, steps, head.definition), entry)
+    return Decision(Head(seq, snapshot, flying + new, spent, issued, same, head.steps + 1, head.definition), entry)
+
+
+def _wanted(
+    run: Run, head: Head, happening: Happening, step: Step, remains: Remains
+) -> tuple[tuple[Pending, ...], Mapping[str, int]]:
+    """The effects that a step wants, as they are in flight from now on, and how often each subject was asked by then."""
+    wanted: list[Pending] = []
+    flying, spent, same, _ = remains
+    record, machine, entry = run.record, run.machine, head.seq + 1
+    halted = _halted(record, head.steps, same, happening.at)
+    issued = dict(head.issued)
+    for one in step.effects:
+        effect, due, denied, share = one.effect, None, "", None
+        kind = effect.kind
+        if kind in _SPECIAL:
+            if kind in (_NEVER if step.snapshot.status == "live" else _NOT_AFTER_THE_END):
+                continue
+            due = _due(effect, happening.at)
+            if isinstance(effect, StartChild):
+                share = _share(run, step, replace(head, pending=flying, spent=spent), wanted, effect)
+        if kind not in WAITING:
+            cost = (_cost(machine, effect) if machine.costs else effect.costs) if share is None else share
+            denied = halted or (_lacking(run, cost, (*flying, *wanted), spent) if cost else "")
+        subject = getattr(effect, "agent", kind)
+        issued[subject] = nth = issued.get(subject, 0) + 1
+        key = f"{entry}.{len(wanted)}"
+        pending = Pending(key, effect, one.owner, nth, due, denied, 1, False, "", share)
+        wanted.append(unless_performed(run, pending) if record.performed else pending)
+    return tuple(wanted), issued
 
 
 def _share(run: Run, step: Step, head: Head, wanted: Sequence[Pending], effect: StartChild) -> Mapping[str, float]:
@@ -470,11 +516,13 @@ def _given_up(step: Step, resource: str) -> Step:
 _KEY = re.compile(r"\d+\.\d+(-|$)")
 _NOTHING: Mapping[str, float] = {}
 _NEW = (0, 0, 0)
+_times = itemgetter(2)
 _UNSHARED = frozenset(("seconds", "transitions"))
 _WHOLE = frozenset(("calls", "tokens"))
 _THE_ORIGINS = frozenset((CancelChild.kind, TellParent.kind))
 _NEVER = frozenset((CancelSend.kind,))
 _NOT_AFTER_THE_END = _NEVER | WAITING
+_SPECIAL = _NOT_AFTER_THE_END | {StartChild.kind}
 
 
 def _due(effect: Effect, at: float) -> float | None:
@@ -490,20 +538,18 @@ def _denied(run: Run, pending: Pending, head: Head, at: float) -> str:
     if pending.effect.kind in WAITING:
         return ""
     cost = _cost(run.machine, pending.effect) if pending.share is None else pending.share
-    return _halted(run, head, at) or _lacking(run, cost, head.pending, head.spent)
+    return _halted(run.record, head.steps, head.same, at) or _lacking(run, cost, head.pending, head.spent)
 
 
-def _halted(run: Run, head: Head, at: float) -> str:
+def _halted(record: Record, steps: int, same: Mapping[str, tuple[int, int, int]], at: float) -> str:
     """Why a run should want nothing more: too many steps, the same again and again, no time left; "" where it may."""
-    record = run.record
     limits = record.limits
     if not limits and not record.endless:
         return ""
-    if head.steps + 1 >= limits.get("transitions", TRANSITIONS):
+    if steps + 1 >= limits.get("transitions", TRANSITIONS):
         return "transitions"
-    for _, _, times in head.same.values():
-        if times >= SAME:
-            return "repetitions"
+    if same and max(map(_times, same.values())) >= SAME:
+        return "repetitions"
     return "seconds" if "seconds" in limits and at - record.began >= limits["seconds"] else ""
 
 
@@ -537,8 +583,9 @@ def limit_of(run: Run, resource: str) -> float:
 
 
 def _cost(machine: Machine, effect: Effect) -> Mapping[str, float]:
-    declared = machine.costs.get(effect.kind) if machine.costs else None
-    return {**effect.costs, **declared} if declared else effect.costs
+    if not machine.costs or effect.kind not in machine.costs:
+        return effect.costs
+    return {**effect.costs, **machine.costs[effect.kind]}
 
 
 def _ignored(head: Head, happening: Happening, spent: Mapping[str, float]) -> Decision:

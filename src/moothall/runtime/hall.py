@@ -37,6 +37,7 @@ from moothall.runtime.ports import LEASE, Clean, Clock, Evaluate, Lease, Perform
 from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
+HALF_A_LEASE = LEASE / 2
 
 
 class Part(Frozen):
@@ -122,7 +123,7 @@ class Hall:
 
     def cast(self, run: RunId) -> Cast:
         """Who performs the effects of a run."""
-        return self.casts.get(run) or Cast(self.performers)
+        return self.casts[run] if run in self.casts else Cast(self.performers)
 
     def effects(self, run: RunId) -> dict[str, type[Effect]]:
         """The effects that a run can want, by kind."""
@@ -372,38 +373,40 @@ async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]])
     while True:
         head, now = hall.heads[run], hall.clock.now()
         decisions: list[Decision] = []
-        flying = {one.key for one in head.pending}
         for event, cause in ends:
-            if cause in flying or await hall.store.find(run, cause) is None:
-                happening = Happening(event, cause, now)
-                decisions.append(await _decided_with_scripts(hall, run, head, happening, decisions))
-                head = decisions[-1].head
+            if in_flight(head, cause) is not None or await hall.store.find(run, cause) is None:
+                decision = await _decided_with_scripts(hall, run, head, Happening(event, cause, now), decisions)
+                decisions.append(decision)
+                head = decision.head
         if not decisions or await _committed(hall, run, decisions):
             return
 
 
 def _decided(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decision:
     """The decision on one event, without the secrets in it and in what it wants."""
+    clean, known, came = hall.clean, hall.runs[run], happening.event
     try:
-        event = hall.clean(happening.event)
+        event = clean(came)
     except Refused as refusal:
-        event = hall.clean(GaveUp(str(refusal), usage=getattr(happening.event, "usage", {})))
-    if event is not happening.event:
+        event = clean(GaveUp(str(refusal), usage=getattr(came, "usage", {})))
+    if event is not came:
         happening = Happening(event, happening.cause, happening.at, happening.answers)
-    return cleaned(hall.runs[run], decide(hall.runs[run], head, happening), hall.clean)
+    decision = decide(known, head, happening)
+    return cleaned(known, decision, clean) if decision.entry.effects else decision
 
 
 async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> bool:
     """Keep what was decided; False where another writer came first, and the run was read again."""
     lease, last = hall.leases.get(run), decisions[-1]
-    after = None if lease is None or last.head.rests() else _kept(hall, lease)
-    earlier = [one.entry for one in decisions[:-1]] if len(decisions) > 1 else ()
+    head, entry = last.head, last.entry
+    after = None if lease is None or head.rests() else _kept(hall, lease, entry.at)
+    earlier = () if len(decisions) == 1 else [one.entry for one in decisions[:-1]]
     try:
-        await hall.store.commit(run, last.head, last.entry, lease, after, earlier)
+        await hall.store.commit(run, head, entry, lease, after, earlier)
     except Conflict:
         await reopen(hall, run, hall.runs[run].machine)
         return False
-    if lease is not None and after is not lease and hall.leases.get(run) is lease:
+    if after is not lease and lease is not None and hall.leases.get(run) is lease:
         hall.leases[run] = after or Lease("", lease.token, 0.0)
     _keep(hall, run, decisions)
     doing = hall.crew.drives.get(run)
@@ -411,16 +414,17 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
         if lease is not None and lease.owner != hall.owner:  # it was somebody else's meanwhile, or might have been
             doing.begun.clear()
         if (doing.key or doing.flying) and doing.task is not asyncio.current_task():
-            doing.notice(last.head)
+            doing.notice(head)
     return True
 
 
-def _kept(hall: Hall, lease: Lease) -> Lease:
+def _kept(hall: Hall, lease: Lease, now: float) -> Lease:
     """The lease after a commit by this hall: its own, renewed from time to time, or one that it takes with it."""
     if lease.owner != hall.owner:
         return hall.held(lease.token + 1)
-    is_fresh = LEASE / 2 < lease.until - hall.clock.now() <= LEASE and not lease.crashes
-    return lease if is_fresh else hall.held(lease.token)
+    if HALF_A_LEASE < lease.until - now <= LEASE and not lease.crashes:
+        return lease
+    return hall.held(lease.token)
 
 
 async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None, by: str = "") -> Advanced:
@@ -534,9 +538,9 @@ def _prompt(question: Pending) -> str:
 
 
 def _keep(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> None:
-    known, head = hall.heads.get(run), decisions[-1].head
-    if known is None or known.seq < head.seq:  # else the word came late, and others went on
-        hall.heads[run] = head
+    heads, head = hall.heads, decisions[-1].head
+    if run not in heads or heads[run].seq < head.seq:  # else the word came late, and others went on
+        heads[run] = head
     if hall.observers:
         for decision in decisions:
             _show(hall, run, decision)

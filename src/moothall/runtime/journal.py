@@ -76,7 +76,9 @@ class Pending(Frozen):
     def sleeps(self) -> bool:
         """Whether nothing is to be done for it now: people, time or a child will end it."""
         kind = self.effect.kind
-        return (kind in WAITING and not self.denied) or (self.began and kind in FAMILY) or bool(self.doubt)
+        if kind in WAITING:
+            return not self.denied or bool(self.doubt)
+        return bool(self.doubt) or (self.began and kind in FAMILY)
 
 
 @slotted
@@ -109,12 +111,17 @@ class Head(Frozen):
 
     def rests(self) -> bool:
         """Whether nothing is left to perform or to wait for but people and children."""
-        return not [one for one in self.pending if not one.sleeps() or one.effect.kind in TIMERS]
+        for one in self.pending:
+            kind = one.effect.kind
+            if kind in TIMERS or (kind not in SLEEPY and not one.doubt) or not one.sleeps():
+                return False
+        return True
 
 
 TIMERS = frozenset((known.Send.kind, known.Alarm.kind))
 WAITING = TIMERS | {known.AskPerson.kind}
 FAMILY = frozenset((known.StartChild.kind, CancelChild.kind))
+SLEEPY = WAITING | FAMILY
 
 
 @slotted

@@ -43,7 +43,8 @@ async def drive(hall: Hall, run: RunId) -> Head:
     head = hall.heads[run]
     if head.rests() and not _overdue(hall, head) and not any(one.effect.kind in FAMILY for one in head.pending):
         return head
-    crew, doing = hall.crew, Drive(asyncio.current_task(), hall.clock.now, partial(messages, hall, run))
+    crew, performers, ends = hall.crew, hall.cast(run).performers, _ends_at(hall.runs[run].record)
+    doing = Drive(asyncio.current_task(), hall.clock.now, partial(messages, hall, run), performers, ends)
     if run in crew.drives:
         raise Refused(f"run {run} is being driven here already; it goes on there")
     crew.drives[run] = doing
@@ -63,6 +64,11 @@ async def drive(hall: Hall, run: RunId) -> Head:
             if not crew.drives and crew.pulse is not None:
                 crew.pulse.cancel()
                 crew.pulse = None
+
+
+def _ends_at(record: Record) -> float | None:
+    """When the time of a run is over."""
+    return record.began + record.limits["seconds"] if "seconds" in record.limits else None
 
 
 async def _hold(hall: Hall, run: RunId) -> None:
@@ -91,7 +97,7 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         if turn % TURNS == 0:
             await asyncio.sleep(0)
         head = hall.heads[run]
-        if not flying and len(head.pending) == 1 and _is_plain(hall, run, head.pending[0]):
+        if len(head.pending) == 1 and not flying and _is_plain(hall, run, doing, head.pending[0]):
             await _in_place(hall, run, doing, head.pending[0])
             continue
         ready = [one for one in head.pending if one.key not in flying and not _waits(hall, doing, head, one)]
@@ -118,12 +124,12 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         await _wait_for_first(hall, run, doing)
 
 
-def _is_plain(hall: Hall, run: RunId, pending: Pending) -> bool:
+def _is_plain(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> bool:
     """Whether an effect can be performed at once by whoever holds the run: nothing has to be known or waited for."""
-    effect, lease = pending.effect, hall.leases.get(run)
+    lease = hall.leases.get(run)
     if lease is None or lease.owner != hall.owner or pending.denied or pending.doubt or pending.due is not None:
         return False
-    return effect.kind in hall.cast(run).performers and effect.repeats not in MARKED
+    return pending.effect.repeats not in MARKED and pending.effect.kind in doing.performers
 
 
 def _needs_preparing(doing: Drive, pending: Pending) -> bool:
@@ -237,8 +243,8 @@ async def _pulse(hall: Hall) -> None:
 
 def _stop_late(hall: Hall, run: RunId, doing: Drive) -> None:
     """Stop the effects of a run whose time is up."""
-    now, began = hall.clock.now(), hall.runs[run].record.began
-    is_over = now - began >= hall.runs[run].record.limits.get("seconds", inf)
+    now = hall.clock.now()
+    is_over = doing.ends is not None and now >= doing.ends
     for pending in hall.heads[run].pending:
         heard, timeout = doing.heard.get(f"{run}.{pending.key}"), pending.effect.timeout
         if heard is not None and is_over:
@@ -301,10 +307,9 @@ def _overdue(hall: Hall, head: Head) -> bool:
 
 def _end(hall: Hall, run: RunId, pending: Pending, event: Event) -> tuple[Event, str]:
     """What a run is told about how an attempt at one of its effects ended, and the cause."""
-    if isinstance(event, Denied):
-        return event, f"{pending.key}-denied-{hall.heads[run].seq}"
     if isinstance(event, Mark):
-        return event, f"{pending.key}-{pending.attempt}"
+        what = f"denied-{hall.heads[run].seq}" if isinstance(event, Denied) else pending.attempt
+        return event, f"{pending.key}-{what}"
     try:
         return shaped(hall.runs[run].machine, event), pending.key
     except Refused:
@@ -333,25 +338,31 @@ async def perform(hall: Hall, run: RunId, pending: Pending, doing: Drive) -> Eve
         return Exhausted(pending.denied, limit_of(hall.runs[run], pending.denied), pending.owner or "")
     if pending.due is not None:
         await hall.clock.wait_until(pending.due)
-    performer = hall.cast(run).performers.get(effect.kind)
+    performer = doing.performers.get(effect.kind)
     if performer is None:
         return await _perform_here(hall, effect)
-    if lacking := used_up(hall.runs[run], hall.heads[run], effect):
+    known = hall.runs[run]
+    if known.record.limits and (lacking := used_up(known, hall.heads[run], effect)):
         return Denied(lacking)
-    context = _context(hall, hall.runs[run].record, doing, pending)
+    context = _context(hall, known.record, doing, pending)
     try:
         return await performer.perform(effect, context)
-    except (DefinitionError, Broken) as error:
-        return GaveUp(f"{_who(effect)}: {error}", "definition")
     except (Exception, asyncio.CancelledError) as error:  # performers stand at the edge of the world
-        if _is_stopping():
+        if _is_stopping() and not isinstance(error, DefinitionError | Broken):
             raise asyncio.CancelledError from error
-        reason = f"{_who(effect)}: {type(error).__name__}: {error}{_where(error)}".encode(errors="replace").decode()
-        if not isinstance(error, EffectFailed):
-            return Faltered(reason)
-        return GaveUp(reason, usage=error.usage) if error.final else Faltered(reason, error.retry_after, error.usage)
+        return _went_wrong(effect, error)
     finally:
         doing.heard.pop(context.key, None)
+
+
+def _went_wrong(effect: Effect, error: BaseException) -> Event:
+    """The event in which an attempt ends whose performer raised."""
+    if isinstance(error, DefinitionError | Broken):
+        return GaveUp(f"{_who(effect)}: {error}", "definition")
+    reason = f"{_who(effect)}: {type(error).__name__}: {error}{_where(error)}".encode(errors="replace").decode()
+    if not isinstance(error, EffectFailed):
+        return Faltered(reason)
+    return GaveUp(reason, usage=error.usage) if error.final else Faltered(reason, error.retry_after, error.usage)
 
 
 async def _perform_here(hall: Hall, effect: Effect) -> Event:
@@ -368,13 +379,11 @@ async def _perform_here(hall: Hall, effect: Effect) -> Event:
 
 
 def _context(hall: Hall, record: Record, doing: Drive, pending: Pending) -> Context:
-    key, limits, timeout = f"{record.run}.{pending.key}", record.limits, pending.effect.timeout
-    doing.heard[key] = at = doing.now()
-    again = pending.attempt > 1 or (pending.began and pending.key not in doing.begun)
-    deadline = record.began + limits["seconds"] if "seconds" in limits else None
-    if timeout is not None:
-        deadline = min(deadline or inf, at + timeout)
-    return Context(record.run, key, pending.nth, pending.attempt, again, deadline, doing, hall.clean)
+    key, attempt, timeout = f"{record.run}.{pending.key}", pending.attempt, pending.effect.timeout
+    again = attempt > 1 or (pending.began and pending.key not in doing.begun)
+    doing.heard[key] = at = hall.clock.now()
+    deadline = doing.ends if timeout is None else min(doing.ends or inf, at + timeout)
+    return Context(record.run, key, pending.nth, attempt, again, deadline, doing, hall.clean)
 
 
 def _who(effect: Effect) -> str:

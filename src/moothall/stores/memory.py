@@ -20,7 +20,7 @@ _FREE = Lease("", 1, 0.0)
 class _Kept:
     """One run in memory."""
 
-    __slots__ = ("aside", "causes", "entries", "head", "lease", "record")
+    __slots__ = ("aside", "causes", "entries", "head", "lease", "length", "record")
 
     def __init__(self, record: Record, lease: Lease) -> None:
         self.record = record
@@ -29,10 +29,8 @@ class _Kept:
         self.causes: dict[str, int] = {}
         self.lease = lease
         self.aside = ""
-
-    def length(self) -> int:
+        self.length = record.shared + 1
         """How many entries the journal has, with those that it shares."""
-        return self.record.shared + 1 + len(self.entries)
 
 
 class MemoryStore:
@@ -60,13 +58,14 @@ class MemoryStore:
         earlier: Sequence[Entry] = (),
     ) -> None:
         kept = self._runs.get(run)
-        before = head.seq - len(earlier)
-        if kept is None or kept.length() != before or (lease is not None and lease.token != kept.lease.token):
+        if kept is None or kept.length != head.seq - len(earlier):
             raise Conflict(f"run {run} was moved by another writer, or is not there")
-        self._keep(kept, head, (*earlier, entry) if earlier else (entry,))
-        kept.aside = ""
         if lease is not None:
+            if lease.token != kept.lease.token:
+                raise Conflict(f"run {run} is held by another")
             kept.lease = after or Lease("", lease.token, 0.0)
+        kept.aside = ""
+        self._keep(kept, head, (*earlier, entry))
 
     def _keep(self, kept: _Kept, head: Head, entries: Sequence[Entry]) -> None:
         if self._strict:
@@ -78,6 +77,7 @@ class MemoryStore:
             kept.entries += entries
         for one in entries:
             kept.causes.setdefault(one.cause, one.seq)
+        kept.length = head.seq + 1
 
     async def load(self, run: RunId) -> Stored:
         kept = self._runs.get(run)
@@ -95,7 +95,7 @@ class MemoryStore:
         if kept is None:
             return []
         shared = kept.record.shared + 1
-        end = kept.length() if limit is None else start + limit
+        end = kept.length if limit is None else start + limit
         above = await self.entries(kept.record.origin, start, min(end, shared) - start) if start < shared else []
         own = kept.entries[max(start - shared, 0) : max(end - shared, 0)]
         return above + [read(one) if self._strict else encode_entry(one) for one in own]
@@ -138,7 +138,7 @@ class MemoryStore:
         return wake
 
     async def seq(self, run: RunId) -> int:
-        return self._runs[run].length() - 1 if run in self._runs else -1
+        return self._runs[run].length - 1 if run in self._runs else -1
 
     async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
         kept = self._runs[run]
@@ -180,7 +180,7 @@ class MemoryStore:
 
     async def audit(self, run: RunId, digest: tuple[int, bytes] | None = None) -> Audit:
         await self.load(run)
-        return Audit(run, "cannot tell", "a store in memory seals nothing", entries=self._runs[run].length())
+        return Audit(run, "cannot tell", "a store in memory seals nothing", entries=self._runs[run].length)
 
     async def anchored(self) -> list[RunId]:
         return []

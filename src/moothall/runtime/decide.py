@@ -271,7 +271,7 @@ def _compared(
 
 
 @lru_cache(maxsize=1024)
-def _brought(kind: type[Event]) -> Callable[[Event], Any]:
+def _brought(kind: Any) -> Callable[[Event], Any]:
     """What an event of this class brings; what it cost does not count."""
     names = [one.name for one in fields(kind) if one.name != "usage"]
     return attrgetter(*names) if names else lambda event: None
@@ -363,9 +363,9 @@ def _still_wanted(step: Step, pending: tuple[Pending, ...]) -> tuple[Pending, ..
     """The effects in flight that a step leaves in flight."""
     if _is_ending(step):
         return tuple(one for one in pending if one.effect.kind == CancelChild.kind)
-    if not step.effects and not any([one.exited for one in step.microsteps]):
-        return pending
     left = step.left
+    if not left and not step.effects:
+        return pending
     forgotten = {wanted.effect.id for wanted in step.effects if isinstance(wanted.effect, CancelSend)}
     if not left and not forgotten:
         return pending
@@ -400,10 +400,11 @@ def _charged(spent: Mapping[str, float], *bills: Mapping[str, float]) -> Mapping
 def _committed(run: Run, head: Head, happening: Happening, step: Step, remains: Remains) -> Decision:
     """The decision that a step makes: new effects with keys and due times, and the budget's word on each."""
     flying, spent, same, within = remains
-    record, seq, issued, new = run.record, head.seq + 1, head.issued, ()
+    record, seq, issued = run.record, head.seq + 1, head.issued
+    new: tuple[Pending, ...] = ()
     if step.effects:
         new, issued = _wanted(run, head, happening, step, remains)
-        if isinstance(happening.event, Exhausted) and not flying and new and all([one.denied for one in new]):
+        if isinstance(happening.event, Exhausted) and not flying and new and all(one.denied for one in new):
             step, new = _given_up(step, new[0].denied), ()
     if record.parent and _is_ending(step) and not any(map(_is_called_off, flying)):
         new = (*new, _last_word(run, step.snapshot, replace(head, pending=flying, spent=spent), new, happening.event))
@@ -430,7 +431,7 @@ def _committed(run: Run, head: Head, happening: Happening, step: Step, remains: 
 def _wanted(
     run: Run, head: Head, happening: Happening, step: Step, remains: Remains
 ) -> tuple[tuple[Pending, ...], Mapping[str, int]]:
-    """The effects that a step wants, as they are in flight from now on, and how often each subject was asked by then."""
+    """The effects that a step wants, in flight from now on, and how often each subject was asked by then."""
     wanted: list[Pending] = []
     flying, spent, same, _ = remains
     record, machine, entry = run.record, run.machine, head.seq + 1

@@ -48,7 +48,7 @@ async def test_a_worker_stays_for_what_comes_soon_and_not_for_what_is_far_off(se
     hall, stop = Hall(MemoryStore(), SystemClock(), {}), asyncio.Event()
     rings = Pending("0.0", Alarm(Expired(), seconds), due=hall.clock.now() + seconds)
     hall.heads["mine"] = Head(0, Snapshot(("napping",), None), (rings,))
-    hall.crew.drives["mine"] = Drive(None, hall.clock.now, partial(messages, hall, "mine"))
+    hall.crew.drives["mine"] = Drive(hall.clock.now, partial(messages, hall, "mine"), {})
     ending = asyncio.create_task(wait_for_end(hall, stop, {}))
     await asyncio.wait([ending], timeout=0.3)
     assert ending.done() is not stays

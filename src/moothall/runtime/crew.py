@@ -16,32 +16,54 @@ GRACE = 2.0
 AT_ONCE = 4
 
 
-@dataclass
 class Drive:
     """A run that is being driven here: by which task, what it performs in place, and the tasks of the others.
 
     `attempts` are the effects of these as they stood then, `leaving` those that were cancelled. `heard` says when each
     effect was last heard of, `late` which were stopped and why, `begun` which were marked here as begun, `children`
-    which are driven here as runs of their own, and `resting` which of these rest or are driven elsewhere.
+    which are driven here as runs of their own, and `resting` which of these rest or are driven elsewhere. `ends` is
+    when the time of the run is over.
     """
 
-    task: asyncio.Task[object] | None
-    now: Callable[[], float]
-    messages: Callable[[str], Awaitable[list[Any]]]
-    performers: Mapping[str, Performer] = field(default_factory=dict)
-    ends: float | None = None
-    """When the time of the run is over."""
-    key: str = ""
-    interrupts: int = 0
-    flying: dict[str, asyncio.Task[Event | None]] = field(default_factory=dict)
-    attempts: dict[str, Pending] = field(default_factory=dict)
-    leaving: set[asyncio.Task[Event | None]] = field(default_factory=set)
-    news: asyncio.Event = field(default_factory=asyncio.Event)
-    heard: dict[str, float] = field(default_factory=dict)
-    late: dict[str, str] = field(default_factory=dict)
-    begun: set[str] = field(default_factory=set)
-    children: set[str] = field(default_factory=set)
-    resting: set[str] = field(default_factory=set)
+    __slots__ = (
+        "attempts",
+        "begun",
+        "children",
+        "ends",
+        "flying",
+        "heard",
+        "interrupts",
+        "key",
+        "late",
+        "leaving",
+        "messages",
+        "news",
+        "now",
+        "performers",
+        "resting",
+        "task",
+    )
+
+    def __init__(
+        self,
+        now: Callable[[], float],
+        messages: Callable[[str], Awaitable[list[Any]]],
+        performers: Mapping[str, Performer],
+        ends: float | None = None,
+    ) -> None:
+        self.task: asyncio.Task[object] | None = None
+        self.now, self.messages, self.performers, self.ends = now, messages, performers, ends
+        self.key = ""
+        self.interrupts = 0
+        self.news = asyncio.Event()
+        self.flying: dict[str, asyncio.Task[Event | None]] = {}
+        self.attempts: dict[str, Pending] = {}
+        self.leaving: set[asyncio.Task[Event | None]] = set()
+        self.heard: dict[str, float] = {}
+        self.late: dict[str, str] = {}
+        self.begun: set[str] = set()
+        self.children: set[str] = set()
+        self.resting: set[str] = set()
 
     def beat(self, key: str) -> None:
         """A performer is still at work."""

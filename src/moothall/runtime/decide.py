@@ -261,8 +261,8 @@ def _compared(
     if step.appends or settled is None or settled.denied or settled.effect.kind in WAITING:
         return {}
     rows = taken[0] if len(taken) == 1 else " ".join(taken)
-    event = step.event
-    brought = _content(_brought(type(event))(event))
+    kind: Any = type(step.event)
+    brought = _content(_brought(kind)(step.event))
     last, left, times = same.get(rows, _NEW)
     if brought != last:
         return {**same, rows: (brought, 0, 1)}

@@ -44,10 +44,10 @@ async def drive(hall: Hall, run: RunId) -> Head:
     if head.rests() and not _overdue(hall, head) and not any(one.effect.kind in FAMILY for one in head.pending):
         return head
     crew, performers, ends = hall.crew, hall.cast(run).performers, _ends_at(hall.runs[run].record)
-    doing = Drive(asyncio.current_task(), hall.clock.now, partial(messages, hall, run), performers, ends)
+    doing = Drive(hall.clock.now, partial(messages, hall, run), performers, ends)
     if run in crew.drives:
         raise Refused(f"run {run} is being driven here already; it goes on there")
-    crew.drives[run] = doing
+    crew.drives[run], doing.task = doing, asyncio.current_task()
     hall.store.crowd += 1
     if crew.pulse is None:
         crew.pulse = asyncio.create_task(_pulse(hall))
@@ -100,6 +100,8 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         if len(head.pending) == 1 and not flying and _is_plain(hall, run, doing, head.pending[0]):
             await _in_place(hall, run, doing, head.pending[0])
             continue
+        if not head.pending and not flying and run in hall.leases:
+            return head
         ready = [one for one in head.pending if one.key not in flying and not _waits(hall, doing, head, one)]
         lease = hall.leases.get(run)
         if lease is None or (ready and lease.owner != hall.owner):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from moothall.errors import DefinitionError, Refused
 
@@ -89,8 +89,9 @@ def _given(kind: Any) -> tuple[Field[Any], ...]:
 
 def decode(kind: type[T], value: Any, where: str = "") -> T:
     """The value of this type that some JSON stands for, or a refusal that names the place."""
+    known: Any = kind
     try:
-        found: T = _decoder(cast(Any, kind))(value)
+        found: T = _decoder(known)(value)
     except _Misfit as misfit:
         raise misfit.refusal(where or getattr(kind, "__name__", str(kind))) from misfit.__cause__
     return found
@@ -236,27 +237,59 @@ def _decode_dataclass(kind: type) -> Decoder:
     required = frozenset(_required(kind))
     plain = {name: _plain(hint) for name, hint in parts.items()}
     decoders: dict[str, Decoder] = {}
+    read = _read_fields(kind, plain, decoders)
 
     def decoder(value: Any) -> Any:
         if type(value) is not dict:
             raise _unexpected(f"an object with the fields of {kind.__name__}", value)
         if not decoders:
             decoders.update({name: _decoder(hint) for name, hint in parts.items()})
-        if value.keys() != decoders.keys():
+        if not required <= value.keys() <= decoders.keys():
             if unknown := value.keys() - decoders.keys():
                 raise _Misfit(f"unknown field {min(unknown)!r}; known are {', '.join(decoders) or 'none'}")
-            if missing := required - value.keys():
-                raise _Misfit(f"the field {min(missing)!r} is missing")
-        given, name = {}, ""
+            raise _Misfit(f"the field {min(required - value.keys())!r} is missing")
         try:
-            for name, item in value.items():
-                given[name] = item if type(item) in plain[name] else decoders[name](item)
+            return read(value)
+        except _Misfit:
+            _raise_misfit(value, plain, decoders)
+            raise
+        except (TypeError, ValueError) as error:  # the class itself objects
+            raise _Misfit(str(error)) from error
+
+    return decoder
+
+
+def _read_fields(kind: Any, plain: Mapping[str, frozenset[type]], decoders: Mapping[str, Decoder]) -> Decoder:
+    """What makes a dataclass of the values of its fields, written out field by field."""
+    known: dict[str, Any] = {"kind": kind, "decoders": decoders}
+    in_order, by_name = list[str](), list[str]()
+    for item in _given(kind):
+        name = item.name
+        known[f"plain_{name}"], known[f"default_{name}"] = plain[name], item.default
+        read = f"_ if type(_ := value[{name!r}]) in plain_{name} else decoders[{name!r}](_)"
+        if item.default_factory is not MISSING:
+            known[f"make_{name}"] = item.default_factory
+            read = f"({read}) if {name!r} in value else make_{name}()"
+        elif item.default is not MISSING:
+            read = f"({read}) if {name!r} in value else default_{name}"
+        if item.kw_only:
+            by_name.append(f"{name}={read}")
+        else:
+            in_order.append(read)
+    exec(f"def reading(value): return kind({', '.join(in_order + by_name)})", known)
+    made: Decoder = known["reading"]
+    return made
+
+
+def _raise_misfit(value: dict[str, Any], plain: Mapping[str, frozenset[type]], decoders: Mapping[str, Decoder]) -> None:
+    """Say in which field a value does not fit."""
+    for name, item in value.items():
+        try:
+            if type(item) not in plain[name]:
+                decoders[name](item)
         except _Misfit as misfit:
             misfit.path = f".{name}{misfit.path}"
             raise
-        return _made(kind, given)
-
-    return decoder
 
 
 def _plain(kind: Any) -> frozenset[type]:
@@ -270,14 +303,6 @@ def _plain(kind: Any) -> frozenset[type]:
 
 def _required(kind: Any) -> list[str]:
     return [item.name for item in _given(kind) if item.default is MISSING and item.default_factory is MISSING]
-
-
-def _made(kind: Callable[..., Any], given: dict[str, Any]) -> Any:
-    """What a dataclass makes of its decoded fields, unless the class itself objects to them."""
-    try:
-        return kind(**given)
-    except (TypeError, ValueError) as error:
-        raise _Misfit(str(error)) from error
 
 
 def _decode_collection(kind: Any, origin: Any, arguments: tuple[Any, ...]) -> Decoder:

@@ -196,14 +196,17 @@ class Reader(Frozen):
 
     def pending(self, plain: Mapping[str, Any]) -> Pending:
         """An effect in flight from its JSON."""
-        head = {name: decoded(plain[name], name) for name, decoded in _around_an_effect.items() if name in plain}
-        kind = self.effects.get(plain["kind"]) or _KNOWN.get(plain["kind"])
-        if kind is None:
-            raise Broken(f"no performer here knows the effect {plain['kind']!r}")
-        values = _object(plain["effect"], "effect")
+        try:
+            kind = self.effects.get(plain["kind"]) or _KNOWN.get(plain["kind"])
+            if kind is None:
+                raise Broken(f"no performer here knows the effect {plain['kind']!r}")
+            values = _object(plain["effect"], "effect")
+            around = {name: _around[name](part, name) for name, part in plain.items() if name not in _THE_EFFECT}
+        except KeyError as error:
+            raise Broken(f"an effect in flight cannot be read: {error}") from error
         if isinstance(values.get("event"), dict):
             values["event"] = self.event(values["event"])
-        return Pending(effect=decode_effect(kind, values), **head)
+        return Pending(effect=decode_effect(kind, values), **around)
 
     def event(self, plain: Mapping[str, Any]) -> Event:
         """An event from its JSON: its class by name, its value by the shape that the machine knows."""
@@ -247,6 +250,7 @@ def _names(kind: type[Event]) -> frozenset[str]:
     return frozenset(one.name for one in fields(kind))
 
 
+_THE_EFFECT = frozenset(("kind", "effect"))
 _AROUND_AN_EFFECT: Mapping[str, Any] = {
     "key": str,
     "owner": str | None,
@@ -258,7 +262,7 @@ _AROUND_AN_EFFECT: Mapping[str, Any] = {
     "doubt": str,
     "share": dict[str, float] | None,
 }
-_around_an_effect = {name: decoder(kind) for name, kind in _AROUND_AN_EFFECT.items()}
+_around = {name: decoder(kind) for name, kind in _AROUND_AN_EFFECT.items()}
 _amounts, _counts, _object = decoder(dict[str, float]), decoder(dict[str, int]), decoder(dict[str, Any])
 _same = decoder(dict[str, tuple[int, int, int]])
 _KNOWN: dict[str, type[Effect]] = {

@@ -145,8 +145,10 @@ def leave(hall: Hall, run: RunId) -> None:
     """Forget what is remembered of a run here, unless somebody drives it or is about to; the store keeps it."""
     if run in hall.crew.drives or run in hall.guests:
         return
-    for remembered in (hall.runs, hall.heads, hall.leases, hall.casts):
-        remembered.pop(run, None)
+    hall.runs.pop(run, None)
+    hall.heads.pop(run, None)
+    hall.leases.pop(run, None)
+    hall.casts.pop(run, None)
 
 
 class visiting:
@@ -497,7 +499,7 @@ async def messages(hall: Hall, run: RunId, thread: str) -> list[Any]:
 
 def questions(head: Head) -> tuple[Pending, ...]:
     """The questions that wait for a person: those of the machine, and what became of effects in doubt."""
-    return tuple(one for one in head.pending if isinstance(one.effect, AskPerson) or one.doubt)
+    return tuple([one for one in head.pending if one.doubt or isinstance(one.effect, AskPerson)])
 
 
 def _question(run: RunId, head: Head, question: str | None) -> Pending | None:

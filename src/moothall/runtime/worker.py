@@ -41,7 +41,7 @@ MARKED = frozenset(("check-first", "at-most-once"))
 async def drive(hall: Hall, run: RunId) -> Head:
     """Perform what is wanted until the run ends, or only people can move it on."""
     head = hall.heads[run]
-    if head.rests() and not _overdue(hall, head) and not any(one.effect.kind in FAMILY for one in head.pending):
+    if not head.pending or (head.rests() and not _has_family(head) and not _overdue(hall, head)):
         return head
     crew, performers, ends = hall.crew, hall.cast(run).performers, _ends_at(hall.runs[run].record)
     doing = Drive(hall.clock.now, partial(messages, hall, run), performers, ends)
@@ -300,6 +300,10 @@ def _landed(hall: Hall, run: RunId, doing: Drive, key: str) -> tuple[Event, str]
     if pending is not None and pending.effect.kind in FAMILY:
         doing.resting.add(key)
     return None
+
+
+def _has_family(head: Head) -> bool:
+    return any(one.effect.kind in FAMILY for one in head.pending)
 
 
 def _overdue(hall: Hall, head: Head) -> bool:

@@ -79,8 +79,8 @@ def changes_its_key(patch: Patch) -> None:
 def performs_what_is_denied(patch: Patch) -> None:
     """A worker that does not heed the budget."""
 
-    async def perform(hall: Hall, run: RunId, pending: Pending, doing: Drive) -> Event:
-        return await _perform(hall, run, replace(pending, denied=""), doing)
+    async def perform(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event:
+        return await _perform(hall, run, doing, replace(pending, denied=""))
 
     patch.setattr(worker, "perform", perform)
     patch.setattr(worker, "used_up", lambda *given: "")

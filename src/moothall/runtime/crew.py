@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moothall.kernel.events import Event
-from moothall.runtime.journal import Head, Pending, RunId
+from moothall.runtime.journal import Head, Pending, Record, RunId
 from moothall.runtime.ports import Performer
 
 GRACE = 2.0
@@ -22,7 +22,7 @@ class Drive:
     `attempts` are the effects of these as they stood then, `leaving` those that were cancelled. `heard` says when each
     effect was last heard of, `late` which were stopped and why, `begun` which were marked here as begun, `children`
     which are driven here as runs of their own, and `resting` which of these rest or are driven elsewhere. `ends` is
-    when the time of the run is over.
+    when the time of the run is over, and `rationed` says that it may spend only so much of something else.
     """
 
     __slots__ = (
@@ -40,6 +40,7 @@ class Drive:
         "news",
         "now",
         "performers",
+        "rationed",
         "resting",
         "task",
     )
@@ -49,10 +50,11 @@ class Drive:
         now: Callable[[], float],
         messages: Callable[[str], Awaitable[list[Any]]],
         performers: Mapping[str, Performer],
-        ends: float | None = None,
     ) -> None:
         self.task: asyncio.Task[object] | None = None
-        self.now, self.messages, self.performers, self.ends = now, messages, performers, ends
+        self.now, self.messages, self.performers = now, messages, performers
+        self.ends: float | None = None
+        self.rationed = False
         self.key = ""
         self.interrupts = 0
         self.news = asyncio.Event()
@@ -64,6 +66,14 @@ class Drive:
         self.begun: set[str] = set()
         self.children: set[str] = set()
         self.resting: set[str] = set()
+
+    def limit(self, record: Record) -> None:
+        """Heed the limits of the run."""
+        for resource, limit in record.limits.items():
+            if resource == "seconds":
+                self.ends = record.began + limit
+            elif resource != "transitions":
+                self.rationed = True
 
     def beat(self, key: str) -> None:
         """A performer is still at work."""

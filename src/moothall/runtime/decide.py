@@ -28,7 +28,7 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from math import inf
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import orjson
@@ -101,16 +101,9 @@ class Decision(Frozen):
     entry: Entry
 
 
-class Remains(NamedTuple):
-    """What is left of a head when an effect has ended: those still in flight, what was spent, what is watched.
-
-    `within` is the state that had wanted the effect.
-    """
-
-    pending: tuple[Pending, ...]
-    spent: Mapping[str, float]
-    same: Mapping[str, tuple[int, int, int]]
-    within: str | None = None
+Remains = tuple[tuple[Pending, ...], Mapping[str, float], Mapping[str, tuple[int, int, int]], str | None]
+"""What is left of a head when an effect has ended: those still in flight, what was spent, what is watched, and the
+state that had wanted the effect."""
 
 
 class Unanswered(Exception):
@@ -123,9 +116,11 @@ class Unanswered(Exception):
 
 def first(run: Run, data: object, answers: tuple[Answer, ...] = ()) -> Decision:
     """The decision that begins a run."""
-    step = _decided(start(run.machine, data, answers))
+    step = start(run.machine, data, answers)
+    if isinstance(step, Ask):
+        raise Unanswered(step)
     happening = Happening(step.event, "start", run.record.began)
-    return _committed(run, Head(-1, Snapshot((), data), steps=-1), happening, step, Remains((), _NOTHING, {}))
+    return _committed(run, Head(-1, Snapshot((), data), steps=-1), happening, step, ((), _NOTHING, {}, None))
 
 
 def decide(run: Run, head: Head, happening: Happening) -> Decision:
@@ -146,13 +141,15 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
         others = _all_but(settled, others) if len(others) > 1 else ()
     elif is_effect_key(happening.cause):
         return _ignored(head, happening, _charged(spent, usage))
-    step = _decided(transition(run.machine, head.snapshot, event, happening.answers, within=within))
+    step = transition(run.machine, head.snapshot, event, happening.answers, within=within)
+    if isinstance(step, Ask):
+        raise Unanswered(step)
     if others:
         others, spent = _settled_with(run, step, others, spent)
     if bill or usage:
         spent = _charged(spent, {**bill, **usage})
     same = _compared(head.same, step, settled) if run.record.endless else head.same
-    return _committed(run, head, happening, step, Remains(others, spent, same, within))
+    return _committed(run, head, happening, step, (others, spent, same, within))
 
 
 def _settled_with(
@@ -353,12 +350,6 @@ def is_effect_key(cause: str) -> bool:
     return _KEY.match(cause) is not None
 
 
-def _decided(step: Step | Ask) -> Step:
-    if isinstance(step, Ask):
-        raise Unanswered(step)
-    return step
-
-
 def _still_wanted(step: Step, pending: tuple[Pending, ...]) -> tuple[Pending, ...]:
     """The effects in flight that a step leaves in flight."""
     if _is_ending(step):
@@ -434,9 +425,8 @@ def _wanted(
     """The effects that a step wants, in flight from now on, and how often each subject was asked by then."""
     wanted: list[Pending] = []
     flying, spent, same, _ = remains
-    record, machine, entry = run.record, run.machine, head.seq + 1
-    halted = _halted(record, head.steps, same, happening.at)
-    issued = dict(head.issued)
+    record, costs, entry, issued = run.record, run.machine.costs, head.seq + 1, dict(head.issued)
+    halted = _halted(record, head.steps, same, happening.at) if record.limits or record.endless else ""
     for one in step.effects:
         effect, due, denied, share = one.effect, None, "", None
         kind = effect.kind
@@ -447,7 +437,7 @@ def _wanted(
             if isinstance(effect, StartChild):
                 share = _share(run, step, replace(head, pending=flying, spent=spent), wanted, effect)
         if kind not in WAITING:
-            cost = (_cost(machine, effect) if machine.costs else effect.costs) if share is None else share
+            cost = (_cost(run.machine, effect) if costs else effect.costs) if share is None else share
             denied = halted or (_lacking(run, cost, (*flying, *wanted), spent) if cost else "")
         subject = getattr(effect, "agent", kind)
         issued[subject] = nth = issued.get(subject, 0) + 1
@@ -539,14 +529,14 @@ def _denied(run: Run, pending: Pending, head: Head, at: float) -> str:
     if pending.effect.kind in WAITING:
         return ""
     cost = _cost(run.machine, pending.effect) if pending.share is None else pending.share
-    return _halted(run.record, head.steps, head.same, at) or _lacking(run, cost, head.pending, head.spent)
+    record = run.record
+    halted = _halted(record, head.steps, head.same, at) if record.limits or record.endless else ""
+    return halted or _lacking(run, cost, head.pending, head.spent)
 
 
 def _halted(record: Record, steps: int, same: Mapping[str, tuple[int, int, int]], at: float) -> str:
     """Why a run should want nothing more: too many steps, the same again and again, no time left; "" where it may."""
     limits = record.limits
-    if not limits and not record.endless:
-        return ""
     if steps + 1 >= limits.get("transitions", TRANSITIONS):
         return "transitions"
     if same and max(map(_times, same.values())) >= SAME:

@@ -202,14 +202,16 @@ async def _first(hall: Hall, run: Run, data: object) -> Decision:
 
 
 async def _decided_with_scripts(
-    hall: Hall, run: RunId, head: Head, happening: Happening, earlier: Sequence[Decision] = ()
+    hall: Hall, run: RunId, head: Head, asked: tuple[Happening, Ask], earlier: Sequence[Decision] = ()
 ) -> Decision:
-    """The decision on an event, with what scripts say to it; `earlier` ones are made and not kept yet."""
+    """The decision on an event to which a script was asked something; `earlier` ones are made and not kept yet."""
+    happening, ask = asked
     while True:
+        happening = await _answered_by_script(hall, run, ask, happening, earlier)
         try:
             return _decided(hall, run, head, happening)
         except Unanswered as unanswered:
-            happening = await _answered_by_script(hall, run, unanswered.ask, happening, earlier)
+            ask = unanswered.ask
 
 
 async def _nothing_said(thread: str) -> list[Any]:
@@ -364,7 +366,10 @@ async def advance(
                 head = await reopen(hall, run, hall.runs[run].machine)
             return Advanced(earlier, head.pending, "duplicate")
         happening = Happening(event, cause, hall.clock.now())
-        decision = await _decided_with_scripts(hall, run, head, happening)
+        try:
+            decision = _decided(hall, run, head, happening)
+        except Unanswered as unanswered:
+            decision = await _decided_with_scripts(hall, run, head, (happening, unanswered.ask))
         if await _committed(hall, run, (decision,)):
             received: Received = "ignored" if decision.entry.ignored else "taken"
             return Advanced(decision.head.seq, decision.head.pending, received)
@@ -377,7 +382,11 @@ async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]])
         decisions: list[Decision] = []
         for event, cause in ends:
             if in_flight(head, cause) is not None or await hall.store.find(run, cause) is None:
-                decision = await _decided_with_scripts(hall, run, head, Happening(event, cause, now), decisions)
+                happening = Happening(event, cause, now)
+                try:
+                    decision = _decided(hall, run, head, happening)
+                except Unanswered as unanswered:
+                    decision = await _decided_with_scripts(hall, run, head, (happening, unanswered.ask), decisions)
                 decisions.append(decision)
                 head = decision.head
         if not decisions or await _committed(hall, run, decisions):
@@ -413,7 +422,9 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
     _keep(hall, run, decisions)
     doing = hall.crew.drives.get(run)
     if doing is not None:
-        if lease is not None and lease.owner != hall.owner:  # it was somebody else's meanwhile, or might have been
+        if (
+            lease is not after and lease is not None and lease.owner != hall.owner
+        ):  # it was, or might have been, another's
             doing.begun.clear()
         if (doing.key or doing.flying) and doing.task is not asyncio.current_task():
             doing.notice(head)

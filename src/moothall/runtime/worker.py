@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from functools import partial
 from math import inf
 
@@ -29,12 +30,13 @@ from moothall.runtime.cleaning import misfit
 from moothall.runtime.crew import Drive
 from moothall.runtime.decide import in_flight, limit_of, used_up
 from moothall.runtime.hall import Hall, advance, advance_all, is_free, let_go, messages, reopen, visiting
-from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, Record, RunId, TellParent, shaped
+from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, RunId, TellParent, shaped
 from moothall.runtime.ports import LEASE, Context
 
 PULSE = 0.5
 TURNS = 32
 CRASHES = 5
+Work = Callable[[Hall, RunId, Drive, Pending], Awaitable[Event]]
 MARKED = frozenset(("check-first", "at-most-once"))
 
 
@@ -43,8 +45,8 @@ async def drive(hall: Hall, run: RunId) -> Head:
     head = hall.heads[run]
     if not head.pending or (head.rests() and not _has_family(head) and not _overdue(hall, head)):
         return head
-    crew, performers, ends = hall.crew, hall.cast(run).performers, _ends_at(hall.runs[run].record)
-    doing = Drive(hall.clock.now, partial(messages, hall, run), performers, ends)
+    crew, doing = hall.crew, Drive(hall.clock.now, partial(messages, hall, run), hall.cast(run).performers)
+    doing.limit(hall.runs[run].record)
     if run in crew.drives:
         raise Refused(f"run {run} is being driven here already; it goes on there")
     crew.drives[run], doing.task = doing, asyncio.current_task()
@@ -64,11 +66,6 @@ async def drive(hall: Hall, run: RunId) -> Head:
             if not crew.drives and crew.pulse is not None:
                 crew.pulse.cancel()
                 crew.pulse = None
-
-
-def _ends_at(record: Record) -> float | None:
-    """When the time of a run is over."""
-    return record.began + record.limits["seconds"] if "seconds" in record.limits else None
 
 
 async def _hold(hall: Hall, run: RunId) -> None:
@@ -98,7 +95,7 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
             await asyncio.sleep(0)
         head = hall.heads[run]
         if len(head.pending) == 1 and not flying and _is_plain(hall, run, doing, head.pending[0]):
-            await _in_place(hall, run, doing, head.pending[0])
+            await _in_place(hall, run, doing, head.pending[0], _attempt)
             continue
         if not head.pending and not flying and run in hall.leases:
             return head
@@ -115,7 +112,7 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         if unprepared and await _prepare_any(hall, run, doing, unprepared):
             continue
         if not flying and len(ready) == 1 and len(head.pending) == 1 and ready[0].effect.kind not in FAMILY:
-            await _in_place(hall, run, doing, ready[0])
+            await _in_place(hall, run, doing, ready[0], perform)
             continue
         for one in ready:
             flying[one.key] = task = asyncio.create_task(_flown(hall, run, doing, one))
@@ -179,7 +176,7 @@ async def _preparation(hall: Hall, run: RunId, doing: Drive, pending: Pending) -
 async def _flown(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:
     """Perform one effect beside others; of a child's end the run hears by itself."""
     if pending.effect.kind not in FAMILY or pending.denied:
-        return await perform(hall, run, pending, doing)
+        return await perform(hall, run, doing, pending)
     with visiting(hall, child_id(run, pending.key)):
         try:
             child = await open_child(hall, run, pending)
@@ -191,11 +188,11 @@ async def _flown(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Even
     return None
 
 
-async def _in_place(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> None:
+async def _in_place(hall: Hall, run: RunId, doing: Drive, pending: Pending, work: Work) -> None:
     """Perform the only effect of a run without a task of its own."""
     doing.key = pending.key
     try:
-        event = await perform(hall, run, pending, doing)
+        event = await work(hall, run, doing, pending)
         if doing.interrupts:  # it ended all the same
             doing.heed()
             doing.late.pop(pending.key, None)
@@ -337,28 +334,37 @@ def _is_at_work(doing: Drive, pending: Pending) -> bool:
     return not pending.sleeps() or (pending.effect.kind in FAMILY and pending.key not in doing.resting)
 
 
-async def perform(hall: Hall, run: RunId, pending: Pending, doing: Drive) -> Event:
-    """Perform one effect, once, and return the event in which that ends."""
+async def perform(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event:
+    """Perform one effect, once, when it is due, and return the event in which that ends."""
     effect = pending.effect
     if pending.denied:
         return Exhausted(pending.denied, limit_of(hall.runs[run], pending.denied), pending.owner or "")
     if pending.due is not None:
         await hall.clock.wait_until(pending.due)
-    performer = doing.performers.get(effect.kind)
-    if performer is None:
+    if effect.kind not in doing.performers:
         return await _perform_here(hall, effect)
-    known = hall.runs[run]
-    if known.record.limits and (lacking := used_up(known, hall.heads[run], effect)):
+    return await _attempt(hall, run, doing, pending)
+
+
+async def _attempt(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event:
+    """Have an effect performed now, and return the event in which that ends."""
+    effect = pending.effect
+    if doing.rationed and (lacking := used_up(hall.runs[run], hall.heads[run], effect)):
         return Denied(lacking)
-    context = _context(hall, known.record, doing, pending)
+    key, attempt, deadline = f"{run}.{pending.key}", pending.attempt, doing.ends
+    doing.heard[key] = 0.0 if effect.timeout is None else doing.now()
+    if effect.timeout is not None:
+        deadline = min(deadline or inf, doing.heard[key] + effect.timeout)
+    again = attempt > 1 or (pending.began and pending.key not in doing.begun)
     try:
-        return await performer.perform(effect, context)
+        context = Context(run, key, pending.nth, attempt, again, deadline, doing, hall.clean)
+        return await doing.performers[effect.kind].perform(effect, context)
     except (Exception, asyncio.CancelledError) as error:  # performers stand at the edge of the world
         if _is_stopping() and not isinstance(error, DefinitionError | Broken):
             raise asyncio.CancelledError from error
         return _went_wrong(effect, error)
     finally:
-        doing.heard.pop(context.key, None)
+        doing.heard.pop(key, None)
 
 
 def _went_wrong(effect: Effect, error: BaseException) -> Event:
@@ -382,14 +388,6 @@ async def _perform_here(hall: Hall, effect: Effect) -> Event:
             return await tell_parent(hall, effect)
         case _:
             return GaveUp(f"nothing here performs {effect.kind}", "definition")
-
-
-def _context(hall: Hall, record: Record, doing: Drive, pending: Pending) -> Context:
-    key, attempt, timeout = f"{record.run}.{pending.key}", pending.attempt, pending.effect.timeout
-    again = attempt > 1 or (pending.began and pending.key not in doing.begun)
-    doing.heard[key] = at = hall.clock.now()
-    deadline = doing.ends if timeout is None else min(doing.ends or inf, at + timeout)
-    return Context(record.run, key, pending.nth, attempt, again, deadline, doing, hall.clean)
 
 
 def _who(effect: Effect) -> str:

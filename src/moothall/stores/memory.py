@@ -65,7 +65,7 @@ class MemoryStore:
                 raise Conflict(f"run {run} is held by another")
             kept.lease = after or Lease("", lease.token, 0.0)
         kept.aside = ""
-        self._keep(kept, head, (*earlier, entry))
+        self._keep(kept, head, (*earlier, entry) if earlier else (entry,))
 
     def _keep(self, kept: _Kept, head: Head, entries: Sequence[Entry]) -> None:
         if self._strict:

@@ -138,6 +138,39 @@ def test_choices_are_no_secrets() -> None:
 
 
 @dataclass(frozen=True)
+class Doubt:
+    why: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def test_a_value_that_counts_as_false_is_looked_into() -> None:
+    replied = Replied("ada", value=Doubt(REGISTERED["ACME_API_KEY"]))
+    assert clean(replied).value == Doubt("[secret:ACME_API_KEY]")
+
+
+MADE: list[str] = []
+
+
+@dataclass(frozen=True)
+class Leaf:
+    text: str
+
+    def __post_init__(self) -> None:
+        MADE.append(self.text)
+
+
+def test_a_value_deep_inside_others_is_made_anew_once() -> None:
+    value: Any = Leaf(REGISTERED["ACME_API_KEY"])
+    for _ in range(5):
+        value = {"in": [Replied("ada", value=(value,))]}
+    MADE.clear()
+    clean(value)
+    assert MADE == ["[secret:ACME_API_KEY]"]
+
+
+@dataclass(frozen=True)
 class Strict:
     text: str
 

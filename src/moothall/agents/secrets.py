@@ -115,22 +115,19 @@ class Cleaner:
         return self(str(value)) if isinstance(value, str) else value
 
     def _mapping(self, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
-        for key, item in value.items():
-            if self(key) is not key or (type(item) not in _NUMBERS and self(item) is not item):
-                break
-        else:
+        keys, items = [self(key) for key in value], [self(item) for item in value.values()]
+        if all(map(is_, keys, value)) and all(map(is_, items, value.values())):
             return value
         found: dict[Any, Any] = {}
-        for key, item in value.items():
-            new = self(key)
-            found[key if new is key else _free(new, found, value)] = self(item)
+        for key, new, item in zip(value, keys, items, strict=True):
+            found[key if new is key else _free(new, found, value)] = item
         return found
 
     def _fields(self, value: Any, names: Sequence[str]) -> Any:
         changed = {}
         for name in names:
             item = getattr(value, name)
-            if item and type(item) not in _NUMBERS and (new := self(item)) is not item:
+            if type(item) not in _NUMBERS and (new := self(item)) is not item:
                 changed[name] = new
         try:
             return replace(value, **changed) if changed else value

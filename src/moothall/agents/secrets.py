@@ -11,7 +11,8 @@ providers are found by their format. The rules:
   table are no secrets.
 - Every pattern begins at a literal and has bounded or possessive repeats, so that a text costs its length and no more.
 
-A text is first asked for characters and words that secrets have; most texts end there.
+A text is first asked for characters and words that secrets have; most texts end there. A pattern is compiled when a
+text has its word for the first time; most never are.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ import base64
 import json
 import re
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from html import escape
 from operator import is_
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -67,7 +68,7 @@ class Sign(NamedTuple):
     """
 
     word: str
-    pattern: re.Pattern[str]
+    pattern: Callable[[], re.Pattern[str]]
     placeholder: str
 
 
@@ -88,8 +89,6 @@ class Cleaner:
         signs = [sign for one in longest_first for sign in _signs_of(one)] + _provider_signs()
         self._rank = {sign: rank for rank, sign in enumerate(signs)}
         self._by_letter = _by_letter(signs)
-        placeholders = sorted({sign.placeholder for sign in signs})
-        self._placeholders = re.compile(f"({'|'.join(map(re.escape, placeholders))})")
         self._short = lru_cache(maxsize=512)(self._cleaned)
         self._long = lru_cache(maxsize=8)(self._cleaned)
 
@@ -140,16 +139,21 @@ class Cleaner:
         signs = [sign for letter, alike in self._by_letter if letter in text for word, sign in alike if word in text]
         if not signs:
             return None
-        pieces = self._placeholders.split(text)
+        pieces = self._placeholders.split(text) if "[secret:" in text else [text]
         pieces[::2] = [_replaced(piece, self._found(piece, signs)) for piece in pieces[::2]]
         new = "".join(pieces)
         return None if new == text else self._cleaned(new) or new
+
+    @cached_property
+    def _placeholders(self) -> re.Pattern[str]:
+        placeholders = sorted({sign.placeholder for sign in self._rank})
+        return re.compile(f"({'|'.join(map(re.escape, placeholders))})")
 
     def _found(self, piece: str, signs: Sequence[Sign]) -> list[Found]:
         return sorted(
             Found(*match.span(match.lastindex or 0), self._rank[sign], sign.placeholder)
             for sign in signs
-            for match in sign.pattern.finditer(piece)
+            for match in sign.pattern().finditer(piece)
         )
 
 
@@ -233,7 +237,7 @@ _RAREST_FIRST = "~_=%+\\QZXJKVYUWGPHBFMNLDCORTEISA0123456789/:-zqxjkvbpygfwmucld
 def _by_letter(signs: Sequence[Sign]) -> tuple[tuple[str, tuple[tuple[str, Sign], ...]], ...]:
     found: dict[str, list[tuple[str, Sign]]] = {}
     for sign in signs:
-        letter = min(sign.word, key=_RAREST_FIRST.find, default="")
+        letter = next((one for one in _RAREST_FIRST if one in sign.word), "")
         found.setdefault(letter, []).append((sign.word, sign))
     return tuple((letter, tuple(alike)) for letter, alike in found.items())
 
@@ -265,8 +269,12 @@ def _core(plain: bytes, before: int) -> tuple[str, bool]:
 def _sign(text: str, placeholder: str, before: str = "", after: str = "") -> Sign:
     """The sign of a text, however its letters are escaped; letters and digits of ASCII never are."""
     word = max(re.findall("[A-Za-z0-9]+", text), key=len, default="")
+    return Sign(word, cache(partial(_pattern, text, before, after)), placeholder)
+
+
+def _pattern(text: str, before: str, after: str) -> re.Pattern[str]:
     parts = re.findall(r"\\+|(?s:.)", text)
-    return Sign(word, re.compile(before + "".join(map(_escaped, parts)) + after), placeholder)
+    return re.compile(before + "".join(map(_escaped, parts)) + after)
 
 
 _ALSO = {" ": "+", "+": "-", "/": "_"}
@@ -367,9 +375,11 @@ _FORMATS: Mapping[str, Mapping[tuple[str, ...], str]] = {
 @lru_cache(maxsize=1)
 def _provider_signs() -> list[Sign]:
     return [
-        Sign(word, compiled, f"[secret:{name}]")
+        Sign(word, partial(_compiled, pattern), f"[secret:{name}]")
         for name, formats in _FORMATS.items()
         for words, pattern in formats.items()
-        for compiled in [re.compile(pattern)]
         for word in words
     ]
+
+
+_compiled = cache(re.compile)

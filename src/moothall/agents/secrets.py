@@ -116,7 +116,9 @@ class Cleaner:
             return self._fields(value, texts)
         if isinstance(value, Mapping):
             return self._mapping(value)
-        return self._renewed(str(value)) or value if isinstance(value, str) else value
+        if isinstance(value, str):
+            return self._renewed(str(value)) or value
+        return value
 
     def _renewed(self, text: str) -> str | None:
         """A text without its secrets; None where it has none. Those of late are remembered: many come again."""
@@ -305,8 +307,9 @@ def _glance_at_fields(texts: Mapping[str, Any]) -> Glance:
 
 
 _GLANCES = _Glances()
-_EMPTY_IF_FALSE = frozenset((str, dict, Mapping, Sequence, *_SEQUENCES))
 _are_numbers = _NUMBERS.issuperset
+_EMPTY_IF_FALSE = frozenset((str, dict, Mapping, Sequence, *_SEQUENCES))
+"""Types of fields that have nothing in them where they count as false. A dataclass of somebody else's may have."""
 
 
 # What is looked for first: the letter of a word that ordinary texts have least.
@@ -463,3 +466,4 @@ def _provider_signs() -> list[Sign]:
 
 
 _compiled = cache(re.compile)
+"""The pattern of a format, compiled once in a process."""

@@ -3,21 +3,25 @@
 import base64
 import hashlib
 import random
+import subprocess
+import sys
 import sysconfig
 import time
 import uuid
+from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moothall.agents.asking import Replied, ToolCall
-from moothall.agents.secrets import _FORMATS, Cleaner, Secret
+from moothall.agents.asking import CallTool, Replied, ToolCall
+from moothall.agents.secrets import _FORMATS, _GLANCES, NAMES, TYPES, Cleaner, Secret
 from moothall.errors import Refused
 from tests.agents.planted import FORMATS, KEY_ID, PLANTS, REGISTERED, Plant, some
 
@@ -138,6 +142,39 @@ def test_choices_are_no_secrets() -> None:
 
 
 @dataclass(frozen=True)
+class Doubt:
+    why: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def test_a_value_that_counts_as_false_is_looked_into() -> None:
+    replied = Replied("ada", value=Doubt(REGISTERED["ACME_API_KEY"]))
+    assert clean(replied).value == Doubt("[secret:ACME_API_KEY]")
+
+
+MADE: list[str] = []
+
+
+@dataclass(frozen=True)
+class Leaf:
+    text: str
+
+    def __post_init__(self) -> None:
+        MADE.append(self.text)
+
+
+def test_a_value_deep_inside_others_is_made_anew_once() -> None:
+    value: Any = Leaf(REGISTERED["ACME_API_KEY"])
+    for _ in range(5):
+        value = {"in": [Replied("ada", value=(value,))]}
+    MADE.clear()
+    clean(value)
+    assert MADE == ["[secret:ACME_API_KEY]"]
+
+
+@dataclass(frozen=True)
 class Strict:
     text: str
 
@@ -216,6 +253,71 @@ VALUES = st.recursive(
 def test_cleaning_twice_is_cleaning_once(value: Any) -> None:
     once = clean(value)
     assert clean(once) is once
+
+
+class Named(str):
+    pass
+
+
+@dataclass
+class Counted:
+    number: int
+    note: Note | None = None
+    more: Any = ""
+    hidden: str = field(default="", init=False)
+
+
+def of_any_type(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Values of every type that is looked into, some of them rare."""
+    mappings = st.dictionaries(TEXTS | st.integers() | st.sampled_from(Colour) | TEXTS.map(Named), inner, max_size=3)
+    lists = st.lists(inner, max_size=3)
+    return (
+        mappings
+        | mappings.map(MappingProxyType)
+        | mappings.map(OrderedDict)
+        | lists
+        | lists.map(tuple)
+        | st.frozensets(TEXTS | st.integers(), max_size=3)
+        | st.builds(Note, TEXTS, tags=st.lists(TEXTS, max_size=2).map(tuple))
+        | st.builds(Counted, st.integers(), st.none() | st.builds(Note, TEXTS), inner)
+        | st.builds(Doubt, TEXTS)
+        | st.builds(Replied, TEXTS, TEXTS, inner, usage=st.dictionaries(TEXTS, st.floats(allow_nan=False), max_size=2))
+        | st.builds(CallTool, TEXTS, st.dictionaries(TEXTS, inner, max_size=3), id=TEXTS)
+    )
+
+
+LEAVES = (
+    TEXTS | TEXTS.map(Named) | st.none() | st.booleans() | st.integers() | st.sampled_from(Colour) | st.just(object)
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.recursive(LEAVES, of_any_type, max_leaves=10))
+def test_a_glance_overlooks_nothing_that_a_look_at_every_piece_finds(value: Any) -> None:
+    glanced, again, whole = clean(value), clean(value), clean._whole(value)
+    assert glanced == again == whole
+    assert (glanced is value) == (again is value) == (whole is value)
+
+
+def test_what_is_remembered_of_values_has_a_bound() -> None:
+    fresh = Cleaner()
+    for number in range(3 * NAMES):
+        assert fresh({f"a key of its own {number}": number})
+        assert fresh(value := type(f"Kind{number}", (), {})()) is value
+    assert 0 < len(fresh._names) <= NAMES
+    assert 0 < len(_GLANCES) <= TYPES
+
+
+def test_no_pattern_is_compiled_before_a_text_has_its_word() -> None:
+    counted = (
+        "from moothall.agents.secrets import Cleaner, Secret, _compiled\n"
+        "clean = Cleaner([Secret('ACME_API_KEY', 'as-good-as-any')])\n"
+        "for text in ('an ordinary text', 'https://example.org'):\n"
+        "    clean({'text': text})\n"
+        "    print(_compiled.cache_info().currsize)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", counted], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "1"]
 
 
 @settings(max_examples=200, deadline=None)

@@ -11,7 +11,9 @@ providers are found by their format. The rules:
   table are no secrets.
 - Every pattern begins at a literal and has bounded or possessive repeats, so that a text costs its length and no more.
 
-A text is first asked for characters and words that secrets have; most texts end there.
+A value is first glanced at: whether it is certain that nothing would be found in it. Most values end there. A text is
+first asked for characters and words that secrets have; most texts end there. A pattern is compiled when a text has its
+word for the first time; most never are.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ import base64
 import json
 import re
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from html import escape
 from operator import is_
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -37,6 +39,8 @@ from moothall.kernel.frozen import Frozen
 
 SHORTEST = 8
 LONG = 4096
+NAMES = 512
+TYPES = 1024
 
 
 class Secret(Frozen):
@@ -67,7 +71,7 @@ class Sign(NamedTuple):
     """
 
     word: str
-    pattern: re.Pattern[str]
+    pattern: Callable[[], re.Pattern[str]]
     placeholder: str
 
 
@@ -88,71 +92,88 @@ class Cleaner:
         signs = [sign for one in longest_first for sign in _signs_of(one)] + _provider_signs()
         self._rank = {sign: rank for rank, sign in enumerate(signs)}
         self._by_letter = _by_letter(signs)
-        placeholders = sorted({sign.placeholder for sign in signs})
-        self._placeholders = re.compile(f"({'|'.join(map(re.escape, placeholders))})")
         self._short = lru_cache(maxsize=512)(self._cleaned)
         self._long = lru_cache(maxsize=8)(self._cleaned)
+        self._names: set[str] = set()
 
     def __call__(self, value: Any) -> Any:
         """The same value without secrets; itself where there are none."""
+        return self._whole(value) if _GLANCES[type(value)](self, value) else value
+
+    def _whole(self, value: Any) -> Any:
+        """The same without a glance before: every piece is looked at."""
         kind: Any = type(value)
         if kind is str:
-            if len(value) < SHORTEST:
-                return value
-            new = self._short(value) if len(value) <= LONG else self._long(value)
-            return value if new is None else new
+            return self._renewed(value) or value
         if kind in _NUMBERS:
             return value
         if kind is dict:
             return self._mapping(value)
         if kind in _SEQUENCES:
-            items = [self(item) for item in value]
+            items = [self._whole(item) for item in value]
             return value if all(map(is_, items, value)) else kind(items)
-        if (names := _texts(kind)) is not None:
-            return self._fields(value, names)
+        if (texts := _texts(kind)) is not None:
+            return self._fields(value, texts)
         if isinstance(value, Mapping):
             return self._mapping(value)
-        return self(str(value)) if isinstance(value, str) else value
+        if isinstance(value, str):
+            return self._renewed(str(value)) or value
+        return value
+
+    def _renewed(self, text: str) -> str | None:
+        """A text without its secrets; None where it has none. Those of late are remembered: many come again."""
+        if len(text) < SHORTEST:
+            return None
+        return self._short(text) if len(text) <= LONG else self._long(text)
 
     def _mapping(self, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
-        for key, item in value.items():
-            if self(key) is not key or (type(item) not in _NUMBERS and self(item) is not item):
-                break
-        else:
+        keys, items = [self._whole(key) for key in value], [self._whole(item) for item in value.values()]
+        if all(map(is_, keys, value)) and all(map(is_, items, value.values())):
             return value
         found: dict[Any, Any] = {}
-        for key, item in value.items():
-            new = self(key)
-            found[key if new is key else _free(new, found, value)] = self(item)
+        for key, new, item in zip(value, keys, items, strict=True):
+            found[key if new is key else _free(new, found, value)] = item
         return found
 
-    def _fields(self, value: Any, names: Sequence[str]) -> Any:
-        changed = {}
-        for name in names:
-            item = getattr(value, name)
-            if item and type(item) not in _NUMBERS and (new := self(item)) is not item:
-                changed[name] = new
+    def _fields(self, value: Any, names: Iterable[str]) -> Any:
+        items = {name: getattr(value, name) for name in names}
+        changed = {name: new for name, item in items.items() if (new := self._whole(item)) is not item}
         try:
             return replace(value, **changed) if changed else value
         except (TypeError, ValueError) as error:
             what = type(value).__name__
             raise Refused(f"{what} does not take a text in which a secret was replaced: {error}") from error
 
+    def _are_clean(self, names: Collection[Any]) -> bool:
+        """Whether these are texts without secrets. Then they are remembered: the same keys come again and again."""
+        if not all(type(one) is str and self._renewed(one) is None for one in names):
+            return False
+        if len(self._names) >= NAMES:
+            self._names = set()
+        if sum(map(len, names)) <= LONG:
+            self._names.update(names)
+        return True
+
     def _cleaned(self, text: str) -> str | None:
         """A text without its secrets; None where it has none."""
         signs = [sign for letter, alike in self._by_letter if letter in text for word, sign in alike if word in text]
         if not signs:
             return None
-        pieces = self._placeholders.split(text)
+        pieces = self._placeholders.split(text) if "[secret:" in text else [text]
         pieces[::2] = [_replaced(piece, self._found(piece, signs)) for piece in pieces[::2]]
         new = "".join(pieces)
         return None if new == text else self._cleaned(new) or new
+
+    @cached_property
+    def _placeholders(self) -> re.Pattern[str]:
+        placeholders = sorted({sign.placeholder for sign in self._rank})
+        return re.compile(f"({'|'.join(map(re.escape, placeholders))})")
 
     def _found(self, piece: str, signs: Sequence[Sign]) -> list[Found]:
         return sorted(
             Found(*match.span(match.lastindex or 0), self._rank[sign], sign.placeholder)
             for sign in signs
-            for match in sign.pattern.finditer(piece)
+            for match in sign.pattern().finditer(piece)
         )
 
 
@@ -189,19 +210,23 @@ def _joined(found: Sequence[Found]) -> list[Found]:
     return joined
 
 
-@lru_cache(maxsize=1024)
-def _texts(kind: Any) -> tuple[str, ...] | None:
-    """The fields that may have a text: not those whose values the definition lists. None where there are no fields."""
+@lru_cache(maxsize=TYPES)
+def _texts(kind: Any) -> Mapping[str, Any] | None:
+    """The fields that may have a text, with their types: not those whose values the definition lists.
+
+    None where there are no fields.
+    """
     if issubclass(kind, Enum):
-        return ()
+        return {}
     if not is_dataclass(kind):
         return None
     try:
         hints = get_type_hints(kind)
     except (NameError, TypeError):  # only a type checker knows them
         hints = {}
-    open_ = (one.name for one in fields(kind) if one.init and not _is_closed(hints.get(one.name, Any)))
-    return tuple(name for name in open_ if name not in _TABLED.get(kind, ()))
+    open_ = {one.name: hints.get(one.name, Any) for one in fields(kind) if one.init}
+    tabled = _TABLED.get(kind, ())
+    return {name: hint for name, hint in open_.items() if name not in tabled and not _is_closed(hint)}
 
 
 _TABLED: Mapping[Any, tuple[str, ...]] = {
@@ -228,6 +253,65 @@ def _is_closed(hint: Any) -> bool:
     return False
 
 
+# A glance at a value: something true, unless it is certain that nothing would be found in it.
+
+Glance = Callable[[Cleaner, Any], object]
+
+
+class _Glances(dict[Any, Glance]):
+    """How to glance at the values of a type, for the types that were met of late."""
+
+    def __missing__(self, kind: Any) -> Glance:
+        if len(self) >= TYPES:
+            self.clear()
+        glance = self[kind] = _glance(kind)
+        return glance
+
+
+def _glance(kind: Any) -> Glance:
+    if kind is str:
+        return Cleaner._renewed
+    if kind is dict:
+        return _glance_at_mapping
+    if kind in _SEQUENCES:
+        return _glance_at_items
+    if (texts := _texts(kind)) is not None:
+        return _glance_at_fields(texts)
+    is_rare = issubclass(kind, Mapping | str)
+    return lambda cleaner, value: is_rare
+
+
+def _glance_at_mapping(cleaner: Cleaner, value: dict[Any, Any]) -> object:
+    if not (value.keys() <= cleaner._names or cleaner._are_clean(value)):
+        return True
+    return not _are_numbers(map(type, value.values())) and _glance_at_items(cleaner, value.values())
+
+
+def _glance_at_items(cleaner: Cleaner, items: Iterable[Any]) -> object:
+    for item in items:
+        if type(item) not in _NUMBERS and (found := _GLANCES[type(item)](cleaner, item)):
+            return found
+    return None
+
+
+def _glance_at_fields(texts: Mapping[str, Any]) -> Glance:
+    """A glance at one dataclass, written out field by field."""
+    parts = []
+    for name, hint in texts.items():
+        unless_empty = f"value.{name} and " if (get_origin(hint) or hint) in _EMPTY_IF_FALSE else ""
+        parts.append(f"{unless_empty}_GLANCES[type(item := value.{name})](cleaner, item)")
+    known: dict[str, Any] = {"_GLANCES": _GLANCES}
+    exec(f"def glance(cleaner, value): return {' or '.join(parts) or False}", known)
+    made: Glance = known["glance"]
+    return made
+
+
+_GLANCES = _Glances()
+_are_numbers = _NUMBERS.issuperset
+_EMPTY_IF_FALSE = frozenset((str, dict, Mapping, Sequence, *_SEQUENCES))
+"""Types of fields that have nothing in them where they count as false. A dataclass of somebody else's may have."""
+
+
 # What is looked for first: the letter of a word that ordinary texts have least.
 
 _RAREST_FIRST = "~_=%+\\QZXJKVYUWGPHBFMNLDCORTEISA0123456789/:-zqxjkvbpygfwmucldrhsnioate., "
@@ -236,7 +320,7 @@ _RAREST_FIRST = "~_=%+\\QZXJKVYUWGPHBFMNLDCORTEISA0123456789/:-zqxjkvbpygfwmucld
 def _by_letter(signs: Sequence[Sign]) -> tuple[tuple[str, tuple[tuple[str, Sign], ...]], ...]:
     found: dict[str, list[tuple[str, Sign]]] = {}
     for sign in signs:
-        letter = min(sign.word, key=_RAREST_FIRST.find, default="")
+        letter = next((one for one in _RAREST_FIRST if one in sign.word), "")
         found.setdefault(letter, []).append((sign.word, sign))
     return tuple((letter, tuple(alike)) for letter, alike in found.items())
 
@@ -268,8 +352,12 @@ def _core(plain: bytes, before: int) -> tuple[str, bool]:
 def _sign(text: str, placeholder: str, before: str = "", after: str = "") -> Sign:
     """The sign of a text, however its letters are escaped; letters and digits of ASCII never are."""
     word = max(re.findall("[A-Za-z0-9]+", text), key=len, default="")
+    return Sign(word, cache(partial(_pattern, text, before, after)), placeholder)
+
+
+def _pattern(text: str, before: str, after: str) -> re.Pattern[str]:
     parts = re.findall(r"\\+|(?s:.)", text)
-    return Sign(word, re.compile(before + "".join(map(_escaped, parts)) + after), placeholder)
+    return re.compile(before + "".join(map(_escaped, parts)) + after)
 
 
 _ALSO = {" ": "+", "+": "-", "/": "_"}
@@ -370,9 +458,12 @@ _FORMATS: Mapping[str, Mapping[tuple[str, ...], str]] = {
 @lru_cache(maxsize=1)
 def _provider_signs() -> list[Sign]:
     return [
-        Sign(word, compiled, f"[secret:{name}]")
+        Sign(word, partial(_compiled, pattern), f"[secret:{name}]")
         for name, formats in _FORMATS.items()
         for words, pattern in formats.items()
-        for compiled in [re.compile(pattern)]
         for word in words
     ]
+
+
+_compiled = cache(re.compile)
+"""The pattern of a format, compiled once in a process."""

@@ -24,18 +24,23 @@ def cleaned(run: Run, decision: Decision, clean: Clean) -> Decision:
 
     What the origin of a fork has done is known without its secrets, so it is compared once more.
     """
-    found = {one.key: new for one in decision.entry.effects if (new := _cleaned(one, clean)) is not one}
-    changed = {key: unless_performed(run, one) for key, one in found.items()}
-    if not changed:
-        return decision
+    for one in decision.entry.effects:
+        if clean(one.effect) is not one.effect:
+            return _cleaned(run, decision, clean)
+    return decision
+
+
+def _cleaned(run: Run, decision: Decision, clean: Clean) -> Decision:
     head, entry = decision.head, decision.entry
+    found = {one.key: new for one in entry.effects if (new := _without_secrets(one, clean)) is not one}
+    changed = {key: unless_performed(run, one) for key, one in found.items()}
     return Decision(
         replace(head, pending=tuple(changed.get(one.key, one) for one in head.pending)),
         replace(entry, effects=tuple(changed.get(one.key, one) for one in entry.effects)),
     )
 
 
-def _cleaned(pending: Pending, clean: Clean) -> Pending:
+def _without_secrets(pending: Pending, clean: Clean) -> Pending:
     match pending.effect:
         case TellParent() as told:  # whom to tell is no secret, and has to be found
             effect: Effect = replace(told, reason=clean(told.reason), output=clean(told.output))

@@ -417,17 +417,15 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
     except Conflict:
         await reopen(hall, run, hall.runs[run].machine)
         return False
-    if after is not lease and lease is not None and hall.leases.get(run) is lease:
-        hall.leases[run] = after or Lease("", lease.token, 0.0)
-    _keep(hall, run, decisions)
     doing = hall.crew.drives.get(run)
-    if doing is not None:
-        if (
-            lease is not after and lease is not None and lease.owner != hall.owner
-        ):  # it was, or might have been, another's
+    if after is not lease and lease is not None:
+        if hall.leases.get(run) is lease:
+            hall.leases[run] = after or Lease("", lease.token, 0.0)
+        if doing is not None and lease.owner != hall.owner:  # it was somebody else's meanwhile, or might have been
             doing.begun.clear()
-        if (doing.key or doing.flying) and doing.task is not asyncio.current_task():
-            doing.notice(head)
+    _keep(hall, run, decisions)
+    if doing is not None and (doing.key or doing.flying) and doing.task is not asyncio.current_task():
+        doing.notice(head)
     return True
 
 

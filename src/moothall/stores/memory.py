@@ -75,9 +75,9 @@ class MemoryStore:
         else:
             kept.head = head
             kept.entries += entries
+        causes, kept.length = kept.causes, head.seq + 1
         for one in entries:
-            kept.causes.setdefault(one.cause, one.seq)
-        kept.length = head.seq + 1
+            causes.setdefault(one.cause, one.seq)
 
     async def load(self, run: RunId) -> Stored:
         kept = self._runs.get(run)

@@ -11,7 +11,7 @@ import pytest
 
 from moothall.errors import DefinitionError
 from moothall.kernel.events import Answered, Done, Event, Exhausted, Misbehaved, Named, Started, matches, normalised
-from moothall.kernel.frozen import Frozen, slotted
+from moothall.kernel.frozen import Frozen, maker, slotted
 
 
 class Pair(Frozen):
@@ -153,6 +153,33 @@ def test_a_value_with_slots_is_made_from_its_fields_and_nothing_else(arguments: 
         Slim(*arguments)
     with pytest.raises(TypeError):
         Slim(1, four=4)  # type: ignore[call-arg]
+
+
+make_pair, make_slim, make_positive = maker(Pair), maker(Slim), maker(Positive)
+
+
+def test_a_maker_makes_what_its_class_makes() -> None:
+    made, pair = make_slim(1, "c", three=[4]), make_pair(1, "c", three=[4])
+    assert (made, pair) == (Slim(1, "c", three=[4]), Pair(1, "c", three=[4]))
+    assert (type(made), type(pair)) == (Slim, Pair)
+    assert (vars(made), vars(pair)) == (vars(Slim(1, "c", three=[4])), vars(Pair(1, "c", three=[4])))
+    for value in (made, pair):
+        with pytest.raises(FrozenInstanceError):
+            value.one = 2  # type: ignore[misc]
+
+
+def test_a_maker_wants_every_field() -> None:
+    for make in (make_slim, make_pair):
+        with pytest.raises(TypeError, match=r"make\(\) missing 1 required"):
+            make(1, "b")
+        with pytest.raises(TypeError):
+            make(1, "b", three=[], four=4)  # type: ignore[call-arg]
+
+
+def test_what_a_maker_makes_may_look_at_itself() -> None:
+    assert make_positive(1) == Positive(1)
+    with pytest.raises(ValueError, match="not positive"):
+        make_positive(0)
 
 
 def test_a_class_with_slots_has_no_subclasses() -> None:

@@ -9,13 +9,20 @@ made of these values.
 What is made at every step is `slotted` besides: it has a slot for each field instead of a dictionary, which is quicker
 to make, to read and to throw away. It is filled while it still belongs to an open class with the same slots, where
 the interpreter may write straight into them, and closed by giving it its own class.
+
+A place that makes values of one class at every step calls its `maker`: a function of all fields, none left to its
+default, that gives the same value. The interpreter enters a function within its own loop, but a class only by way of
+`type`, which takes longer than it takes to fill the fields.
+
+    make_wanted = maker(Wanted)     # once, below the class
+    make_wanted(effect, owner)      # at every step; equal to Wanted(effect, owner)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
-from typing import Any, ClassVar, NoReturn, TypeVar, dataclass_transform
+from typing import Any, ClassVar, NoReturn, ParamSpec, TypeVar, cast, dataclass_transform
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -48,6 +55,7 @@ class Frozen:
         return f"{type(self).__name__}({inner})"
 
 
+P = ParamSpec("P")
 T = TypeVar("T", bound=Frozen)
 
 
@@ -57,13 +65,10 @@ def slotted(cls: type[T]) -> type[T]:
     left_out = {*names, "__init__", "__dict__", "__weakref__"}
     body = {name: value for name, value in vars(cls).items() if name not in left_out}
     opened = type(cls.__name__, (), {"__slots__": names})
-    known: dict[str, Any] = {"_open": opened}
-    parameters = _parameters(cls, "cls", known)
-    filled = "".join(f"    self.{part.name} = {_value(part)}\n" for part in fields(cls))
     shown = ", ".join(f"{name!r}: self.{name}" for name in names)
-    then = "    self.__post_init__()\n" if hasattr(cls, "__post_init__") else ""
+    known: dict[str, Any] = {"_open": opened}
     exec(
-        f"def __new__({parameters}):\n    self = _open()\n{filled}    self.__class__ = _closed\n{then}    return self\n"
+        f"def __new__({_parameters(cls, 'cls', known)}):\n{_filled_slots(cls, _values(cls))}"
         f"def contents(self): return {{{shown}}}\n",
         known,
     )
@@ -72,6 +77,42 @@ def slotted(cls: type[T]) -> type[T]:
     made: type[T] = type(cls.__name__, (opened, *cls.__bases__), body)
     known["_closed"] = made
     return made
+
+
+def maker(cls: Callable[P, T]) -> Callable[P, T]:
+    """The class as a function of all its fields, for places that make its values at every step."""
+    made: Any = cls
+    given = {part.name: part.name for part in fields(made)}
+    first = made.__bases__[0]
+    if issubclass(first, Frozen):
+        known = {"_new": object.__new__, "_fill": _dictionary(made).__set__, "_closed": made}
+        body = f"    self = _new(_closed)\n{_filled_dictionary(made, given)}    return self\n"
+    else:
+        known = {"_open": first, "_closed": made}
+        body = _filled_slots(made, given)
+    exec(f"def make({_signature(made, given)}):\n{body}", known)
+    return cast(Callable[P, T], known["make"])
+
+
+def _filled_slots(cls: type[Frozen], values: dict[str, str]) -> str:
+    """The lines that fill an open value, close it and give it back."""
+    filled = "".join(f"    self.{name} = {value}\n" for name, value in values.items())
+    return f"    self = _open()\n{filled}    self.__class__ = _closed\n{_looked_at(cls)}    return self\n"
+
+
+def _filled_dictionary(cls: type[Frozen], values: dict[str, str]) -> str:
+    """The lines that fill a value with a dictionary."""
+    filled = ", ".join(f"{name!r}: {value}" for name, value in values.items())
+    return f"    _fill(self, {{{filled}}})\n{_looked_at(cls)}"
+
+
+def _looked_at(cls: type[Frozen]) -> str:
+    return "    self.__post_init__()\n" if hasattr(cls, "__post_init__") else ""
+
+
+def _dictionary(cls: type[Frozen]) -> Any:
+    """The descriptor of the dictionary that its values keep their fields in."""
+    return next(vars(one)["__dict__"] for one in cls.__mro__ if "__dict__" in vars(one))
 
 
 def _reduced(value: Frozen) -> tuple[Any, ...]:
@@ -89,13 +130,10 @@ def _refuse_subclass(cls: type) -> NoReturn:
 
 def _initialiser(cls: type[Frozen]) -> Callable[..., None]:
     """`__init__` for its fields: parameters with their defaults, one dictionary of all values, `__post_init__`."""
-    dictionary = next(vars(one)["__dict__"] for one in cls.__mro__ if "__dict__" in vars(one))
-    known: dict[str, Any] = {"_fill": dictionary.__set__}
+    known: dict[str, Any] = {"_fill": _dictionary(cls).__set__}
     parameters = _parameters(cls, "self", known)
-    values = ", ".join(f"{part.name!r}: {_value(part)}" for part in fields(cls))
-    then = "; self.__post_init__()" if hasattr(cls, "__post_init__") else ""
     try:
-        exec(f"def __init__({parameters}):\n    _fill(self, {{{values}}}){then}", known)
+        exec(f"def __init__({parameters}):\n{_filled_dictionary(cls, _values(cls))}", known)
     except SyntaxError as error:
         raise TypeError(f"{cls.__name__}: a field without a default stands below one that has one") from error
     made: Callable[..., None] = known["__init__"]
@@ -104,11 +142,15 @@ def _initialiser(cls: type[Frozen]) -> Callable[..., None]:
 
 def _parameters(cls: type[Frozen], first: str, known: dict[str, Any]) -> str:
     """The parameters for its fields, behind a first one; their defaults become known."""
-    parts = fields(cls)
-    plain = [_parameter(part, known) for part in parts if not part.kw_only]
-    by_name = [_parameter(part, known) for part in parts if part.kw_only]
     known["_MISSING"] = MISSING
-    return ", ".join([first, *plain, *(["*", *by_name] if by_name else [])])
+    return f"{first}, {_signature(cls, {part.name: _parameter(part, known) for part in fields(cls)})}"
+
+
+def _signature(cls: type[Frozen], parameters: dict[str, str]) -> str:
+    """Parameters by the names of their fields, in the order in which they are passed."""
+    plain = [parameters[part.name] for part in fields(cls) if not part.kw_only]
+    by_name = [parameters[part.name] for part in fields(cls) if part.kw_only]
+    return ", ".join([*plain, *(["*", *by_name] if by_name else [])])
 
 
 def _parameter(part: Field[Any], known: dict[str, Any]) -> str:
@@ -119,6 +161,11 @@ def _parameter(part: Field[Any], known: dict[str, Any]) -> str:
         return part.name
     known[f"_default_{part.name}"] = part.default
     return f"{part.name}=_default_{part.name}"
+
+
+def _values(cls: type[Frozen]) -> dict[str, str]:
+    """What is written into each field, given the parameters."""
+    return {part.name: _value(part) for part in fields(cls)}
 
 
 def _value(part: Field[Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from moothall.kernel import interpreter
+from moothall.kernel.chart import Plan
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send
 from moothall.kernel.events import Answered, Cancelled, Done, Event, Exhausted, Expired, GaveUp, Named
 from moothall.kernel.interpreter import accepts, possible, start, transition
@@ -1416,10 +1417,28 @@ def test_a_plan_that_asked_history_below_its_target_is_made_anew_each_time() -> 
 def test_candidates_and_plans_are_worked_out_once() -> None:
     machine = made([pair()], [On("l1", "go", to="l2"), On("l2", "go", to="l1")])
     told(machine, "go", "go", "go", "go")
-    candidates, plans = dict(machine.chart.candidates), dict(machine.chart.plans)
-    assert (len(candidates), len(plans)) == (2, 2)
+    plans = remembered(machine)
+    assert len(machine.chart.candidates) == 2
+    assert [plan.microstep.taken for plan in plans] == [("l1/0",), ("l2/0",)]
     told(machine, "go", "go", "go", "go")
-    assert (machine.chart.candidates, machine.chart.plans) == (candidates, plans)
+    assert all(one is other for one, other in zip(remembered(machine), plans, strict=True))
+
+
+def remembered(machine: Machine) -> list[Plan]:
+    """The plans that are kept with the rows of single regions."""
+    regions = [region for regions in machine.chart.candidates.values() for region in regions]
+    return [choice.plan for region in regions for _, choice in region if choice.plan is not None]
+
+
+def test_plans_for_several_regions_are_worked_out_once() -> None:
+    machine = made([pair()], [On("l1", "go", to="l2"), On("r1", "go", to="r2"), On("both", "back", to="both")])
+    told(machine, "go", "back", "go")
+    choices = dict(machine.chart.choices)
+    plans = [choice.plan for choice in choices.values()]
+    assert [plan and plan.microstep.taken for plan in plans] == [("l1/0", "r1/0"), ("both/0",)]
+    told(machine, "go", "back", "go")
+    assert machine.chart.choices == choices
+    assert all(choice.plan is plan for choice, plan in zip(choices.values(), plans, strict=True))
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1427,7 +1446,15 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = made([State("a")], [On("a", "*", do=count)])
     step = told(machine, *(f"e{n}" for n in range(20)))
     assert step.snapshot.data.n == 20
-    assert max(len(machine.chart.candidates), len(machine.chart.plans)) <= 3
+    assert len(machine.chart.candidates) <= 3
+
+
+def test_what_is_remembered_of_several_regions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreter, "MEMO", 3)
+    machine = made([pair()], [On("l1", "*", do=count), On("r1", "*", do=count)])
+    step = told(machine, *(f"e{n}" for n in range(20)))
+    assert step.snapshot.data.n == 40
+    assert 0 < len(machine.chart.choices) <= 3
 
 
 def test_a_step_leaves_the_snapshot_before_it_as_it_was() -> None:

@@ -26,8 +26,9 @@ def told(machine: Machine, events: Sequence[str], *, forgetful: bool = False) ->
     steps: list[Step] = []
     for event in ("", *events):
         if forgetful:
-            machine.chart.plans.clear()
             machine.chart.candidates.clear()
+            machine.chart.choices.clear()
+            machine.chart.beginning.plan = None
         step = transition(machine, steps[-1].snapshot, Named(event)) if steps else start(machine, Count())
         assert isinstance(step, Step)
         steps.append(step)

@@ -16,15 +16,25 @@ INTERPRETER: Rows = (
         "        return Step(snapshot, event, (), snapshot)\n    turn",
         "        pass\n    turn",
     ),
-    ("start: eventless rows after the start", "machine.chart))\n        turn.settle()", "machine.chart))"),
+    (
+        "start: eventless rows after the start",
+        "machine.chart.beginning)\n        turn.settle()",
+        "machine.chart.beginning)",
+    ),
     ("transition: within is forgotten", "turn.offer(event, within)", "turn.offer(event)"),
+    (
+        "transition: raised events wait",
+        "        if turn.queue or machine.restless:\n",
+        "        if machine.restless:\n",
+    ),
+    ("transition: eventless rows wait", "        if turn.queue or machine.restless:\n", "        if turn.queue:\n"),
     ("transition: the step does not say where the run stood", "return turn.step(snapshot)", "return turn.step(None)"),
     (
         "accepts: a run that has ended accepts",
         '    if snapshot.status != "live":\n        return False\n',
         "",
     ),
-    ("accepts: bounds are not looked at", "        _bounded(row, snapshot) for rows in", "        True for rows in"),
+    ("accepts: bounds are not looked at", "any(_bounded(row, snapshot) for region in", "any(True for region in"),
     (
         "possible: a run that has ended has possible events",
         '    if snapshot.status != "live":\n        return ()\n',
@@ -50,8 +60,8 @@ INTERPRETER: Rows = (
     # one event
     (
         "offer: rows see the first event only",
-        "        self.event = event\n        rows = self.select(event.name, within)",
-        "        rows = self.select(event.name, within)",
+        "        self.event = event\n        choice = self.select(event.name, within)",
+        "        choice = self.select(event.name, within)",
     ),
     ("offer: within is not passed on", "self.select(event.name, within)", "self.select(event.name, None)"),
     (
@@ -61,10 +71,10 @@ INTERPRETER: Rows = (
     ),
     (
         "offer: a guard that went wrong counts as nothing taken",
-        "        elif rows is not None:\n            self.untaken",
+        "        elif choice is not None:\n            self.untaken",
         "        else:\n            self.untaken",
     ),
-    ("offer: the microstep does not name its event", "self.take(rows, event.name)", 'self.take(rows, "")'),
+    ("offer: the microstep does not name its event", "        choice.event,\n", '        "",\n'),
     ("settle: one microstep too many", "if len(self.microsteps) > limit:", "if len(self.microsteps) > limit + 1:"),
     ("settle: one microstep too few", "if len(self.microsteps) > limit:", "if len(self.microsteps) >= limit:"),
     ("settle: the bound of the machine is not read", "limit = self.machine.max_microsteps", "limit = 1000"),
@@ -73,12 +83,16 @@ INTERPRETER: Rows = (
         "elif len(self.misguided) > limit:",
         "elif len(self.misguided) > 10 * limit:",
     ),
-    ("settle: eventless rows are not tried", "and (rows := self.select(None, None)):", "and (rows := ()):"),
+    (
+        "settle: eventless rows are not tried",
+        "and (choice := self.select(None, None)):",
+        'and (choice := self.select("", "")):',
+    ),
     ("settle: raised events come last first", "self.offer(self.queue.popleft())", "self.offer(self.queue.pop())"),
     (
         "settle: raised events before eventless rows",
-        "elif self.chart.eventless and (rows := self.select(None, None)):",
-        "elif self.chart.eventless and not self.queue and (rows := self.select(None, None)):",
+        "elif self.machine.chart.eventless and (choice",
+        "elif self.machine.chart.eventless and not self.queue and (choice",
     ),
     ("settle: a run that has ended goes on", 'while self.status == "live":', "while True:"),
     (
@@ -141,22 +155,31 @@ INTERPRETER: Rows = (
     ),
     # selection
     (
-        "select: a region takes all its rows",
-        "                        chosen.append(row)\n                    break",
-        "                        chosen.append(row)",
+        "select: the last row of a region wins",
+        "            if held:\n                return choice\n",
+        "            if held:\n                return region[-1][1]\n",
+    ),
+    (
+        "select: a wrong guard in a region stops the others nothing",
+        "            if choice is None:\n                return None\n            if choice:",
+        "            if choice:",
     ),
     (
         "select: a row is taken once per region",
-        "                    if row not in chosen:\n",
-        "                    if True:\n",
+        "dict.fromkeys(choice.rows[0] for choice in chosen)",
+        "[choice.rows[0] for choice in chosen]",
     ),
     (
         "select: a wrong guard stops nothing",
-        "                if held is None:\n                    return None\n",
-        "                if held is None:\n                    continue\n",
+        "            if held is None:\n                return None\n        return False",
+        "            if held is None:\n                continue\n        return False",
     ),
-    ("select: conflicts stay", "        if len(chosen) > 1:\n            chosen = self.unconflicted(chosen)\n", ""),
-    ("select: the last chosen row wins", "return tuple(chosen)", "return tuple(chosen[-1:])"),
+    ("select: conflicts stay", "rows = self.unconflicted(dict", "rows = tuple(dict"),
+    (
+        "select: the last chosen row wins",
+        "            return self.together(chosen)\n",
+        "            return self.together(chosen[-1:])\n",
+    ),
     (
         "holds: at_most is one too many",
         "self.counts.get(row.id, 0) >= row.at_most",
@@ -178,7 +201,7 @@ INTERPRETER: Rows = (
         "held = guard(self.data, self.event)",
         "held = guard(self.data, self.first)",
     ),
-    ("misguarded: nobody hears of it", "        self.queue.append(error)\n", ""),
+    ("misguarded: nobody hears of it", "        self.put(error)\n", ""),
     ("misguarded: a wrong guard is a no", 'return None if self.machine.errors == "strict" else False', "return False"),
     (
         "misguarded: a wrong guard stops a lenient machine",
@@ -208,8 +231,8 @@ INTERPRETER: Rows = (
     ),
     (
         "unconflicted: the domain via history is not worked out",
-        "domains = {row: _domain(self.chart, row, self.history) for row in rows}",
-        "domains = {row: row.domain for row in rows}",
+        "{row: _domain(chart, row, self.history) for row in rows}",
+        "{row: row.domain for row in rows}",
     ),
     (
         "conflict: rows conflict only in the same domain",
@@ -232,12 +255,12 @@ INTERPRETER: Rows = (
         "    if one is None or other is None:\n        return True",
     ),
     # taking rows
-    ("take: the memo ignores the event", "key = (self.active, name, rows)", "key = (self.active, rows)"),
-    ("take: the memo ignores the configuration", "key = (self.active, name, rows)", "key = (name, rows)"),
+    ("take: the memo ignores the event", "key = (self.active, event, rows)", "key = (self.active, rows)"),
+    ("take: the memo ignores the configuration", "key = (self.active, event, rows)", "key = (event, rows)"),
     (
         "take: a plan is kept though history was consulted",
-        "            if not historic:\n                _remember",
-        "            if True:\n                _remember",
+        "        if not historic:\n            choice.plan",
+        "        if True:\n            choice.plan",
     ),
     (
         "take: visits are not counted",
@@ -256,8 +279,8 @@ INTERPRETER: Rows = (
     ),
     (
         "begin: the start is no visit",
-        "        if not (plan.visited and self.overvisited(plan)):\n            self.follow(plan)",
-        "        self.follow(plan)",
+        "if plan.is_bounded and self.overspent(plan):",
+        "if choice.rows and plan.is_bounded and self.overspent(plan):",
     ),
     ("overvisited: one visit too many", "counts[place.name] > limit:", "counts[place.name] > limit + 1:"),
     ("overvisited: one visit too few", "counts[place.name] > limit:", "counts[place.name] >= limit:"),
@@ -286,8 +309,8 @@ INTERPRETER: Rows = (
     ("follow: the run stays where it was", "        self.active = plan.active\n", ""),
     (
         "follow: microsteps are not told",
-        "        self.microsteps.append(plan.microstep)\n",
-        "        self.microsteps[:] = [plan.microstep]\n",
+        "        self.microsteps += (plan.microstep,)\n",
+        "        self.microsteps = (plan.microstep,)\n",
     ),
     (
         "follow: effects of states that were left are wanted",
@@ -340,8 +363,8 @@ INTERPRETER: Rows = (
         "            self.misbehaved(result.where, str(error))\n            return None\n\n    def finish_queue",
         "            return None\n\n    def finish_queue",
     ),
-    ("leave_all: outermost first", "for index in sorted(around, reverse=True):", "for index in sorted(around):"),
-    ("leave_all: what was left is still seen", "            around.discard(index)\n\n    # moves", "\n    # moves"),
+    ("leave_all: outermost first", "sorted(around, reverse=True)))", "sorted(around)))"),
+    ("exits: what was left is still seen", "        around.discard(index)\n\n\ndef _owner", "\n\ndef _owner"),
     # moves
     (
         "act: writes are not enforced",
@@ -363,12 +386,22 @@ INTERPRETER: Rows = (
         "elif given is None or self.machine.data not in (None, dict):",
         "elif self.machine.data not in (None, dict):",
     ),
-    ("act: effects belong to nobody", "self.want((given,), owner, action)", "self.want((given,), None, action)"),
+    ("act: effects belong to nobody", "make_wanted(given, owner if given.owned else None)", "make_wanted(given, None)"),
+    (
+        "act: an effect that is not owned has an owner",
+        "make_wanted(given, owner if given.owned else None)",
+        "make_wanted(given, owner)",
+    ),
+    (
+        "act: an effect needs no declaration",
+        "if action.allowed.get(given.kind, 0) >= 1:",
+        "if action.allowed.get(given.kind, 0) >= 0:",
+    ),
     ("act: effects of a move belong to nobody", "self.apply(given, owner, action)", "self.apply(given, None, action)"),
     (
         "attempt: the move sees another event",
-        "return action.call(self.data, self.event)",
-        "return action.call(self.data, self.first)",
+        "given = call(self.data, self.event) if",
+        "given = call(self.data, self.first) if",
     ),
     (
         "attempt: a move that raises is nobody's fault",
@@ -377,8 +410,8 @@ INTERPRETER: Rows = (
     ),
     (
         "attempt: a script sees the states of the end",
-        "self.moment(active))\n            return action",
-        "self.moment(None))\n            return action",
+        "return action.call(self.data, self.event, self.moment(active))",
+        "return action.call(self.data, self.event, self.moment(None))",
     ),
     ("overwrites: what was written is kept", "        return bool(changed)", "        return False"),
     (
@@ -400,8 +433,8 @@ INTERPRETER: Rows = (
     ),
     (
         "overwrites: a move that gives nothing has written",
-        "if given is _WRONG or given is None or isinstance",
-        "if given is _WRONG or isinstance",
+        "if given is None or isinstance(given, Effect):",
+        "if isinstance(given, Effect):",
     ),
     (
         "apply: the data of a Move may be of any type",
@@ -413,12 +446,8 @@ INTERPRETER: Rows = (
         "        if move.effects and not self.want(move.effects, owner, action):\n            return\n",
         "        if move.effects:\n            self.want(move.effects, owner, action)\n",
     ),
-    ("apply: raised events are dropped", "        self.queue.extend(move.raises)\n", ""),
-    (
-        "apply: raised events come in the opposite order",
-        "self.queue.extend(move.raises)",
-        "self.queue.extendleft(move.raises)",
-    ),
+    ("apply: raised events are dropped", "            self.put(*move.raises)\n", "            pass\n"),
+    ("apply: raised events come in the opposite order", "self.put(*move.raises)", "self.put(*reversed(move.raises))"),
     (
         "apply: an error of a move is dropped",
         "        if move.error:\n",
@@ -446,23 +475,19 @@ INTERPRETER: Rows = (
     ),
     (
         "want: effects that are not owned have an owner",
-        "Wanted(effect, owner if effect.owned else None)",
-        "Wanted(effect, owner)",
+        "make_wanted(effect, owner if effect.owned else None)",
+        "make_wanted(effect, owner)",
     ),
     ("append: the digest forgets what was before", "(tail.head + text).encode", "(text).encode"),
     ("append: the digest forgets what is new", "(tail.head + text).encode", "(tail.head or text).encode"),
     ("append: threads are not counted", "Tail(tail.count + 1, digest)", "Tail(1, digest)"),
-    (
-        "append: other threads are forgotten",
-        "self.threads = {**self.threads, append.thread:",
-        "self.threads = {append.thread:",
-    ),
-    ("append: the step does not tell", "        self.appends.append(append)\n", ""),
+    ("append: other threads are forgotten", "threads = dict(self.threads)", "threads = dict[str, Tail]()"),
+    ("append: the step does not tell", "        self.appends += tuple(appends)\n", ""),
     ("append: the order of keys matters", "sort_keys=True, ", ""),
     # scripts
     (
         "moment: a guard sees the states at rest only",
-        "active = _names(self.chart, self.chart.around(self.active))",
+        "active = _names(chart, chart.around(self.active))",
         "active = frozenset(self.active)",
     ),
     ("evaluate: the first answer answers all", "return self.answers[self.asked - 1]", "return self.answers[0]"),
@@ -474,8 +499,8 @@ INTERPRETER: Rows = (
     ("step: all answers are kept", "tuple(self.answers[: self.asked])", "tuple(self.answers)"),
     (
         "step: the event of the step is the last",
-        "            self.first,\n            tuple(self.microsteps)",
-        "            self.event,\n            tuple(self.microsteps)",
+        "            self.first,\n            self.microsteps",
+        "            self.event,\n            self.microsteps",
     ),
     ("reason: an error does not name its place", 'return f"{where}: {reason}"', "return reason"),
     (
@@ -485,12 +510,20 @@ INTERPRETER: Rows = (
     ),
     # candidates and plans
     ("remember: without end", "    if len(memo) >= MEMO:\n        memo.clear()\n", ""),
-    ("candidates: the memo ignores within", "key = (active, name, within)", "key = (active, name)"),
-    ("candidates: the memo ignores the event", "key = (active, name, within)", "key = (active, within)"),
+    (
+        "candidates: the memo ignores within",
+        "regions = chart.candidates.get(key) or",
+        "regions = chart.candidates.get((self.active, name, None)) or",
+    ),
+    (
+        "candidates: the memo ignores the event",
+        "_remember(chart.candidates, key, found)",
+        '_remember(chart.candidates, (active, "go", within), found)',
+    ),
     (
         "candidates: the last region first",
-        "for state in _inside(chart, active, within))",
-        "for state in reversed(_inside(chart, active, within)))",
+        "for state in _inside(chart, active, within)]",
+        "for state in reversed(_inside(chart, active, within))]",
     ),
     (
         "inside: within means the state itself alone",
@@ -593,11 +626,7 @@ INTERPRETER: Rows = (
         "if domain is not None and _below(chart, index, domain)\n",
         "if domain is None and _below(chart, index, index)\n",
     ),
-    (
-        "plan: what was left is still active",
-        "        around.discard(index)\n    for row in rows:",
-        "    for row in rows:",
-    ),
+    ("plan: what was left is still active", "_exits(chart, around, exited)", "_exits(chart, set(around), exited)"),
     ("plan: history is not recorded", "    _record(chart, plan, exited, configuration)\n", ""),
     (
         "plan: history is recorded after the exits",
@@ -611,8 +640,8 @@ INTERPRETER: Rows = (
     ),
     (
         "plan: effects of exits belong to the state that is left",
-        "(action, None, _seen(chart, action, around), None))\n        around",
-        "(action, chart.places[index].name, _seen(chart, action, around), None))\n        around",
+        "yield action, None, _seen",
+        "yield action, chart.places[index].name, _seen",
     ),
     (
         "plan: what was never left is entered again",
@@ -731,7 +760,9 @@ INTERPRETER: Rows = (
         "tuple(chart.places[index].name for index in exited)",
         "tuple(chart.places[index].name for index in sorted(exited))",
     ),
-    ("finished: the microstep tells no rows", "        tuple(row.id for row in rows),\n", "        (),\n"),
+    ("finished: the microstep tells no rows", "        tuple(row.id for row in choice.rows),\n", "        (),\n"),
+    ("finished: visits are no bound", "bool(plan.visited or plan.counted)", "bool(plan.counted)"),
+    ("finished: at_most is no bound", "bool(plan.visited or plan.counted)", "bool(plan.visited)"),
 )
 
 CHART: Rows = (
@@ -773,6 +804,16 @@ CHART: Rows = (
         "row: a scripted guard is called without its moment",
         "self.guard_scripted = isinstance(on.when, Scripted)",
         "self.guard_scripted = False",
+    ),
+    (
+        "row: a guard is not asked where nothing is counted",
+        "self.is_free = on.when is None and on.at_most is None",
+        "self.is_free = on.at_most is None",
+    ),
+    (
+        "row: at_most needs a guard",
+        "self.is_free = on.when is None and on.at_most is None",
+        "self.is_free = on.when is None",
     ),
     ("row: internal rows leave their state", "self.internal = on.internal", "self.internal = False"),
     ("row: all rows are internal", "self.internal = on.internal", "self.internal = True"),

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from moothall.kernel.chart import (
     FINAL,
     HISTORY,
     Bound,
+    Choice,
+    Operation,
     Row,
     emitted,
     sequence,
@@ -46,7 +48,7 @@ from moothall.kernel.graph import (
     union,
     visits_of,
 )
-from moothall.kernel.interpreter import _plan_start, _Turn
+from moothall.kernel.interpreter import _Turn
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import History, State
 from moothall.kernel.step import Snapshot, Status, Wanted
@@ -248,9 +250,10 @@ class _Rehearsal(_Turn):
     """A turn of the interpreter that does no move: guards are chosen, effects are priced."""
 
     __slots__ = ("asked_for", "choices", "guards", "made", "moved", "tested", "trail", "walk")
+    queue: deque[Event]
 
     def __init__(self, walk: _Walk, snapshot: Snapshot, event: Event, choices: Sequence[int]) -> None:
-        super().__init__(walk.machine, snapshot, event, ())
+        self.at(walk.machine, snapshot, event, ())
         self.walk = walk
         self.choices = choices
         self.made = 0
@@ -258,8 +261,7 @@ class _Rehearsal(_Turn):
         self.guards: dict[Row, bool | None] = {}
         self.trail: dict[Any, tuple[Row, ...]] = {}
         self.asked_for: set[Any] = set()
-        if walk.leaks:
-            self.queue = _Leaking(self)
+        self.queue = _Leaking(self) if walk.leaks else deque()
 
     def run(self, within: str | None) -> int:
         """Go through the turn; how many options there are where a choice is missing, else 0."""
@@ -267,7 +269,7 @@ class _Rehearsal(_Turn):
             if self.active:
                 self.offer(self.event, within)
             else:
-                self.begin(_plan_start(self.chart))
+                super().take(self.machine.chart.beginning)
             self.settle()
         except _Undecided as undecided:
             return undecided.options
@@ -279,7 +281,7 @@ class _Rehearsal(_Turn):
         self.made += 1
         return self.choices[self.made - 1]
 
-    def select(self, name: str | None, within: str | None) -> tuple[Row, ...] | None:
+    def select(self, name: str | None, within: str | None) -> Choice | Literal[False] | None:
         self.guards = {}
         if self.walk.leaks:
             key = (len(self.microsteps), name, tuple(event.name for event in self.queue))
@@ -304,27 +306,31 @@ class _Rehearsal(_Turn):
             self.queue.pop()
         return held
 
-    def take(self, rows: tuple[Row, ...], name: str) -> None:
-        key = (self.place, tuple(event.name for event in self.queue), rows, name)
+    def take(self, choice: Choice) -> None:
+        key = (self.place, tuple(event.name for event in self.queue), choice.rows, choice.event)
         if key in self.trail:
             since = list(self.trail).index(key)
             raise _Endless([row.id for taken in list(self.trail.values())[since:] for row in taken])
         if len(self.trail) > 2 * self.machine.max_microsteps:
             raise _TooLarge
-        self.trail[key] = rows
-        super().take(rows, name)
+        self.trail[key] = choice.rows
+        super().take(choice)
 
     def end(self, status: Status, reason: str) -> None:
         if len(self.microsteps) > self.machine.max_microsteps:
             raise _Endless([row for microstep in self.microsteps for row in microstep.taken])
         super().end(status, reason)
 
-    def act(self, action: Bound, owner: str | None, active: frozenset[str] | None) -> None:
-        self.moved = self.moved or action in self.walk.prices.functions
-        for price in self.walk.prices.of.get(action, ()):
-            self.effects.append(Wanted(cast(Effect, price), owner if price.owned else None))
+    def follow(self, operations: Iterable[Operation]) -> None:
+        for action, owner, active, done in operations:
+            if done is not None:
+                self.finish(action, active, done)
+                continue
+            self.moved = self.moved or action in self.walk.prices.functions
+            for price in self.walk.prices.of.get(action, ()):
+                self.effects.append(Wanted(cast(Effect, price), owner if price.owned else None))
 
-    def attempt(self, action: Bound, active: frozenset[str] | None) -> Any:
+    def plain(self, result: Bound, active: frozenset[str] | None) -> None:
         self.tested = True
 
     def raisable(self) -> list[str]:
@@ -376,7 +382,7 @@ class _Walk:
         self.graph = graph
         self.machine = copy(graph.machine)
         chart = copy(graph.chart)
-        chart.candidates, chart.plans = {}, {}
+        chart.candidates, chart.choices = {}, {}
         object.__setattr__(self.machine, "chart", chart)
         self.prices = prices
         self.leaks = leaks

@@ -8,6 +8,7 @@ would leave a row without meaning (an unknown target, a name used twice) are col
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 from moothall.errors import DefinitionError
@@ -49,12 +50,18 @@ class Bound:
         elif isinstance(action, Effect):
             self.call = lambda data, event: action
         elif callable(action):
-            self.call = action
+            self.call = _entered(action)
         else:
             raise DefinitionError(f"{where}: {action!r} is neither a function nor an effect")
         self.where = where
         self.allowed = emitted(action) if allowed is None else allowed
         self.writes = written(action) if writes is None else frozenset((writes,) if isinstance(writes, str) else writes)
+
+
+def _entered(action: Any) -> Any:
+    """What to call for an action: of an object its method, which Python enters without going by way of its type."""
+    method = vars(type(action)).get("__call__")
+    return MethodType(method, action) if isinstance(method, FunctionType) else action
 
 
 def emitted(action: Action) -> Mapping[str, int]:
@@ -83,6 +90,7 @@ class Row:
         "guard_scripted",
         "id",
         "internal",
+        "is_free",
         "on",
         "source",
         "targets",
@@ -97,6 +105,7 @@ class Row:
         self.at_most = on.at_most
         self.guard_scripted = isinstance(on.when, Scripted)
         self.guard: Callable[..., Any] | None = on.when.run if isinstance(on.when, Scripted) else on.when
+        self.is_free = on.when is None and on.at_most is None
         self.targets: tuple[int, ...] = ()
         self.domain: int | None = None
         self.internal = on.internal
@@ -150,22 +159,46 @@ class Place:
         return self.name
 
 
+Operation = tuple[Any, str | None, frozenset[str] | None, tuple[str, ...] | None]
+"""A move, the state that its effects belong to and, where it is scripted, the states that are active at its turn.
+
+Where there are done events, also none, it is no move but the result of a final state, which travels with the first.
+"""
+
+
 class Plan:
     """What taking certain rows in a certain configuration does: worked out once, then followed."""
 
-    __slots__ = ("active", "counted", "ends", "microstep", "operations", "records", "visited")
+    __slots__ = ("active", "counted", "ends", "is_bounded", "microstep", "operations", "records", "visited")
 
     def __init__(self) -> None:
-        self.operations: list[tuple[Any, ...]] = []
+        self.operations: list[Operation] = []
         self.records: list[tuple[str, tuple[str, ...]]] = []
         self.visited: list[Place] = []
         self.counted: tuple[Row, ...] = ()
+        self.is_bounded = False
         self.active: tuple[str, ...] = ()
         self.ends = False
         self.microstep: Microstep = _NO_MICROSTEP
 
 
 _NO_MICROSTEP = Microstep("", (), (), ())
+
+
+class Choice:
+    """Rows that can be taken together in a configuration for an event ("" for none), and what that does, once known."""
+
+    __slots__ = ("active", "event", "plan", "rows")
+
+    def __init__(self, active: tuple[str, ...], event: str, rows: tuple[Row, ...]) -> None:
+        self.active = active
+        self.event = event
+        self.rows = rows
+        self.plan: Plan | None = None
+
+
+Region = tuple[tuple[Row, Choice], ...]
+"""The rows that an event could take in an active atomic state, in the order in which they are tried."""
 
 
 class Chart:
@@ -176,8 +209,9 @@ class Chart:
         self.by_name: dict[str, int] = {}
         self.rows: list[Row] = []
         self.problems: list[str] = []
-        self.candidates: dict[Any, Any] = {}
-        self.plans: dict[Any, Plan] = {}
+        self.candidates: dict[Any, tuple[Region, ...]] = {}
+        self.choices: dict[Any, Choice] = {}
+        self.beginning = Choice((), "", ())
         self._add(State(name, states, start=start), -1)
         self.by_name[anywhere] = ROOT
         for place in self.places:

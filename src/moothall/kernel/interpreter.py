@@ -11,7 +11,8 @@ Pure and synchronous. The semantics are those of SCXML's algorithm (W3C Recommen
   the guard counts as false), and at an `error.*` event that no row takes (strict: the run fails; scxml: ignored).
 - An event that matches nothing gives a step with nothing taken.
 
-Candidate rows and the plan of a microstep are kept per configuration; a plan that consulted history never is.
+Candidate rows and the plan of a microstep are kept per configuration; a plan that consulted history never is. Every
+run passes here at every step, so what most steps do not need (a queue, a settling, a count) is not made for them.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, Literal
 
 from moothall.errors import DefinitionError
 from moothall.kernel.chart import (
@@ -33,8 +34,11 @@ from moothall.kernel.chart import (
     ROOT,
     Bound,
     Chart,
+    Choice,
+    Operation,
     Place,
     Plan,
+    Region,
     Row,
     trigger,
 )
@@ -42,16 +46,31 @@ from moothall.kernel.codec import encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Cancelled, Event, Exhausted, Misbehaved, Named, Started, matches
 from moothall.kernel.machine import Machine, label
-from moothall.kernel.step import Answer, Append, Ask, Microstep, Moment, Move, Snapshot, Status, Step, Tail, Wanted
+from moothall.kernel.step import (
+    Answer,
+    Append,
+    Ask,
+    Microstep,
+    Moment,
+    Move,
+    Snapshot,
+    Status,
+    Step,
+    Tail,
+    Wanted,
+    make_snapshot,
+    make_step,
+    make_wanted,
+)
 
 MEMO = 4096
 
 
 def start(machine: Machine, data: Any, answers: Sequence[Answer] = ()) -> Step | Ask:
     """The first step of a run: enter the start state."""
-    turn = _Turn(machine, Snapshot((), data), Started(data), answers)
+    turn = _Turn().at(machine, Snapshot((), data), Started(data), answers)
     try:
-        turn.begin(_plan_start(machine.chart))
+        turn.take(machine.chart.beginning)
         turn.settle()
     except _Unanswered as unanswered:
         return unanswered.ask
@@ -64,10 +83,11 @@ def transition(
     """Move a run by one event. `within` offers the event to that state and the states around it alone."""
     if snapshot.status != "live":
         return Step(snapshot, event, (), snapshot)
-    turn = _Turn(machine, snapshot, event, answers)
+    turn = _Turn().at(machine, snapshot, event, answers)
     try:
         turn.offer(event, within)
-        turn.settle()
+        if turn.queue or machine.restless:
+            turn.settle()
     except _Unanswered as unanswered:
         return unanswered.ask
     return turn.step(snapshot)
@@ -78,9 +98,8 @@ def accepts(machine: Machine, snapshot: Snapshot, event: Event | str) -> bool:
     name = event if isinstance(event, str) else event.name
     if snapshot.status != "live":
         return False
-    return any(
-        _bounded(row, snapshot) for rows in _candidates(machine.chart, snapshot.active, name, None) for row in rows
-    )
+    regions = _candidates(machine.chart, (snapshot.active, name, None))
+    return any(_bounded(row, snapshot) for region in regions for row, _ in region)
 
 
 def possible(machine: Machine, snapshot: Snapshot) -> tuple[str, ...]:
@@ -117,7 +136,6 @@ class _Turn:
         "answers",
         "appends",
         "asked",
-        "chart",
         "counts",
         "data",
         "effects",
@@ -134,9 +152,9 @@ class _Turn:
         "threads",
     )
 
-    def __init__(self, machine: Machine, snapshot: Snapshot, event: Event, answers: Sequence[Answer]) -> None:
+    def at(self, machine: Machine, snapshot: Snapshot, event: Event, answers: Sequence[Answer]) -> _Turn:
+        """Begin where a run stands."""
         self.machine = machine
-        self.chart = machine.chart
         self.first = self.event = event
         self.active = snapshot.active
         self.data = snapshot.data
@@ -148,21 +166,22 @@ class _Turn:
         self.threads = snapshot.threads
         self.answers = answers
         self.asked = 0
-        self.queue: deque[Event] = deque()
-        self.microsteps: list[Microstep] = []
-        self.misguided: list[Event] = []
+        self.queue: deque[Event] | None = None
+        self.microsteps: tuple[Microstep, ...] = ()
+        self.misguided: tuple[Event, ...] = ()
         self.effects: list[Wanted] = []
-        self.appends: list[Append] = []
+        self.appends: tuple[Append, ...] = ()
+        return self
 
     # what happens
 
     def offer(self, event: Event, within: str | None = None) -> None:
         """Take the rows that this event enables; see to it that what nobody took has its consequence."""
         self.event = event
-        rows = self.select(event.name, within)
-        if rows:
-            self.take(rows, event.name)
-        elif rows is not None:
+        choice = self.select(event.name, within)
+        if choice:
+            self.take(choice)
+        elif choice is not None:
             self.untaken(event)
 
     def settle(self) -> None:
@@ -174,8 +193,8 @@ class _Turn:
             elif len(self.misguided) > limit:
                 last = _reason(self.misguided[-1])
                 self.end("failed", f"{self.first.name} made more than {limit} guards go wrong; the last: {last}")
-            elif self.chart.eventless and (rows := self.select(None, None)):
-                self.take(rows, "")
+            elif self.machine.chart.eventless and (choice := self.select(None, None)):
+                self.take(choice)
             elif self.queue:
                 self.offer(self.queue.popleft())
             else:
@@ -198,22 +217,32 @@ class _Turn:
 
     # selection
 
-    def select(self, name: str | None, within: str | None) -> tuple[Row, ...] | None:
-        """The rows to take for this event (None: those without an event); None where a guard went wrong."""
-        chosen: list[Row] = []
-        candidates = _candidates(self.chart, self.active, name, within)
-        for rows in candidates:
-            for row in rows:
-                held = self.holds(row)
-                if held is None:
-                    return None
-                if held:
-                    if row not in chosen:
-                        chosen.append(row)
-                    break
+    def select(self, name: str | None, within: str | None) -> Choice | Literal[False] | None:
+        """What to take for this event (None: of the rows without an event); None where a guard went wrong."""
+        chart, key = self.machine.chart, (self.active, name, within)
+        regions = chart.candidates.get(key) or _candidates(chart, key)
+        if len(regions) == 1:
+            return self.first_of(regions[0])
+        chosen: list[Choice] = []
+        for region in regions:
+            choice = self.first_of(region)
+            if choice is None:
+                return None
+            if choice:
+                chosen.append(choice)
         if len(chosen) > 1:
-            chosen = self.unconflicted(chosen)
-        return tuple(chosen)
+            return self.together(chosen)
+        return chosen[0] if chosen else False
+
+    def first_of(self, region: Region) -> Choice | Literal[False] | None:
+        """The first row that may be taken in a region, if there is one; None where a guard went wrong before it."""
+        for row, choice in region:
+            held = row.is_free or self.holds(row)
+            if held:
+                return choice
+            if held is None:
+                return None
+        return False
 
     def holds(self, row: Row) -> bool | None:
         """Whether a row may be taken now; None where its guard went wrong and that must not count as "no"."""
@@ -234,43 +263,70 @@ class _Turn:
         return self.misguarded(row, f"it gave {held!r}; a guard gives True or False")
 
     def misguarded(self, row: Row, reason: str) -> bool | None:
-        where = f"{self.chart.places[row.source]} on {trigger(row.on)}, guard {label(row.on.when)}"
+        where = f"{self.machine.chart.places[row.source]} on {trigger(row.on)}, guard {label(row.on.when)}"
         error = Misbehaved(where, reason)
-        self.queue.append(error)
-        self.misguided.append(error)
+        self.put(error)
+        self.misguided += (error,)
         return None if self.machine.errors == "strict" else False
 
-    def unconflicted(self, rows: list[Row]) -> list[Row]:
+    def together(self, chosen: Sequence[Choice]) -> Choice:
+        """The choices of several regions as one; regions may share a row of a state around them."""
+        event, choices = chosen[0].event, self.machine.chart.choices
+        rows = self.unconflicted(dict.fromkeys(choice.rows[0] for choice in chosen))
+        key = (self.active, event, rows)
+        choice = choices.get(key)
+        if choice is None:
+            choice = Choice(self.active, event, rows)
+            _remember(choices, key, choice)
+        return choice
+
+    def unconflicted(self, rows: Collection[Row]) -> tuple[Row, ...]:
         """Without the rows that another, inner or earlier one pre-empts."""
-        places, kept = self.chart.places, list[Row]()
-        domains = {row: _domain(self.chart, row, self.history) for row in rows}
+        chart, kept = self.machine.chart, list[Row]()
+        places, domains = chart.places, {row: _domain(chart, row, self.history) for row in rows}
         for row in rows:
             rivals = [other for other in kept if _conflict(places, domains[row], domains[other])]
             if all(other.source < row.source < places[other.source].end for other in rivals):
                 kept = [other for other in kept if other not in rivals] + [row]
-        return kept
+        return tuple(kept)
 
     # taking rows
 
-    def take(self, rows: tuple[Row, ...], name: str) -> None:
-        key = (self.active, name, rows)
-        plan = self.chart.plans.get(key)
-        if plan is None:
-            plan, historic = _plan(self.chart, self.active, rows, self.history, name)
-            if not historic:
-                _remember(self.chart.plans, key, plan)
-        if plan.visited and self.overvisited(plan):
+    def take(self, choice: Choice) -> None:
+        plan = choice.plan or self.planned(choice)
+        if plan.is_bounded and self.overspent(plan):
             return
+        if plan.records:
+            self.history = {**self.history, **dict(plan.records)}
+        self.active = plan.active
+        self.microsteps += (plan.microstep,)
+        if self.effects:
+            left = plan.microstep.exited
+            self.effects = [wanted for wanted in self.effects if wanted.owner not in left]
+        self.follow(plan.operations)
+        if plan.ends:
+            self.leave_all()
+            self.finish_queue()
+            if self.status == "live":
+                self.end("done", "")
+
+    def planned(self, choice: Choice) -> Plan:
+        """What taking a choice does, worked out; it is kept where that does not depend on history."""
+        chart = self.machine.chart
+        plan, historic = _plan(chart, choice, self.history) if choice.rows else (_plan_start(chart), False)
+        if not historic:
+            choice.plan = plan
+        return plan
+
+    def overspent(self, plan: Plan) -> bool:
+        """Whether the plan would enter a state once too often; counts its rows and visits where it would not."""
+        if plan.visited and self.overvisited(plan):
+            return True
         if plan.counted:
             self.counts = dict(self.counts)
             for row in plan.counted:
                 self.counts[row.id] = self.counts.get(row.id, 0) + 1
-        self.follow(plan)
-
-    def begin(self, plan: Plan) -> None:
-        """Enter the start state: a visit like any other."""
-        if not (plan.visited and self.overvisited(plan)):
-            self.follow(plan)
+        return False
 
     def overvisited(self, plan: Plan) -> bool:
         """Whether the plan would enter a state once too often; counts the visits where it would not."""
@@ -288,37 +344,20 @@ class _Turn:
         self.counts = counts
         return False
 
-    def follow(self, plan: Plan) -> None:
-        if plan.records:
-            self.history = {**self.history, **dict(plan.records)}
-        self.active = plan.active
-        self.microsteps.append(plan.microstep)
-        if plan.microstep.exited and self.effects:
-            left = plan.microstep.exited
-            self.effects = [wanted for wanted in self.effects if wanted.owner not in left]
-        for action, owner, active, done in plan.operations:
-            if done is None:
-                self.act(action, owner, active)
-            else:
-                self.finish(action, active, done)
-        if plan.ends:
-            self.leave_all()
-            self.finish_queue()
-            if self.status == "live":
-                self.end("done", "")
-
-    def finish(self, result: Bound | None, active: frozenset[str], done: tuple[str, ...]) -> None:
+    def finish(self, result: Bound | None, active: frozenset[str] | None, done: tuple[str, ...]) -> None:
         """A final state was entered: its result travels with the first done event, or is the run's outcome."""
         value = None if result is None else self.plain(result, active)
         if not done:
             self.output = value
         for position, name in enumerate(done):
-            self.queue.append(Named(name, None if position else value))
+            self.put(Named(name, None if position else value))
 
-    def plain(self, result: Bound, active: frozenset[str]) -> Any:
+    def plain(self, result: Bound, active: frozenset[str] | None) -> Any:
         """A final state's result as JSON, so that it is the same before and after a crash."""
-        given = self.attempt(result, active)
-        if given is _WRONG:
+        try:
+            given = result.call(self.data, self.event) if active is None else self.scripted(result, active)
+        except Exception as error:  # the author's code may raise anything
+            self.misbehaved(result.where, f"{type(error).__name__}: {error}")
             return None
         try:
             return encode(given)
@@ -328,31 +367,46 @@ class _Turn:
 
     def finish_queue(self) -> None:
         """The run is at its end: what went wrong on the way there has nobody left to take it."""
-        wrong = next((event for event in self.queue if matches("error", event.name)), None)
+        wrong = next((event for event in self.queue or () if matches("error", event.name)), None)
         if wrong is not None:
             self.untaken(wrong)
 
     def leave_all(self) -> None:
         """Do the exit moves of everything that is active, innermost first."""
-        around = self.chart.around(self.active)
-        for index in sorted(around, reverse=True):
-            for action in self.chart.places[index].exit:
-                self.act(action, None, _names(self.chart, around))
-            around.discard(index)
+        around = self.machine.chart.around(self.active)
+        self.follow(_exits(self.machine.chart, around, sorted(around, reverse=True)))
 
     # moves
 
-    def act(self, action: Bound, owner: str | None, active: frozenset[str] | None) -> None:
-        """Do one move and keep what it gave: data, effects, appends, raised events."""
-        given = self.attempt(action, active)
+    def follow(self, operations: Iterable[Operation]) -> None:
+        """Do moves, and keep what each of them gives."""
+        kind = self.machine.data
+        for action, owner, active, done in operations:
+            if done is not None:
+                self.finish(action, active, done)
+                continue
+            call = action.call
+            try:
+                given = call(self.data, self.event) if active is None else self.scripted(action, active)
+            except Exception as error:  # the author's code may raise anything
+                self.misbehaved(action.where, f"{type(error).__name__}: {error}")
+                continue
+            if type(given) is kind and action.writes is None:
+                self.data = given
+            else:
+                self.keep(given, owner, action)
+
+    def keep(self, given: Any, owner: str | None, action: Bound) -> None:
+        """Keep what a move gave: data, effects, appends, raised events."""
         if action.writes is not None and self.overwrites(action.writes, action.where, given):
             return
         if type(given) is self.machine.data:
             self.data = given
-        elif given is _WRONG:
-            return
         elif isinstance(given, Effect):
-            self.want((given,), owner, action)
+            if action.allowed.get(given.kind, 0) >= 1:
+                self.effects.append(make_wanted(given, owner if given.owned else None))
+            else:
+                self.want((given,), owner, action)
         elif isinstance(given, Move):
             self.apply(given, owner, action)
         elif given is None or self.machine.data not in (None, dict):
@@ -360,18 +414,9 @@ class _Turn:
         else:
             self.data = given
 
-    def attempt(self, action: Bound, active: frozenset[str] | None) -> Any:
-        try:
-            if action.scripted:
-                return action.call(self.data, self.event, self.moment(active))
-            return action.call(self.data, self.event)
-        except Exception as error:  # the author's code may raise anything
-            self.misbehaved(action.where, f"{type(error).__name__}: {error}")
-            return _WRONG
-
     def overwrites(self, writes: frozenset[str], where: str, given: Any) -> bool:
         """Whether a move changed what it does not declare; then nothing that it gave is kept."""
-        if given is _WRONG or given is None or isinstance(given, Effect):
+        if given is None or isinstance(given, Effect):
             return False
         before, after = _keys(self.data), _keys(given.data if isinstance(given, Move) else given)
         changed = [key for key in {**before, **after} if key not in writes and not _same(before, after, key)]
@@ -385,7 +430,13 @@ class _Turn:
         self.misbehaved(where, f"it gave {given}; a move gives {wanted}, a Move or an effect")
 
     def misbehaved(self, where: str, reason: str) -> None:
-        self.queue.append(Misbehaved(where, reason))
+        self.put(Misbehaved(where, reason))
+
+    def put(self, *events: Event) -> None:
+        """Raise events: they come to their turn when no row without an event can be taken."""
+        if self.queue is None:
+            self.queue = deque()
+        self.queue.extend(events)
 
     def apply(self, move: Move[Any], owner: str | None, action: Bound) -> None:
         kind = self.machine.data
@@ -400,9 +451,10 @@ class _Turn:
         if move.effects and not self.want(move.effects, owner, action):
             return
         self.data = move.data
-        self.queue.extend(move.raises)
-        for append, text in zip(move.appends, texts, strict=True):
-            self.append(append, text)
+        if move.raises:
+            self.put(*move.raises)
+        if move.appends:
+            self.append(move.appends, texts)
         if move.error:
             self.misbehaved(action.where, move.error)
 
@@ -415,20 +467,27 @@ class _Turn:
                 self.misbehaved(action.where, f"it wants {kinds.count(kind)} × {kind}, but `emits` allows {most}")
                 return False
         for effect in effects:
-            self.effects.append(Wanted(effect, owner if effect.owned else None))
+            self.effects.append(make_wanted(effect, owner if effect.owned else None))
         return True
 
-    def append(self, append: Append, text: str) -> None:
-        tail = self.threads.get(append.thread, _EMPTY)
-        digest = hashlib.blake2b((tail.head + text).encode(errors="surrogatepass"), digest_size=16).hexdigest()
-        self.threads = {**self.threads, append.thread: Tail(tail.count + 1, digest)}
-        self.appends.append(append)
+    def append(self, appends: Sequence[Append], texts: Sequence[str]) -> None:
+        threads = dict(self.threads)
+        for append, text in zip(appends, texts, strict=True):
+            tail = threads.get(append.thread, _EMPTY)
+            digest = hashlib.blake2b((tail.head + text).encode(errors="surrogatepass"), digest_size=16).hexdigest()
+            threads[append.thread] = Tail(tail.count + 1, digest)
+        self.threads = threads
+        self.appends += tuple(appends)
 
     # scripts
 
+    def scripted(self, action: Bound, active: frozenset[str]) -> Any:
+        return action.call(self.data, self.event, self.moment(active))
+
     def moment(self, active: frozenset[str] | None) -> Moment:
         if active is None:
-            active = _names(self.chart, self.chart.around(self.active))
+            chart = self.machine.chart
+            active = _names(chart, chart.around(self.active))
         return Moment(active, self.evaluate)
 
     def evaluate(self, script: Any, scope: Any) -> Answer:
@@ -438,22 +497,22 @@ class _Turn:
         raise _Unanswered(Ask(script, scope))
 
     def step(self, before: Snapshot | None) -> Step:
-        after = Snapshot(
+        after = make_snapshot(
             self.active, self.data, self.status, self.reason, self.output, self.counts, self.history, self.threads
         )
-        return Step(
+        return make_step(
             before,
             self.first,
-            tuple(self.microsteps),
+            self.microsteps,
             after,
             tuple(self.effects),
-            tuple(self.appends),
+            self.appends,
             tuple(self.answers[: self.asked]) if self.asked else (),
         )
 
 
 _EMPTY = Tail(0, "")
-_WRONG = object()
+_ABSENT = object()
 
 
 def _text(message: Any) -> str:
@@ -470,7 +529,7 @@ def _keys(data: Any) -> Mapping[str, Any]:
 
 
 def _same(before: Mapping[str, Any], after: Mapping[str, Any], key: str) -> bool:
-    one, other = before.get(key, _WRONG), after.get(key, _WRONG)
+    one, other = before.get(key, _ABSENT), after.get(key, _ABSENT)
     return one is other or bool(one == other)
 
 
@@ -501,14 +560,16 @@ def _remember(memo: dict[Any, Any], key: Any, value: Any) -> None:
     memo[key] = value
 
 
-def _candidates(
-    chart: Chart, active: tuple[str, ...], name: str | None, within: str | None
-) -> tuple[tuple[Row, ...], ...]:
-    """For each active atomic state the rows that this event could take, in the order in which they are tried."""
-    key = (active, name, within)
-    found: tuple[tuple[Row, ...], ...] | None = chart.candidates.get(key)
+def _candidates(chart: Chart, key: tuple[tuple[str, ...], str | None, str | None]) -> tuple[Region, ...]:
+    """For each active atomic state the rows that an event could take; the key is the states, the event, the scope."""
+    active, name, within = key
+    found = chart.candidates.get(key)
     if found is None:
-        found = tuple(_rows_for(chart, chart.by_name[state], name) for state in _inside(chart, active, within))
+        states = [chart.by_name[state] for state in _inside(chart, active, within)]
+        found = tuple(
+            tuple((row, Choice(active, name or "", (row,))) for row in _rows_for(chart, state, name))
+            for state in states
+        )
         _remember(chart.candidates, key, found)
     return found
 
@@ -619,17 +680,18 @@ class _Entering:
 
 
 def _plan_start(chart: Chart) -> Plan:
+    """What beginning does; there is no history yet."""
     entering = _Entering(chart, {})
     entering.all_down(chart.places[ROOT].initial, ROOT)
     plan = Plan()
     _enter(chart, plan, entering, {ROOT})
-    return _finished(chart, plan, (), "", [], entering)
+    return _finished(chart, plan, chart.beginning, [], entering)
 
 
-def _plan(chart: Chart, active: tuple[str, ...], rows: tuple[Row, ...], history: Any, name: str) -> tuple[Plan, bool]:
-    """What taking these rows does, and whether history was consulted."""
-    plan = Plan()
-    configuration = chart.around(active)
+def _plan(chart: Chart, choice: Choice, history: Any) -> tuple[Plan, bool]:
+    """What taking a choice does, and whether history was consulted."""
+    plan, rows = Plan(), choice.rows
+    configuration = chart.around(choice.active)
     domains = [_domain(chart, row, history) for row in rows]
     exited = sorted(
         (
@@ -642,10 +704,7 @@ def _plan(chart: Chart, active: tuple[str, ...], rows: tuple[Row, ...], history:
     )
     _record(chart, plan, exited, configuration)
     around = set(configuration)
-    for index in exited:
-        for action in chart.places[index].exit:
-            plan.operations.append((action, None, _seen(chart, action, around), None))
-        around.discard(index)
+    plan.operations += _exits(chart, around, exited)
     for row in rows:
         owner = _owner(chart, row)
         for action in row.actions:
@@ -661,7 +720,15 @@ def _plan(chart: Chart, active: tuple[str, ...], rows: tuple[Row, ...], history:
     entering.states -= around  # a history may name states around it that were never left
     _enter(chart, plan, entering, around)
     plan.counted = tuple(row for row in rows if row.at_most is not None)
-    return _finished(chart, plan, rows, name, exited, entering), entering.historic
+    return _finished(chart, plan, choice, exited, entering), entering.historic
+
+
+def _exits(chart: Chart, around: set[int], exited: Sequence[int]) -> Iterator[Operation]:
+    """The exit moves of some states, innermost first."""
+    for index in exited:
+        for action in chart.places[index].exit:
+            yield action, None, _seen(chart, action, around), None
+        around.discard(index)
 
 
 def _owner(chart: Chart, row: Row) -> str | None:
@@ -709,7 +776,8 @@ def _enter(chart: Chart, plan: Plan, entering: _Entering, around: set[int]) -> N
             plan.visited.append(place)
         if place.kind == FINAL:
             done = _done(chart, place, around)
-            plan.operations.append((place.result, None, _names(chart, around), done))
+            seen = None if place.result is None else _seen(chart, place.result, around)
+            plan.operations.append((place.result, None, seen, done))
             plan.ends = plan.ends or not done
     plan.active = tuple(chart.places[one].name for one in sorted(around) if chart.places[one].kind in (ATOMIC, FINAL))
 
@@ -733,12 +801,11 @@ def _is_over(chart: Chart, index: int, around: set[int]) -> bool:
     return place.kind == PARALLEL and all(_is_over(chart, child, around) for child in place.children)
 
 
-def _finished(
-    chart: Chart, plan: Plan, rows: tuple[Row, ...], name: str, exited: list[int], entering: _Entering
-) -> Plan:
+def _finished(chart: Chart, plan: Plan, choice: Choice, exited: list[int], entering: _Entering) -> Plan:
+    plan.is_bounded = bool(plan.visited or plan.counted)
     plan.microstep = Microstep(
-        name,
-        tuple(row.id for row in rows),
+        choice.event,
+        tuple(row.id for row in choice.rows),
         tuple(chart.places[index].name for index in exited),
         tuple(chart.places[index].name for index in sorted(entering.states)),
     )

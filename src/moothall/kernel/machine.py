@@ -68,6 +68,8 @@ class Machine:
     errors: Literal["strict", "scxml"] = "strict"
     max_microsteps: int = 1000
     chart: Chart = field(init=False, repr=False)
+    restless: bool = field(init=False, repr=False)
+    """Whether there may be more to do after a microstep that raised nothing."""
 
     def __post_init__(self) -> None:
         if self.errors not in ("strict", "scxml"):
@@ -75,6 +77,7 @@ class Machine:
         if self.budget is not None and not isinstance(self.budget, Budget):
             raise DefinitionError(f"machine {self.name}: write budget=Budget(calls=20), not {self.budget!r}")
         object.__setattr__(self, "chart", Chart(self.name, self.states, self.start, self.moves))
+        object.__setattr__(self, "restless", self.chart.eventless or self.max_microsteps < 1)
         if is_dataclass(self.data):
             self._check_fields({item.name for item in fields(self.data)})
 

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
-from moothall.kernel.frozen import Frozen, slotted
+from moothall.kernel.frozen import Frozen, maker, slotted
 
 D = TypeVar("D")
 Status = Literal["live", "done", "failed", "limited", "cancelled"]
@@ -56,6 +56,9 @@ class Snapshot(Frozen):
     threads: Mapping[str, Tail] = field(default_factory=dict)
 
 
+make_snapshot = maker(Snapshot)
+
+
 class Microstep(Frozen):
     """One set of transitions taken together, and the event that they answered ("" where none was needed)."""
 
@@ -71,6 +74,9 @@ class Wanted(Frozen):
 
     effect: Effect
     owner: str | None
+
+
+make_wanted = maker(Wanted)
 
 
 @slotted
@@ -96,6 +102,9 @@ class Step(Frozen):
     def left(self) -> frozenset[str]:
         """The states that were left, even if they were entered again."""
         return frozenset(state for microstep in self.microsteps for state in microstep.exited)
+
+
+make_step = maker(Step)
 
 
 class Ask(Frozen):

@@ -80,6 +80,9 @@ class Machine:
         object.__setattr__(self, "restless", self.chart.eventless or self.max_microsteps < 1)
         if is_dataclass(self.data):
             self._check_fields({item.name for item in fields(self.data)})
+        # In a dictionary that shares its keys with those of other machines, as a cached property leaves it behind,
+        # Python looks up an attribute twenty times slower, and every step reads some.
+        object.__setattr__(self, "__dict__", {**self.__dict__})
 
     def _check_fields(self, known: set[str]) -> None:
         """Templates name fields of the data; a misspelt one is found now and not when it is first filled in."""

@@ -19,7 +19,7 @@ from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode, schema
 from moothall.kernel.effects import AskPerson, Effect, Repeats, StartChild
 from moothall.kernel.events import Answered, ChildDone, Event, Expired
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import Frozen, maker
 from moothall.kernel.machine import Budget, Machine
 
 YesNo = bool
@@ -30,6 +30,9 @@ KEY = "key"
 
 TURN = "turn-"
 """What the machines of agents with tools are called, with the number of rounds behind it."""
+
+Picks = tuple[tuple[str, tuple[str, ...]], ...]
+"""Paths of fields, each with its parts."""
 
 AgentFunction = Callable[[str], Awaitable[Any]]
 ToolFunction = Callable[..., Awaitable[Any]]
@@ -102,6 +105,10 @@ class CallTool(Effect):
         return Returned(self.tool, value, id=self.id)
 
 
+make_ask_agent = maker(AskAgent)
+make_call_tool = maker(CallTool)
+
+
 class Tool(Frozen):
     """A tool as an agent may use it: its function, what may happen to a call that was lost, and how to check it."""
 
@@ -122,8 +129,14 @@ class Asking:
     reply: Any
     function: AgentFunction | None
     timeout: float | None = None
+    _picks: Picks = field(init=False, repr=False, compare=False)
+    _shape: str = field(init=False, repr=False, compare=False)
     emits: ClassVar[Mapping[str, int]] = {AskAgent.kind: 1}
     outcomes: ClassVar[tuple[type[Event], ...]] = (Replied,)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_picks", _picks(self.paths))
+        object.__setattr__(self, "_shape", shape_name(self.reply))
 
     @property
     def label(self) -> str:
@@ -139,8 +152,8 @@ class Asking:
         return {} if self.function is None else {self.agent: self.function}
 
     def __call__(self, data: Any, event: Any) -> AskAgent:
-        arguments = {path: encode(_found(data, path)) for path in self.paths}
-        return AskAgent(self.agent, self.template, arguments, shape_name(self.reply), timeout=self.timeout)
+        picked = _picked(data, self._picks)
+        return make_ask_agent(self.agent, self.template, picked, self._shape, timeout=self.timeout, thread="", tools=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +202,12 @@ class Calling:
 
     tool: Tool
     paths: tuple[str, ...]
+    _picks: Picks = field(init=False, repr=False, compare=False)
     emits: ClassVar[Mapping[str, int]] = {CallTool.kind: 1}
     outcomes: ClassVar[tuple[type[Event], ...]] = (Returned,)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_picks", _picks(self.paths))
 
     @property
     def label(self) -> str:
@@ -206,8 +223,8 @@ class Calling:
         return {} if self.tool.check is None else {self.tool.name: self.tool.check}
 
     def __call__(self, data: Any, event: Any) -> CallTool:
-        arguments = {name: encode(_found(data, name)) for name in self.paths}
-        return CallTool(self.tool.name, arguments, repeats=self.tool.repeats, timeout=self.tool.timeout)
+        tool = self.tool
+        return make_call_tool(tool.name, _picked(data, self._picks), repeats=tool.repeats, timeout=tool.timeout, id="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +244,8 @@ class Starting:
         return f"child {self.child}({', '.join(self.paths)})" + (f" as {self.id}" if self.id else "")
 
     def __call__(self, data: Any, event: Any) -> StartChild:
-        given = {name.rpartition(".")[2]: encode(_found(data, name)) for name in self.paths}
+        picked = _picked(data, _picks(self.paths))
+        given = {path.rpartition(".")[2]: value for path, value in picked.items()}
         return StartChild(self.child, given, self.id, self.budget.limits() if self.budget is not None else {})
 
 
@@ -255,7 +273,7 @@ class Questioning:
         return {shape_name(self.answer): self.answer}
 
     def __call__(self, data: Any, event: Any) -> AskPerson:
-        prompt = render(self.prompt, {path: encode(_found(data, path)) for path in self.paths})
+        prompt = render(self.prompt, _picked(data, _picks(self.paths)))
         return AskPerson(prompt, schema(self.answer), shape_name(self.answer), self.within, self.who)
 
 
@@ -428,9 +446,17 @@ def _paths(template: str, where: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for _, path, _, _ in parts if path))
 
 
-def _found(data: Any, path: str) -> Any:
-    """A field of the data by its dotted path."""
-    for part in path.split("."):
-        is_object = hasattr(data, "__dataclass_fields__") or not isinstance(data, Mapping)
-        data = getattr(data, part) if is_object else data[part]
-    return data
+def _picks(paths: Sequence[str]) -> Picks:
+    return tuple((path, tuple(path.split("."))) for path in paths)
+
+
+def _picked(data: Any, picks: Picks) -> dict[str, Any]:
+    """Fields of the data as plain JSON, by their dotted paths."""
+    found = {}
+    for path, parts in picks:
+        value = data
+        for part in parts:
+            is_object = hasattr(value, "__dataclass_fields__") or not isinstance(value, Mapping)
+            value = getattr(value, part) if is_object else value[part]
+        found[path] = encode(value)
+    return found

@@ -1124,6 +1124,13 @@ def test_a_function_may_give_an_effect_that_it_declares() -> None:
     assert wants(told(machine, "go")) == [("x", "a")]
 
 
+@pytest.mark.parametrize("emits", [None, {}, {Fetch: 0}, {Notify: 1}])
+def test_a_function_that_gives_an_effect_that_it_does_not_declare_gets_nothing(emits: Any) -> None:
+    step = told(made([State("a")], [On("a", "go", do=lambda log, event: Fetch("x"), emits=emits)]), "go")
+    assert (step.effects, step.snapshot.status) == ((), "failed")
+    assert step.snapshot.reason == "a on go: it wants 1 × fetch, but `emits` allows 0"
+
+
 @pytest.mark.parametrize(
     ("effects", "emits", "reason"),
     [
@@ -1439,6 +1446,26 @@ def test_plans_for_several_regions_are_worked_out_once() -> None:
     told(machine, "go", "back", "go")
     assert machine.chart.choices == choices
     assert all(choice.plan is plan for choice, plan in zip(choices.values(), plans, strict=True))
+
+
+def test_what_is_remembered_of_several_regions_depends_on_the_event() -> None:
+    machine = made([pair()], [On("l1", "*", do=count), On("r1", "*", do=count)])
+    steps = [told(machine, event) for event in ("one", "two")]
+    assert [step.microsteps[0].event for step in steps] == ["one", "two"]
+
+
+def test_what_is_remembered_of_several_regions_depends_on_the_states() -> None:
+    rows = [On("left", "go", to="l2", internal=True), On("right", "go", to="r2", internal=True)]
+    machine = made([pair()], rows)
+    steps = [told(machine, "go"), told(machine, "go", "go")]
+    assert [step.microsteps[0].exited for step in steps] == [("r1", "l1"), ("r2", "l2")]
+
+
+def test_what_is_remembered_depends_on_the_state_that_an_event_is_for() -> None:
+    machine = made([pair()], [On("l1", "go", to="l2"), On("r1", "go", to="r2")])
+    before = begun(machine).snapshot
+    whole = move(machine, before, "go").snapshot.active
+    assert (whole, move(machine, before, "go", "left").snapshot.active) == (("l2", "r2"), ("l2", "r1"))
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ def gives_an_effect_another_key_after_a_crash(patch: Patch) -> None:
         assert process is not None
         return Context(run, f"{key}.{process.name}", *given)
 
-    patch.setattr(worker, "Context", context)
+    patch.setattr(worker, "make_context", context)
 
 
 def begins_without_a_mark(patch: Patch) -> None:
@@ -64,7 +64,7 @@ def never_says_that_it_is_again(patch: Patch) -> None:
     def context(run: RunId, key: str, nth: int, attempt: int, again: bool, *given: Any) -> Context:
         return Context(run, key, nth, attempt, False, *given)
 
-    patch.setattr(worker, "Context", context)
+    patch.setattr(worker, "make_context", context)
 
 
 MISTAKES: dict[Callable[[Patch], None], tuple[str, str]] = {

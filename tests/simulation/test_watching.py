@@ -73,7 +73,7 @@ def changes_its_key(patch: Patch) -> None:
     def context(run: RunId, key: str, nth: int, attempt: int, *given: Any) -> Context:
         return Context(run, key if attempt == 1 else f"{key}-{attempt}", nth, attempt, *given)
 
-    patch.setattr(worker, "Context", context)
+    patch.setattr(worker, "make_context", context)
 
 
 def performs_what_is_denied(patch: Patch) -> None:

@@ -50,7 +50,7 @@ from moothall.kernel.events import (
     Note,
     Repeated,
 )
-from moothall.kernel.frozen import Frozen, slotted
+from moothall.kernel.frozen import Frozen, maker, slotted
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Answer, Ask, Snapshot, Step
@@ -64,6 +64,9 @@ from moothall.runtime.journal import (
     TellParent,
     encode_pending,
     fingerprint,
+    make_entry,
+    make_head,
+    make_pending,
 )
 from moothall.runtime.retrying import NoMore, retry
 
@@ -106,6 +109,10 @@ Remains = tuple[tuple[Pending, ...], Mapping[str, float], Mapping[str, tuple[int
 state that had wanted the effect."""
 
 
+make_happening = maker(Happening)
+make_decision = maker(Decision)
+
+
 class Unanswered(Exception):
     """Before this can be decided, a script has to be evaluated."""
 
@@ -137,7 +144,9 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
         if isinstance(event, GaveUp) and not event.id and (id := getattr(settled.effect, "id", "")):
             event = replace(event, id=id)
             happening = replace(happening, event=event)
-        within, bill = settled.owner, _reserved(run, settled)
+        within = settled.owner
+        if settled.effect.costs or settled.share is not None or run.machine.costs:
+            bill = _reserved(run, settled)
         others = _all_but(settled, others) if len(others) > 1 else ()
     elif is_effect_key(happening.cause):
         return _ignored(head, happening, _charged(spent, usage))
@@ -400,7 +409,7 @@ def _committed(run: Run, head: Head, happening: Happening, step: Step, remains: 
     if record.parent and _is_ending(step) and not any(map(_is_called_off, flying)):
         new = (*new, _last_word(run, step.snapshot, replace(head, pending=flying, spent=spent), new, happening.event))
     snapshot = step.snapshot
-    entry = Entry(
+    entry = make_entry(
         seq,
         happening.at,
         happening.cause,
@@ -416,7 +425,8 @@ def _committed(run: Run, head: Head, happening: Happening, step: Step, remains: 
         "",
         step.answers,
     )
-    return Decision(Head(seq, snapshot, flying + new, spent, issued, same, head.steps + 1, head.definition), entry)
+    after = make_head(seq, snapshot, flying + new, spent, issued, same, head.steps + 1, head.definition)
+    return make_decision(after, entry)
 
 
 def _wanted(
@@ -442,7 +452,7 @@ def _wanted(
         subject = getattr(effect, "agent", kind)
         issued[subject] = nth = issued.get(subject, 0) + 1
         key = f"{entry}.{len(wanted)}"
-        pending = Pending(key, effect, one.owner, nth, due, denied, 1, False, "", share)
+        pending = make_pending(key, effect, one.owner, nth, due, denied, 1, False, "", share)
         wanted.append(unless_performed(run, pending) if record.performed else pending)
     return tuple(wanted), issued
 

@@ -31,7 +31,7 @@ from moothall.kernel.machine import Machine
 from moothall.kernel.step import Answer, Ask
 from moothall.runtime.cleaning import cleaned, fitted
 from moothall.runtime.crew import Crew
-from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first, in_flight
+from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first, in_flight, make_happening
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
 from moothall.runtime.ports import LEASE, Clean, Clock, Evaluate, Lease, Performer, Scene, Store, Stored, as_it_is
 from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt
@@ -382,7 +382,7 @@ async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]])
         decisions: list[Decision] = []
         for event, cause in ends:
             if in_flight(head, cause) is not None or await hall.store.find(run, cause) is None:
-                happening = Happening(event, cause, now)
+                happening = make_happening(event, cause, now, ())
                 try:
                     decision = _decided(hall, run, head, happening)
                 except Unanswered as unanswered:

@@ -23,7 +23,7 @@ from moothall.kernel import effects as known
 from moothall.kernel.codec import decode, decoder, encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import ChildDone, Event, Named
-from moothall.kernel.frozen import Frozen, slotted
+from moothall.kernel.frozen import Frozen, maker, slotted
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Absent, Answer, Append, Failed, Snapshot, Value
 
@@ -118,6 +118,8 @@ class Head(Frozen):
         return True
 
 
+make_pending = maker(Pending)
+make_head = maker(Head)
 TIMERS = frozenset((known.Send.kind, known.Alarm.kind))
 WAITING = TIMERS | {known.AskPerson.kind}
 FAMILY = frozenset((known.StartChild.kind, CancelChild.kind))
@@ -142,6 +144,9 @@ class Entry(Frozen):
     reason: str = ""
     ignored: str = ""
     answers: tuple[Answer, ...] = ()
+
+
+make_entry = maker(Entry)
 
 
 class Record(Frozen):

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
-from moothall.kernel.frozen import Frozen, slotted
+from moothall.kernel.frozen import Frozen, maker, slotted
 from moothall.kernel.step import Answer, Ask
 from moothall.runtime.journal import Entry, Head, Record, RunId
 
@@ -226,6 +226,7 @@ class Context(Frozen):
         return await self.desk.messages(thread) if self.desk is not None else []
 
 
+make_context = maker(Context)
 Perform = Callable[[Any, Context], Awaitable[Event]]
 
 

@@ -31,7 +31,7 @@ from moothall.runtime.crew import Drive
 from moothall.runtime.decide import in_flight, limit_of, used_up
 from moothall.runtime.hall import Hall, advance, advance_all, is_free, let_go, messages, reopen, visiting
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, RunId, TellParent, shaped
-from moothall.runtime.ports import LEASE, Context
+from moothall.runtime.ports import LEASE, make_context
 
 PULSE = 0.5
 TURNS = 32
@@ -357,7 +357,7 @@ async def _attempt(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Ev
         deadline = min(deadline or inf, doing.heard[key] + effect.timeout)
     again = attempt > 1 or (pending.began and pending.key not in doing.begun)
     try:
-        context = Context(run, key, pending.nth, attempt, again, deadline, doing, hall.clean)
+        context = make_context(run, key, pending.nth, attempt, again, deadline, doing, hall.clean)
         return await doing.performers[effect.kind].perform(effect, context)
     except (Exception, asyncio.CancelledError) as error:  # performers stand at the edge of the world
         if _is_stopping() and not isinstance(error, DefinitionError | Broken):

@@ -91,8 +91,8 @@ def is_workflow(source: str) -> bool:
 
 
 def is_of_workflow(machine: Machine) -> TypeGuard[WorkflowMachine]:
-    """Whether a machine was compiled from a workflow file."""
-    return is_workflow(_sources.get(machine, ""))
+    """Whether a machine was compiled from a workflow file; what authors write in Python is a plain machine."""
+    return type(machine) is not Machine and is_workflow(_sources.get(machine, ""))
 
 
 def remember(machine: Machine, source: str) -> None:
@@ -217,10 +217,11 @@ def _load_module(name: str) -> ModuleType:
 
 def source_of(machine: Machine) -> str:
     """Where a machine can be found again from any folder; "" where it was made on the fly."""
-    if machine not in _sources:
+    source = _sources.get(machine)
+    if source is None:
         found = (_source_in(module, machine) for module in _modules())
-        _sources[machine] = machine.name if is_built_in(machine) else next(filter(None, found), "")
-    return _sources[machine]
+        source = _sources[machine] = machine.name if is_built_in(machine) else next(filter(None, found), "")
+    return source
 
 
 def is_built_in(machine: Machine) -> bool:

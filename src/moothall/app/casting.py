@@ -6,6 +6,7 @@ that is started by name is looked for in the parent's table, beside the parent, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -106,6 +107,8 @@ def _said(effect: StartChild, output: Any) -> Event:
 
 def endless_below(machine: Machine, above: frozenset[str] = frozenset()) -> Finding | None:
     """Why a child of a machine may never end, where neither its start nor its own machine says what it may spend."""
+    if not _children(machine):
+        return None
     above |= {machine.name}
     bounded = {one.child for one in machine.actions() if isinstance(one, Starting) and one.budget is not None}
     for one in _started(machine, above | bounded):
@@ -153,11 +156,12 @@ def known_agents(machine: Machine, given: Any) -> Functions:
 
 def unplayed(machine: Machine, given: Functions, above: frozenset[str] = frozenset()) -> list[str]:
     """The agents of a machine and its children that are no functions."""
-    brought = {**bound_functions(machine), **given}
-    missing = _asked(machine) - brought.keys()
-    above |= {machine.name}
-    for one in _started(machine, above):
-        missing |= set(unplayed(one, brought, above))
+    missing = _unbound(machine) - given.keys()
+    if _children(machine):
+        brought = {**bound_functions(machine), **given}
+        above |= {machine.name}
+        for one in _started(machine, above):
+            missing |= set(unplayed(one, brought, above))
     return sorted(missing)
 
 
@@ -195,6 +199,24 @@ def _asked(machine: Machine) -> frozenset[str]:
         return frozenset(machine.plan.seats)
     asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
     return frozenset(asked | {one.asking.agent for one in machine.actions() if isinstance(one, Turning)})
+
+
+@_once
+def _unbound(machine: Machine) -> frozenset[str]:
+    """The agents that the table asks and has no functions for."""
+    return _asked(machine) - bound_functions(machine).keys()
+
+
+@_once
+def own_limits(machine: Machine) -> Mapping[str, float]:
+    """What the table says that a run may spend."""
+    return machine.budget.limits() if machine.budget is not None else {}
+
+
+@_once
+def slug(machine: Machine) -> str:
+    """The name of a machine as ids of its runs begin."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", machine.name).strip("-") or "run"
 
 
 @_once

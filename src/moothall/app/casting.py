@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from importlib import import_module
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import finalize
 
 from moothall.agents.asking import TURN, AskAgent, Asking, Calling, CallTool, Starting, Turning
 from moothall.app.finding import beside, built_in, is_built_in, is_of_workflow, source_of
@@ -22,6 +22,7 @@ from moothall.kernel import verify
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import StartChild
 from moothall.kernel.events import Event
+from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
 from moothall.kernel.verify import Finding
 from moothall.performers.agents import AgentPerformer, Hear
@@ -35,8 +36,8 @@ Functions = Mapping[str, Any]
 HOUSE_TOOLS = {"pipeline": "moothall.app.pipeline.validating"}
 
 
-@dataclass(frozen=True, slots=True)
-class Troupe:
+@slotted
+class Troupe(Frozen):
     """What a run and its children bring with them: functions, checks of tools, shapes of replies, a model.
 
     `hear` is who listens while the model replies.
@@ -55,6 +56,10 @@ class Troupe:
         checks, shapes = {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes}
         return Troupe(self.model, functions, checks, shapes, self.hear)
 
+    def is_empty(self) -> bool:
+        """Whether a run brings nothing with it, so that its machine's own cast plays."""
+        return not (self.model or self.functions or self.checks or self.shapes or self.hear is not None)
+
 
 def cast(machine: Machine, troupe: Troupe) -> Cast:
     """Who performs the effects of a run of this machine."""
@@ -62,7 +67,7 @@ def cast(machine: Machine, troupe: Troupe) -> Cast:
         from moothall.app.workflow_runs import workflow_cast  # a machine in Python never needs it
 
         return workflow_cast(machine, replace(troupe, functions=welcomed(troupe.functions)))
-    return _own_cast(machine) if troupe == _NOBODY else _new_cast(machine, troupe)
+    return _own_cast(machine) if troupe.is_empty() else _new_cast(machine, troupe)
 
 
 def _new_cast(machine: Machine, troupe: Troupe) -> Cast:
@@ -166,15 +171,21 @@ def unplayed(machine: Machine, given: Functions, above: frozenset[str] = frozens
 
 
 def _once(look: Callable[[Machine], T]) -> Callable[[Machine], T]:
-    """What is seen in a machine's table, looked for once: a definition does not change."""
-    seen: WeakKeyDictionary[Machine, T] = WeakKeyDictionary()
+    """What is seen in a machine's table, looked for once: a definition does not change.
+
+    It is kept by the machine's address, which is quicker than a weak reference, and dropped together with the machine.
+    """
+    seen: dict[int, T] = {}
 
     def looked(machine: Machine) -> T:
         try:
-            return seen[machine]
+            return seen[id(machine)]
         except KeyError:
             pass
-        found = seen[machine] = look(machine)
+        found = look(machine)
+        if id(machine) not in seen:
+            finalize(machine, seen.pop, id(machine)).atexit = False
+        seen[id(machine)] = found
         return found
 
     return looked
@@ -186,10 +197,7 @@ endless = _once(verify.endless)
 @_once
 def _own_cast(machine: Machine) -> Cast:
     """The cast of a machine whose functions all stand in its table: the same for all its runs."""
-    return _new_cast(machine, _NOBODY)
-
-
-_NOBODY = Troupe()
+    return _new_cast(machine, Troupe())
 
 
 @_once

@@ -40,16 +40,15 @@ def is_loading() -> str:
 
 def find(source: str) -> Machine:
     """The machine at this source. Without `:NAME` the file's only machine, or a built-in one."""
+    path, _, name = source.rpartition(":") if ":" in source else (source, "", "")
+    if name and (known := _known(path, name)) is not None:
+        return known
     if (machine := built_in(source)) is not None:
         return machine
     if is_workflow(source):
         from moothall.app.workflow_runs import machine_at  # a machine in Python never needs it
 
         return machine_at(source)
-    path, _, name = source.rpartition(":") if ":" in source else (source, "", "")
-    known = getattr(_loaded.get(path), name, None) if name else None
-    if isinstance(known, Machine) and isfile(path):
-        return known
     if not path:
         raise DefinitionError(f"{source!r} names no machine; write FILE.py:NAME or package.module:NAME")
     module = load(path)
@@ -63,6 +62,13 @@ def find(source: str) -> Machine:
     if len(machines) != 1:
         raise DefinitionError(f"{path}: {_listed(machines)}; name one as {path}:NAME")
     return next(iter(machines.values()))
+
+
+def _known(path: str, name: str) -> Machine | None:
+    """A machine in a file that was found before and is still there, or in a module that is imported."""
+    module = sys.modules.get(path) or (_loaded.get(path) if isfile(path) else None)
+    found = getattr(module, name, None)
+    return found if isinstance(found, Machine) else None
 
 
 def built_in(name: str) -> Machine | None:

@@ -26,6 +26,8 @@ BUILT_IN = {"pipeline": "moothall.machines.pipeline", "turn": "moothall.machines
 """The machines that come with the package: where the function is that makes one, in the size that it is given."""
 DIGITS = 9
 """The most digits of such a size."""
+WITHOUT_MACHINES = sys.stdlib_module_names | {"moothall", "__main__"}
+"""Where no machine of an author is: in the standard library, and with us. The program itself is looked at last."""
 REMEDY = 'put that under `if __name__ == "__main__":`'
 _loading: list[str] = []
 _loaded: dict[str, ModuleType] = {}
@@ -237,9 +239,8 @@ def is_built_in(machine: Machine) -> bool:
 
 
 def _modules() -> list[ModuleType]:
-    """The modules that may have a machine: not the many of the standard library, and the program itself last."""
-    library = sys.stdlib_module_names
-    others = [name for name in list(sys.modules) if name.partition(".")[0] not in library and name != "__main__"]
+    """The modules that may have a machine, the program itself last."""
+    others = [name for name in list(sys.modules) if name.partition(".")[0] not in WITHOUT_MACHINES]
     return [sys.modules[name] for name in (*others, "__main__") if name in sys.modules]
 
 

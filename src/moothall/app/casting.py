@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from importlib import import_module
 from typing import Any, TypeVar
-from weakref import finalize
 
 from moothall.agents.asking import TURN, AskAgent, Asking, Calling, CallTool, Starting, Turning
 from moothall.app.finding import beside, built_in, is_built_in, is_of_workflow, source_of
@@ -173,19 +172,16 @@ def unplayed(machine: Machine, given: Functions, above: frozenset[str] = frozens
 def _once(look: Callable[[Machine], T]) -> Callable[[Machine], T]:
     """What is seen in a machine's table, looked for once: a definition does not change.
 
-    It is kept by the machine's address, which is quicker than a weak reference, and dropped together with the machine.
+    It is kept in the machine, as its cached properties are: a cast knows its machine, and a table of ours that has
+    the cast would hold the machine for ever.
     """
-    seen: dict[int, T] = {}
+    name = f"{look.__module__}.{look.__name__}"
 
     def looked(machine: Machine) -> T:
-        try:
-            return seen[id(machine)]
-        except KeyError:
-            pass
-        found = look(machine)
-        if id(machine) not in seen:
-            finalize(machine, seen.pop, id(machine)).atexit = False
-        seen[id(machine)] = found
+        known = machine.__dict__
+        if name not in known:
+            known[name] = look(machine)
+        found: T = known[name]
         return found
 
     return looked

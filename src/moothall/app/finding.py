@@ -68,7 +68,7 @@ def find(source: str) -> Machine:
 
 def _known(path: str, name: str) -> Machine | None:
     """A machine in a file that was found before and is still there, or in a module that is imported."""
-    module = sys.modules.get(path) or (_loaded.get(path) if isfile(path) else None)
+    module = _loaded[path] if path in _loaded and isfile(path) else sys.modules.get(path)
     found = getattr(module, name, None)
     return found if isinstance(found, Machine) else None
 

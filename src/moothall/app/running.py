@@ -59,7 +59,7 @@ from moothall.runtime.cleaning import fitted
 from moothall.runtime.decide import outcome
 from moothall.runtime.hall import Finding, Hall, Observer
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Reader, Record, RunId
-from moothall.runtime.ports import SET_ASIDE, Clean, Store
+from moothall.runtime.ports import SET_ASIDE, Clean, Store, as_it_is
 from moothall.runtime.serving import serve
 from moothall.runtime.worker import drive
 
@@ -182,15 +182,15 @@ class Terms(Frozen):
 async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> Outcome:
     """Begin a run and drive it as far as it goes."""
     hall = hall_of(setting)
-    run = usable_id(terms.run, hall.clean) if terms.run else _own_id(machine, hall.clean)
+    run = usable_id(terms.run, hall.clean) if terms.run else new_id(machine, hall.clean)
     limits = own_limits(machine) if terms.budget is None else {**own_limits(machine), **terms.budget.limits()}
     unbounded = endless(machine)
     if not limits and (finding := unbounded or endless_below(machine)) is not None:
         raise DefinitionError(
             f"machine {machine.name} may never end: {finding.why}; {finding.remedy}, or give the run a budget"
         )
-    model, agents = absolute_model(terms.model or configured_model(setting.files)), setting.agents
-    known_agents(machine, agents)
+    model = absolute_model(terms.model or configured_model(setting.files))
+    agents = known_agents(machine, setting.agents)
     model = model or _stand_in(setting, machine)
     if "usd" in limits and (names := unpriced(model)):
         setting.notice(f"nobody knows the price of {', '.join(names)}: what it costs does not count towards the budget")
@@ -273,15 +273,14 @@ async def opened_for(
     """What comes of some work, with a store that is open for it. Telemetry that is set has a moment at the end."""
     place = opened(store)
     with place as kept:
-        files = place.files()
-        if not (parts := configured_telemetry(None, files)):
-            return await work(Setting(kept, agents or {}, files=files))
+        if not (parts := configured_telemetry(None, place.files)):
+            return await work(Setting(kept, agents or {}, files=place.files))
         from moothall.app.telemetry.watching import standing_telemetry  # most programs are not watched
 
         telemetry = standing_telemetry(parts)
-        watchers = (telemetry.watcher(store_address(store, files)),)
+        watchers = (telemetry.watcher(place.address),)
         try:
-            return await work(Setting(kept, agents or {}, telemetry=watchers, files=files))
+            return await work(Setting(kept, agents or {}, telemetry=watchers, files=place.files))
         finally:
             await asyncio.to_thread(telemetry.wait_until_seen)
 
@@ -537,15 +536,9 @@ def usable_id(run: RunId, clean: Clean) -> RunId:
     return run
 
 
-def new_id(machine: Machine) -> RunId:
-    """A new run id that says which machine it is."""
-    return f"{slug(machine)}-{secrets.token_hex(4)}"
-
-
-def _own_id(machine: Machine, clean: Clean) -> RunId:
-    """The same, where the name of the machine makes a run id; what is behind it is chance, and needs no look."""
-    usable_id(slug(machine), clean)
-    return new_id(machine)
+def new_id(machine: Machine, clean: Clean = as_it_is) -> RunId:
+    """A new run id that says which machine it is; what is behind the name is chance, and has no secret."""
+    return f"{usable_id(slug(machine), clean)}-{secrets.token_hex(4)}"
 
 
 class _Opened:
@@ -566,25 +559,25 @@ class opened:
     So all of them have its durability, and the files of settings as they were read for the first.
     """
 
-    __slots__ = ("_address", "_durability", "_key")
+    __slots__ = ("_key", "_named", "address", "files")
 
     def __init__(self, address: str | None, durability: str | None = None) -> None:
-        self._address, self._durability = address, durability
+        self._named = address, durability
 
     def __enter__(self) -> Store:
-        files = None if self._address else Files()
-        address, named = store_address(self._address, files), self._durability
-        self._key = key = (address, threading.get_ident())
-        kept = _open.get(key)
+        address, durability = self._named
+        files = Files()
+        self.address = store_address(address, files)
+        self._key = self.address, threading.get_ident()
+        kept = _open.get(self._key)
         if kept is None:
-            files = files or Files()
-            durability = durability_of(named, files)
-            kept = _open[key] = _Opened(open_store(address, durability), durability, files)
-        elif named not in (None, kept.durability):
-            raise Refused(
-                f"{address} is open here with durability {kept.durability}; it cannot be {named} at the same time"
-            )
+            durability = durability_of(durability, files)
+            kept = _open[self._key] = _Opened(open_store(self.address, durability), durability, files)
+        elif durability not in (None, kept.durability):
+            is_open = f"{self.address} is open here with durability {kept.durability}"
+            raise Refused(f"{is_open}; it cannot be {durability} at the same time")
         kept.users += 1
+        self.files = kept.files
         return kept.store
 
     def __exit__(self, *error: object) -> None:
@@ -593,10 +586,6 @@ class opened:
         if not kept.users:
             del _open[self._key]
             kept.store.close()
-
-    def files(self) -> Files:
-        """The settings that were read for the store."""
-        return _open[self._key].files
 
 
 def wait_for(work: Coroutine[Any, Any, T]) -> T:

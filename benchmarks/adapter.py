@@ -148,10 +148,10 @@ def with_message(count, returned):
 
 
 async def durable(n, folder, agent, clock, grow):
-    address = f"sqlite:{folder}/moothall.db"
+    address, machine = f"sqlite:{folder}/moothall.db", loop_of(agent, grow)
     with _running().opened(address):
         with clock:
-            outcome = await moothall.arun(loop_of(agent, grow), Count(n), store=address, run_id="bench")
+            outcome = await moothall.arun(machine, Count(n), store=address, run_id="bench")
         return outcome.data.n
 
 

@@ -12,8 +12,9 @@ IMPORT = "moothall"
 
 
 async def loop(n, agent, clock):
+    machine = ours.loop_of(agent)
     with running.opened("memory"), clock:
-        outcome = await arun(ours.loop_of(agent), ours.Count(n), store="memory")
+        outcome = await arun(machine, ours.Count(n), store="memory")
     return outcome.data.n
 
 

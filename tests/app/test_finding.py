@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.finding import find, is_loading, source_of
+from moothall.app.finding import find, is_loading, is_of_workflow, is_workflow, source_of
 from moothall.errors import DefinitionError
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
@@ -169,6 +169,17 @@ def test_the_source_of_a_machine_leads_back_to_it(tmp_path: Path) -> None:
 def test_the_source_of_a_machine_in_a_package_is_its_module() -> None:
     assert source_of(HERE) == f"{__name__}:HERE"
     assert find(source_of(HERE)) is HERE
+
+
+def test_a_folder_of_workflows_with_the_name_of_a_module_does_not_stand_in_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / __name__).mkdir()
+    (tmp_path / __name__ / "one.json").write_text('{"workflow_name": "HERE", "states": []}')
+    monkeypatch.chdir(tmp_path)
+    assert is_workflow(source_of(HERE))
+    assert find(source_of(HERE)) is HERE
+    assert not is_of_workflow(HERE)
 
 
 def test_the_source_is_the_same_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,9 @@
 """`run`, `arun`, `resume` and `answer`: the few lines of Python that a user writes."""
 
 import asyncio
+import gc
 import json
+import weakref
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,8 @@ from moothall import (
     run,
     yes,
 )
+from moothall.app.casting import Troupe, cast
+from moothall.app.running import opened
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,15 @@ async def test_arun_is_the_same_for_code_that_is_already_async() -> None:
     assert (await arun(SHOUTED, "Ada")).result == "DEAR ADA"
 
 
+def test_a_machine_that_nobody_has_any_more_is_not_held_by_its_cast() -> None:
+    machine = letter(ask(shout, "Dear {to}"))
+    assert cast(machine, Troupe()) is cast(machine, Troupe())
+    held = weakref.ref(machine)
+    del machine
+    gc.collect()
+    assert held() is None
+
+
 def test_named_agents_are_played_by_the_functions_that_are_passed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(NAMED, "Ada", agents={"clerk": shout}).result == "DEAR ADA"
     assert capsys.readouterr().err == ""
@@ -144,6 +157,29 @@ def test_the_configured_model_plays_who_is_no_function(tmp_path: Path, monkeypat
     (tmp_path / "script.json").write_text(json.dumps({"clerk": ["from the script"]}))
     monkeypatch.setenv("MOOTHALL_MODEL", f"scripted:{tmp_path / 'script.json'}")
     assert run(NAMED, "Ada").result == "from the script"
+
+
+@pytest.mark.anyio
+async def test_the_files_of_settings_hold_as_long_as_a_store_is_open_and_the_environment_goes_before_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path))
+    for name in ("first", "second", "third"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"clerk": [name]}))
+
+    def set_in_file(name: str) -> None:
+        (tmp_path / "settings.toml").write_text(f'model = "scripted:{tmp_path / name}.json"')
+
+    set_in_file("first")
+    with opened("memory"):
+        said = [(await arun(NAMED, "Ada", store="memory")).result]
+        set_in_file("second")
+        said.append((await arun(NAMED, "Ada", store="memory")).result)
+        monkeypatch.setenv("MOOTHALL_MODEL", f"scripted:{tmp_path / 'third.json'}")
+        said.append((await arun(NAMED, "Ada", store="memory")).result)
+        monkeypatch.delenv("MOOTHALL_MODEL")
+    said.append((await arun(NAMED, "Ada", store="memory")).result)
+    assert said == ["first", "first", "third", "second"]
 
 
 def test_a_script_that_has_no_reply_left_fails_the_run_and_is_named(tmp_path: Path) -> None:

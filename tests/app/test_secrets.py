@@ -12,6 +12,7 @@ from moothall.agents.ports import Reply
 from moothall.app.looking import export
 from moothall.app.running import opened
 from moothall.app.settings import cleaner
+from moothall.errors import Refused
 
 KEY = "the-word-of-entry-1001"
 
@@ -133,6 +134,13 @@ def test_the_name_of_a_model_is_kept_without_its_password(tmp_path: Any) -> None
     with opened(address) as store:
         assert asyncio.run(export(store, "mine"))["record"].model == f"scripted:{tmp_path}/[secret:DOOR_TOKEN].json"
     assert KEY.encode() not in (tmp_path / "runs.db").read_bytes()
+
+
+def test_a_machine_with_a_secret_in_its_name_gives_no_run_its_id() -> None:
+    machine = replace(asking("clerk", "Go on, {to}"), name=f"open {KEY}")
+    with pytest.raises(Refused, match=r"the run id open-\[secret:DOOR_TOKEN\] has a secret in it; choose another"):
+        run(machine, "x")
+    assert run(machine, "x", run_id="mine").status == "done"
 
 
 def test_a_key_of_the_settings_file_is_a_secret_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

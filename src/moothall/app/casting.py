@@ -6,11 +6,11 @@ that is started by name is looked for in the parent's table, beside the parent, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from importlib import import_module
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from moothall.agents.asking import TURN, AskAgent, Asking, Calling, CallTool, Starting, Turning
 from moothall.app.finding import beside, built_in, is_built_in, is_of_workflow, source_of
@@ -21,6 +21,7 @@ from moothall.kernel import verify
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import StartChild
 from moothall.kernel.events import Event
+from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
 from moothall.kernel.verify import Finding
 from moothall.performers.agents import AgentPerformer, Hear
@@ -34,8 +35,8 @@ Functions = Mapping[str, Any]
 HOUSE_TOOLS = {"pipeline": "moothall.app.pipeline.validating"}
 
 
-@dataclass(frozen=True, slots=True)
-class Troupe:
+@slotted
+class Troupe(Frozen):
     """What a run and its children bring with them: functions, checks of tools, shapes of replies, a model.
 
     `hear` is who listens while the model replies.
@@ -54,6 +55,10 @@ class Troupe:
         checks, shapes = {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes}
         return Troupe(self.model, functions, checks, shapes, self.hear)
 
+    def is_empty(self) -> bool:
+        """Whether a run brings nothing with it, so that its machine's own cast plays."""
+        return not (self.model or self.functions or self.checks or self.shapes or self.hear is not None)
+
 
 def cast(machine: Machine, troupe: Troupe) -> Cast:
     """Who performs the effects of a run of this machine."""
@@ -61,7 +66,7 @@ def cast(machine: Machine, troupe: Troupe) -> Cast:
         from moothall.app.workflow_runs import workflow_cast  # a machine in Python never needs it
 
         return workflow_cast(machine, replace(troupe, functions=welcomed(troupe.functions)))
-    return _own_cast(machine) if troupe == _NOBODY else _new_cast(machine, troupe)
+    return _own_cast(machine) if troupe.is_empty() else _new_cast(machine, troupe)
 
 
 def _new_cast(machine: Machine, troupe: Troupe) -> Cast:
@@ -106,6 +111,8 @@ def _said(effect: StartChild, output: Any) -> Event:
 
 def endless_below(machine: Machine, above: frozenset[str] = frozenset()) -> Finding | None:
     """Why a child of a machine may never end, where neither its start nor its own machine says what it may spend."""
+    if not _children(machine):
+        return None
     above |= {machine.name}
     bounded = {one.child for one in machine.actions() if isinstance(one, Starting) and one.budget is not None}
     for one in _started(machine, above | bounded):
@@ -153,24 +160,28 @@ def known_agents(machine: Machine, given: Any) -> Functions:
 
 def unplayed(machine: Machine, given: Functions, above: frozenset[str] = frozenset()) -> list[str]:
     """The agents of a machine and its children that are no functions."""
-    brought = {**bound_functions(machine), **given}
-    missing = _asked(machine) - brought.keys()
-    above |= {machine.name}
-    for one in _started(machine, above):
-        missing |= set(unplayed(one, brought, above))
+    missing = _unbound(machine) - given.keys()
+    if _children(machine):
+        brought = {**bound_functions(machine), **given}
+        above |= {machine.name}
+        for one in _started(machine, above):
+            missing |= set(unplayed(one, brought, above))
     return sorted(missing)
 
 
 def _once(look: Callable[[Machine], T]) -> Callable[[Machine], T]:
-    """What is seen in a machine's table, looked for once: a definition does not change."""
-    seen: WeakKeyDictionary[Machine, T] = WeakKeyDictionary()
+    """What is seen in a machine's table, looked for once: a definition does not change.
+
+    It is kept in the machine, as its cached properties are: a cast knows its machine, and a table of ours that has
+    the cast would hold the machine for ever.
+    """
+    name = f"{look.__module__}.{look.__name__}"
 
     def looked(machine: Machine) -> T:
-        try:
-            return seen[machine]
-        except KeyError:
-            pass
-        found = seen[machine] = look(machine)
+        known = machine.__dict__
+        if name not in known:
+            known[name] = look(machine)
+        found: T = known[name]
         return found
 
     return looked
@@ -182,10 +193,7 @@ endless = _once(verify.endless)
 @_once
 def _own_cast(machine: Machine) -> Cast:
     """The cast of a machine whose functions all stand in its table: the same for all its runs."""
-    return _new_cast(machine, _NOBODY)
-
-
-_NOBODY = Troupe()
+    return _new_cast(machine, Troupe())
 
 
 @_once
@@ -195,6 +203,24 @@ def _asked(machine: Machine) -> frozenset[str]:
         return frozenset(machine.plan.seats)
     asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
     return frozenset(asked | {one.asking.agent for one in machine.actions() if isinstance(one, Turning)})
+
+
+@_once
+def _unbound(machine: Machine) -> frozenset[str]:
+    """The agents that the table asks and has no functions for."""
+    return _asked(machine) - bound_functions(machine).keys()
+
+
+@_once
+def own_limits(machine: Machine) -> Mapping[str, float]:
+    """What the table says that a run may spend."""
+    return machine.budget.limits() if machine.budget is not None else {}
+
+
+@_once
+def slug(machine: Machine) -> str:
+    """The name of a machine as ids of its runs begin."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", machine.name).strip("-") or "run"
 
 
 @_once

@@ -26,6 +26,8 @@ BUILT_IN = {"pipeline": "moothall.machines.pipeline", "turn": "moothall.machines
 """The machines that come with the package: where the function is that makes one, in the size that it is given."""
 DIGITS = 9
 """The most digits of such a size."""
+WITHOUT_MACHINES = sys.stdlib_module_names | {"moothall", "__main__"}
+"""Where no machine of an author is: in the standard library, and with us. The program itself is looked at last."""
 REMEDY = 'put that under `if __name__ == "__main__":`'
 _loading: list[str] = []
 _loaded: dict[str, ModuleType] = {}
@@ -40,16 +42,15 @@ def is_loading() -> str:
 
 def find(source: str) -> Machine:
     """The machine at this source. Without `:NAME` the file's only machine, or a built-in one."""
+    path, _, name = source.rpartition(":") if ":" in source else (source, "", "")
+    if name and (known := _known(path, name)) is not None:
+        return known
     if (machine := built_in(source)) is not None:
         return machine
     if is_workflow(source):
         from moothall.app.workflow_runs import machine_at  # a machine in Python never needs it
 
         return machine_at(source)
-    path, _, name = source.rpartition(":") if ":" in source else (source, "", "")
-    known = getattr(_loaded.get(path), name, None) if name else None
-    if isinstance(known, Machine) and isfile(path):
-        return known
     if not path:
         raise DefinitionError(f"{source!r} names no machine; write FILE.py:NAME or package.module:NAME")
     module = load(path)
@@ -63,6 +64,13 @@ def find(source: str) -> Machine:
     if len(machines) != 1:
         raise DefinitionError(f"{path}: {_listed(machines)}; name one as {path}:NAME")
     return next(iter(machines.values()))
+
+
+def _known(path: str, name: str) -> Machine | None:
+    """A machine in a file that was found before and is still there, or in a module that is imported."""
+    module = _loaded[path] if path in _loaded and isfile(path) else sys.modules.get(path)
+    found = getattr(module, name, None)
+    return found if isinstance(found, Machine) else None
 
 
 def built_in(name: str) -> Machine | None:
@@ -91,8 +99,8 @@ def is_workflow(source: str) -> bool:
 
 
 def is_of_workflow(machine: Machine) -> TypeGuard[WorkflowMachine]:
-    """Whether a machine was compiled from a workflow file."""
-    return is_workflow(_sources.get(machine, ""))
+    """Whether a machine was compiled from a workflow file; what authors write in Python is a plain machine."""
+    return type(machine) is not Machine and is_workflow(_sources.get(machine, ""))
 
 
 def remember(machine: Machine, source: str) -> None:
@@ -217,10 +225,11 @@ def _load_module(name: str) -> ModuleType:
 
 def source_of(machine: Machine) -> str:
     """Where a machine can be found again from any folder; "" where it was made on the fly."""
-    if machine not in _sources:
+    source = _sources.get(machine)
+    if source is None:
         found = (_source_in(module, machine) for module in _modules())
-        _sources[machine] = machine.name if is_built_in(machine) else next(filter(None, found), "")
-    return _sources[machine]
+        source = _sources[machine] = machine.name if is_built_in(machine) else next(filter(None, found), "")
+    return source
 
 
 def is_built_in(machine: Machine) -> bool:
@@ -230,9 +239,8 @@ def is_built_in(machine: Machine) -> bool:
 
 
 def _modules() -> list[ModuleType]:
-    """The modules that may have a machine: not the many of the standard library, and the program itself last."""
-    library = sys.stdlib_module_names
-    others = [name for name in list(sys.modules) if name.partition(".")[0] not in library and name != "__main__"]
+    """The modules that may have a machine, the program itself last."""
+    others = [name for name in list(sys.modules) if name.partition(".")[0] not in WITHOUT_MACHINES]
     return [sys.modules[name] for name in (*others, "__main__") if name in sys.modules]
 
 

@@ -12,9 +12,8 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -30,12 +29,15 @@ from moothall.app.casting import (
     input_data,
     known_agents,
     lacking,
+    own_limits,
+    slug,
     unplayed,
 )
 from moothall.app.finding import REMEDY, find, is_loading, is_of_workflow, is_workflow, source_of
 from moothall.app.idling import wait_for_end
 from moothall.app.models import absolute_model, unpriced
 from moothall.app.settings import (
+    Files,
     checked_cleaner,
     configured_model,
     configured_telemetry,
@@ -57,7 +59,7 @@ from moothall.runtime.cleaning import fitted
 from moothall.runtime.decide import outcome
 from moothall.runtime.hall import Finding, Hall, Observer
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Reader, Record, RunId
-from moothall.runtime.ports import SET_ASIDE, Clean, Store
+from moothall.runtime.ports import SET_ASIDE, Clean, Store, as_it_is
 from moothall.runtime.serving import serve
 from moothall.runtime.worker import drive
 
@@ -65,6 +67,7 @@ T = TypeVar("T")
 Watcher = Callable[[Hall], Observer]
 """An observer that wants to know the hall: how its runs began, and of which machine they are."""
 STAND_IN = "rehearsal"
+USABLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 LOOK = 1.0
 
 
@@ -98,11 +101,10 @@ class Outcome(Frozen):
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The machine's own clock; `now` are seconds since 1970."""
 
-    def now(self) -> float:
-        """Seconds since 1970."""
-        return time.time()
+    def __init__(self) -> None:
+        self.now = time.time  # each step looks at the clock several times
 
     async def wait_until(self, moment: float) -> None:
         """Come back at that time; the clock may be set meanwhile, so it is looked at from time to time."""
@@ -113,8 +115,8 @@ class SystemClock:
                 return
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+@slotted
+class Setting(Frozen):
     """What a run needs around it. `notice` is told what a person should know."""
 
     store: Store
@@ -129,6 +131,8 @@ class Setting:
     """Who listens while a model replies."""
     telemetry: tuple[Watcher, ...] = ()
     """Who watches all runs of the store alike, so that these share a hall all the same."""
+    files: Files | None = None
+    """The settings that were read for the store; None: they are read for each run."""
 
 
 def run(
@@ -162,31 +166,15 @@ async def arun(
         raise DefinitionError(f"write budget=Budget(calls=20), not {budget!r}")
     if source := is_loading():
         raise DefinitionError(f"{source} starts a run while it is loaded; {REMEDY}")
-    async with _around(store, agents) as around:
-        return await begin(around, machine, data, Terms(run_id or new_id(machine), model, budget))
+    terms = Terms(run_id or "", model, budget)
+    return await opened_for(store, agents, lambda setting: begin(setting, machine, data, terms))
 
 
-@asynccontextmanager
-async def _around(store: str | None, agents: Functions | None) -> AsyncIterator[Setting]:
-    """What a run of a program needs around it. Telemetry that is set has a moment at the end."""
-    with opened(store) as kept:
-        if not (parts := configured_telemetry()):
-            yield Setting(kept, agents or {})
-            return
-        from moothall.app.telemetry.watching import standing_telemetry  # most programs are not watched
+@slotted
+class Terms(Frozen):
+    """What the caller decides about one run. Where it is given no id, it gets a new one."""
 
-        telemetry = standing_telemetry(parts)
-        try:
-            yield Setting(kept, agents or {}, telemetry=(telemetry.watcher(store_address(store)),))
-        finally:
-            await asyncio.to_thread(telemetry.wait_until_seen)
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What the caller decides about one run."""
-
-    run: RunId
+    run: RunId = ""
     model: str = ""
     budget: Budget | None = None
 
@@ -194,20 +182,22 @@ class Terms:
 async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> Outcome:
     """Begin a run and drive it as far as it goes."""
     hall = hall_of(setting)
-    run = usable_id(terms.run, hall.clean)
-    limits = _limits(machine.budget) | _limits(terms.budget)
-    finding = endless(machine)
-    if not limits and (finding := finding or endless_below(machine)) is not None:
+    run = usable_id(terms.run, hall.clean) if terms.run else new_id(machine, hall.clean)
+    limits = own_limits(machine) if terms.budget is None else {**own_limits(machine), **terms.budget.limits()}
+    unbounded = endless(machine)
+    if not limits and (finding := unbounded or endless_below(machine)) is not None:
         raise DefinitionError(
             f"machine {machine.name} may never end: {finding.why}; {finding.remedy}, or give the run a budget"
         )
-    model = absolute_model(terms.model or configured_model()) or _stand_in(setting, machine)
+    model = absolute_model(terms.model or configured_model(setting.files))
+    agents = known_agents(machine, setting.agents)
+    model = model or _stand_in(setting, machine)
     if "usd" in limits and (names := unpriced(model)):
         setting.notice(f"nobody knows the price of {', '.join(names)}: what it costs does not count towards the budget")
-    named, is_endless = hall.clean(model), endless(machine) is not None
+    named, is_endless = hall.clean(model), unbounded is not None
     record = Record(run, machine.name, machine.digest, time.time(), source_of(machine), named, limits, is_endless)
     with halls.visiting(hall, run):
-        hall.casts[run] = cast(machine, Troupe(model, known_agents(machine, setting.agents), hear=setting.hear))
+        hall.casts[run] = cast(machine, Troupe(model, agents, hear=setting.hear))
         await halls.begin(hall, record, machine, fitted(partial(input_data, machine), data, hall.clean))
         return _noted(setting, machine, await driven(hall, run))
 
@@ -222,15 +212,12 @@ def _noted(setting: Setting, machine: Machine, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def _limits(budget: Budget | None) -> dict[str, float]:
-    return budget.limits() if budget is not None else {}
-
-
 async def driven(hall: Hall, run: RunId) -> Outcome:
     """Drive a run as far as it goes, and say how it stands."""
     machine = hall.runs[run].machine
     head = await drive(hall, run)
-    outcome = outcome_of(machine, run, head, await _asked_by_children(hall, run, head))
+    below = await _asked_by_children(hall, run, head) if head.pending else ()
+    outcome = outcome_of(machine, run, head, below)
     return replace(outcome, fault=await _fault(hall.store, run)) if outcome.status == "failed" else outcome
 
 
@@ -283,9 +270,19 @@ def answer(
 async def opened_for(
     store: str | None, agents: Functions | None, work: Callable[[Setting], Coroutine[Any, Any, Outcome]]
 ) -> Outcome:
-    """What comes of some work, with a store that is open for it."""
-    async with _around(store, agents) as around:
-        return await work(around)
+    """What comes of some work, with a store that is open for it. Telemetry that is set has a moment at the end."""
+    place = opened(store)
+    with place as kept:
+        if not (parts := configured_telemetry(None, place.files)):
+            return await work(Setting(kept, agents or {}, files=place.files))
+        from moothall.app.telemetry.watching import standing_telemetry  # most programs are not watched
+
+        telemetry = standing_telemetry(parts)
+        watchers = (telemetry.watcher(place.address),)
+        try:
+            return await work(Setting(kept, agents or {}, telemetry=watchers, files=place.files))
+        finally:
+            await asyncio.to_thread(telemetry.wait_until_seen)
 
 
 async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) -> Outcome:
@@ -401,7 +398,8 @@ async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | No
     stored = await hall.store.load(run)
     record = stored.record
     machine, troupe = await family_of(hall.store, record, setting.agents, machine)
-    troupe = replace(troupe, hear=setting.hear)
+    if setting.hear is not None:
+        troupe = replace(troupe, hear=setting.hear)
     if not record.parent:
         known_agents(machine, setting.agents)
         if not record.model and (missing := unplayed(machine, setting.agents)):
@@ -444,9 +442,10 @@ def hall_of(setting: Setting) -> Hall:
     """The hall of a store: one for all runs, so that they share its commits; who watches gets one of their own."""
     if setting.observers or setting.watchers:
         return _watched_hall(setting)
-    if setting.store not in _halls:
-        _halls[setting.store] = _watched_hall(Setting(setting.store, telemetry=setting.telemetry))
-    return _halls[setting.store]
+    hall = _halls.get(setting.store)
+    if hall is None:
+        hall = _halls[setting.store] = _watched_hall(Setting(setting.store, telemetry=setting.telemetry))
+    return hall
 
 
 def _watched_hall(setting: Setting) -> Hall:
@@ -469,7 +468,7 @@ def _new_hall(store: Store, observers: Sequence[Observer] = ()) -> Hall:
 
 def _stand_in(setting: Setting, machine: Machine) -> str:
     """The model for a run that names none: the stand-in, announced, where an agent has no function."""
-    missing = unplayed(machine, known_agents(machine, setting.agents))
+    missing = unplayed(machine, setting.agents)
     if not missing:
         return ""
     setting.notice(f"no model is set: {STAND_IN} stands in for {', '.join(missing)}; its replies mean nothing")
@@ -498,6 +497,8 @@ def outcome_of(machine: Machine, run: RunId, head: Head, below: tuple[Question, 
 
 def questions_of(run: RunId, head: Head) -> tuple[Question, ...]:
     """The questions of a run that wait for a person."""
+    if not head.pending:
+        return ()
     return tuple(
         Question(one.key, *asked(encode(one.effect), one.doubt), one.due, run, getattr(one.effect, "who", ""))
         for one in halls.questions(head)
@@ -528,40 +529,63 @@ def _stuck(machine: Machine, snapshot: Snapshot) -> str:
 
 def usable_id(run: RunId, clean: Clean) -> RunId:
     """A run id that can be written everywhere, or a refusal."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", run):
+    if not USABLE.fullmatch(run):
         raise Refused(f"{run!r} is no run id; use letters, digits and dashes")
     if (shown := clean(run)) != run:
         raise Refused(f"the run id {shown} has a secret in it; choose another")
     return run
 
 
-def new_id(machine: Machine) -> RunId:
-    """A new run id that says which machine it is."""
-    slug = re.sub(r"[^A-Za-z0-9]+", "-", machine.name).strip("-") or "run"
-    return f"{slug}-{secrets.token_hex(4)}"
+def new_id(machine: Machine, clean: Clean = as_it_is) -> RunId:
+    """A new run id that says which machine it is; what is behind the name is chance, and has no secret."""
+    return f"{usable_id(slug(machine), clean)}-{secrets.token_hex(4)}"
 
 
-_open: dict[tuple[str, int], tuple[Store, int, str]] = {}
+class _Opened:
+    """A store that is open, how often, with which durability, and the settings that were read for it."""
+
+    __slots__ = ("durability", "files", "store", "users")
+
+    def __init__(self, store: Store, durability: str, files: Files) -> None:
+        self.store, self.durability, self.files, self.users = store, durability, files, 0
 
 
-@contextmanager
-def opened(address: str | None, durability: str | None = None) -> Iterator[Store]:
-    """A store, closed again at the end; whoever opens it meanwhile in the same thread shares it, durability and all."""
-    key = (store_address(address), threading.get_ident())
-    if key not in _open:
-        _open[key] = (open_store(key[0], durability), 0, durability_of(durability))
-    store, users, kept = _open[key]
-    if durability not in (None, kept):
-        raise Refused(f"{key[0]} is open here with durability {kept}; it cannot be {durability} at the same time")
-    _open[key] = (store, users + 1, kept)
-    try:
-        yield store
-    finally:
-        store, users, kept = _open.pop(key)
-        if users > 1:
-            _open[key] = (store, users - 1, kept)
-        else:
-            store.close()
+_open: dict[tuple[str, int], _Opened] = {}
+
+
+class opened:
+    """A store, closed again at the end; whoever opens it meanwhile in the same thread shares it.
+
+    So all of them have its durability, and the files of settings as they were read for the first.
+    """
+
+    __slots__ = ("_key", "_named", "address", "files")
+
+    def __init__(self, address: str | None, durability: str | None = None) -> None:
+        self._named = address, durability
+
+    def __enter__(self) -> Store:
+        address, durability = self._named
+        files = Files()
+        self.address = store_address(address, files)
+        self._key = self.address, threading.get_ident()
+        kept = _open.get(self._key)
+        if kept is None:
+            durability = durability_of(durability, files)
+            kept = _open[self._key] = _Opened(open_store(self.address, durability), durability, files)
+        elif durability not in (None, kept.durability):
+            is_open = f"{self.address} is open here with durability {kept.durability}"
+            raise Refused(f"{is_open}; it cannot be {durability} at the same time")
+        kept.users += 1
+        self.files = kept.files
+        return kept.store
+
+    def __exit__(self, *error: object) -> None:
+        kept = _open[self._key]
+        kept.users -= 1
+        if not kept.users:
+            del _open[self._key]
+            kept.store.close()
 
 
 def wait_for(work: Coroutine[Any, Any, T]) -> T:

@@ -2,6 +2,7 @@
 
 A setting is taken from `settings.toml` in the state directory, from the project's `moothall.toml` if that is trusted,
 from the environment, or from a flag; the later wins. Both files have the same fields, but a project's has no keys.
+For runs the files are read once as long as a store is open (`Files`), and the environment each time.
 
     model = "smart"                                # who plays agents that are no functions
     store = "sqlite:/var/lib/runs.db"
@@ -28,7 +29,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from moothall.agents.secrets import Cleaner, Secret, unfit
@@ -192,6 +193,20 @@ def _over(own: Settings, project: Settings) -> Settings:
     return replace(own, **said, levels={**own.levels, **project.levels}, addresses=addresses)
 
 
+class Files:
+    """What stands in the files of settings, read once: when somebody first asks for it."""
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What stood in them then."""
+        return settings()
+
+
+def _value(name: str, files: Files | None) -> str:
+    """One setting: of the environment, else of files that were read, else of the files as they are now."""
+    return os.environ.get(VARIABLES[name]) or getattr((files or Files()).settings, name)
+
+
 def setting(name: str) -> Set:
     """One setting, and where it was found: in the environment, else in a file."""
     return _set(VARIABLES[name], lambda found: str(getattr(found, name)))
@@ -212,9 +227,9 @@ def _set(variable: str, picked: Callable[[Settings], str]) -> Set:
     return Set(value, settings_file().name) if value else Set()
 
 
-def store_address(address: str | None = None) -> str:
+def store_address(address: str | None = None, files: Files | None = None) -> str:
     """The address of a store: the one that is named, the one that is set, or the file in the state directory."""
-    return address or setting("store").value or f"sqlite:{state_directory() / 'moothall.db'}"
+    return address or _value("store", files) or f"sqlite:{state_directory() / 'moothall.db'}"
 
 
 def store_file(address: str | None = None) -> Path | None:
@@ -285,9 +300,9 @@ def _new_key(file: Path) -> bytes:
         return b""
 
 
-def durability_of(named: str | None = None) -> str:
+def durability_of(named: str | None = None, files: Files | None = None) -> str:
     """How safely commits are kept: as it is named, as it is set, or `full`."""
-    durability = named or setting("durability").value or DURABILITIES[0]
+    durability = named or _value("durability", files) or DURABILITIES[0]
     if durability not in DURABILITIES:
         raise DefinitionError(f"{durability!r} is no durability; write {' or '.join(DURABILITIES)}")
     return durability
@@ -295,17 +310,17 @@ def durability_of(named: str | None = None) -> str:
 
 def configured_hook() -> str:
     """What to call when a run waits, where nothing is named; "" where nothing is configured."""
-    return setting("on_wait").value
+    return _value("on_wait", None)
 
 
-def configured_telemetry(named: str | None = None) -> str:
+def configured_telemetry(named: str | None = None, files: Files | None = None) -> str:
     """Who else is told what goes on: as it is named, as it is set, or nobody."""
-    return setting("telemetry").value if named is None else named
+    return _value("telemetry", files) if named is None else named
 
 
-def configured_model() -> str:
+def configured_model(files: Files | None = None) -> str:
     """The model to use where none is named; "" where nothing is configured."""
-    return setting("model").value
+    return _value("model", files)
 
 
 class Registered(Frozen):

@@ -6,6 +6,7 @@
 import sys
 from asyncio import gather
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib import import_module
 from itertools import pairwise
 from time import perf_counter
@@ -164,8 +165,10 @@ async def fan_out(width, agent, clock):
     return await fan(width, agent, clock, "memory")
 
 
-async def fan(width, agent, clock, address):
-    """All tools at once, and a join when the last has returned."""
+@lru_cache
+def fan_of(width, agent):
+    """All tools at once, and a join when the last has returned; a machine is checked when it first runs, as others
+    are when they are compiled."""
 
     def tool(i):
         async def work():
@@ -174,7 +177,7 @@ async def fan(width, agent, clock, address):
         work.__name__ = f"work{i}"
         return work
 
-    machine = Machine(
+    return Machine(
         "fan",
         data=Count,
         states=[State("working", enter=[moothall.call(tool(i)) for i in range(width)]), Final("joined")],
@@ -183,6 +186,10 @@ async def fan(width, agent, clock, address):
             On("working", otherwise, to="joined", do=counted_return),
         ],
     )
+
+
+async def fan(width, agent, clock, address):
+    machine = fan_of(width, agent)
     with _running().opened(address), clock:
         outcome = await moothall.arun(machine, Count(width), store=address)
     return outcome.data.n

@@ -294,7 +294,7 @@ class Graph:
         self.raises = any(not isinstance(one, Effect) and not hasattr(one, "outcomes") for one in machine.actions())
         self._guarded_always = [row for row in self.rows if row.descriptors is None and row.guard is not None]
         self.after_done = [row for row in self.rows if any(is_done(one) for one in row.descriptors or ())]
-        self.by_place = {place.index: tuple(_causes_of_place(place)) for place in chart.places}
+        self.by_place = {place.index: tuple(dict.fromkeys(_causes_of_place(place))) for place in chart.places}
         self.by_row = {row: tuple(_causes_of_row(chart, row)) for row in self.rows}
         self.causes = Causes(chart, cautious=cautious)
         for place in chart.places:

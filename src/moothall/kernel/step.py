@@ -101,6 +101,8 @@ class Step(Frozen):
     @property
     def left(self) -> frozenset[str]:
         """The states that were left, even if they were entered again."""
+        if len(self.microsteps) == 1:
+            return frozenset(self.microsteps[0].exited)
         return frozenset(state for microstep in self.microsteps for state in microstep.exited)
 
 

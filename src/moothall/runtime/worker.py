@@ -115,7 +115,8 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
             await _in_place(hall, run, doing, ready[0], perform)
             continue
         for one in ready:
-            flying[one.key] = task = asyncio.create_task(_flown(hall, run, doing, one))
+            work = _drive_child if one.effect.kind in FAMILY and not one.denied else perform
+            flying[one.key] = task = asyncio.create_task(work(hall, run, doing, one))
             doing.attempts[one.key] = one
             task.add_done_callback(doing.hear)
         if not flying:
@@ -173,10 +174,8 @@ async def _preparation(hall: Hall, run: RunId, doing: Drive, pending: Pending) -
     return None
 
 
-async def _flown(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:
-    """Perform one effect beside others; of a child's end the run hears by itself."""
-    if pending.effect.kind not in FAMILY or pending.denied:
-        return await perform(hall, run, doing, pending)
+async def _drive_child(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:
+    """Drive a child beside its parent, which hears of its end by itself."""
     with visiting(hall, child_id(run, pending.key)):
         try:
             child = await open_child(hall, run, pending)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode
-from moothall.stores.plain import LONG, packed, unpacked
+from moothall.stores.plain import LONG, packed, packed_pair, unpacked
 
 
 class Mood(Enum):
@@ -88,8 +88,19 @@ def test_any_value_reads_back_as_its_plain_json(value: Any) -> None:
 def test_what_was_packed_before_is_taken_over_as_it_is(value: Any, other: Any) -> None:
     kept: dict[str, bytes] = {}
     part = packed({"value": value}, kept)
-    whole = packed({"parts": [orjson.Fragment(part)], "other": other}, kept, len(part))
-    assert read_back(whole, kept) == {"parts": [{"value": encode(value)}], "other": encode(other)}
+    parts = [orjson.Fragment(part)]
+    for whole in packed_pair({"parts": parts, "other": other}, {"other": other, "parts": parts}, kept, len(part)):
+        assert read_back(whole, kept) == {"parts": [{"value": encode(value)}], "other": encode(other)}
+
+
+@given(values, values)
+def test_two_that_are_packed_in_one_go_are_what_each_alone_would_be(one: Any, other: Any) -> None:
+    kept: dict[str, bytes] = {}
+    alone: dict[str, bytes] = {}
+    pair = packed_pair({"value": one}, {"value": other}, kept)
+    assert [read_back(body, kept) for body in pair] == [{"value": encode(one)}, {"value": encode(other)}]
+    packed({"value": one}, alone), packed({"value": other}, alone)
+    assert kept == alone
 
 
 NO_JSON = [
@@ -123,6 +134,9 @@ NO_JSON = [
 def test_what_is_no_json_is_the_author_s_mistake_wherever_it_is(around: Any, wrong: Any) -> None:
     with pytest.raises(DefinitionError):
         packed({"value": around(wrong)}, {})
+    for pair in ((around(wrong), None), (None, around(wrong))):
+        with pytest.raises(DefinitionError):
+            packed_pair({"value": pair[0]}, {"value": pair[1]}, {})
 
 
 @pytest.mark.parametrize("text", ["y", 'say "y" ', "\\", '\\"', "ä", "\n"], ids=ascii)

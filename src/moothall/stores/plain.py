@@ -30,41 +30,57 @@ def written(value: Any) -> bytes:
         raise DefinitionError(f"a value of the run cannot be stored as JSON: {error}") from error
 
 
-def packed(shape: dict[str, Any], texts: dict[str, bytes], apart: int = 0) -> bytes:
+def packed(shape: dict[str, Any], texts: dict[str, bytes]) -> bytes:
     """The JSON of a shape as bytes; long texts go to `texts` and are referred to by their digest.
 
-    So many of the bytes are `apart`: fragments that were packed before. Mostly the writer itself can take the values
-    apart. Where it may have been too generous, or a text is long, the values are encoded first.
+    Mostly the writer itself can take the values apart. Where it may have been too generous, or a text is long, the
+    values are encoded first.
     """
     try:
         body = orjson.dumps(shape, default=_opened, option=_AS_IT_IS)
     except orjson.JSONEncodeError:
         return _packed_carefully(shape, texts)
-    if (len(body) - apart > LONG and _has_long_text(body)) or _has(body, b"\\u0000"):
-        return _packed_carefully(shape, texts)
-    return _packed_carefully(shape, texts) if _is_generous(body) else body
+    return _packed_carefully(shape, texts) if _is_doubtful(body, len(body)) else body
+
+
+def packed_pair(
+    one: dict[str, Any], other: dict[str, Any], texts: dict[str, bytes], apart: int = 0
+) -> tuple[bytes, bytes]:
+    """Two shapes, each packed, in one go. So many bytes are `apart` in each of them: they were packed before."""
+    try:
+        both = orjson.dumps((one, _CUT, other), default=_opened, option=_AS_IT_IS)
+    except orjson.JSONEncodeError:
+        return _packed_carefully(one, texts), _packed_carefully(other, texts)
+    cut = both.find(b"\n")
+    if _is_doubtful(both, max(cut, len(both) - cut) - apart):
+        return _packed_carefully(one, texts), _packed_carefully(other, texts)
+    return both[1 : cut - 1], both[cut + 2 : -1]
+
+
+def _is_doubtful(body: bytes, longest: int) -> bool:
+    """Whether a text is long, or begins with a NUL, or the writer may have taken something that is no JSON.
+
+    It writes null for NaN, and a text for a UUID. (`part in body` would first take the part for a number, and make an
+    error of that, each time.)
+    """
+    return (
+        body.count(b"null") > body.count(b"null ")
+        or body.find(b"\\u0000") >= 0
+        or (body.find(b"-") >= 0 and _UUID.search(body) is not None)
+        or (longest > LONG and _has_long_text(body))
+    )
 
 
 def _has_long_text(body: bytes) -> bool:
     """Whether a text may be long: many bytes without a quotation mark; or there is one inside a text, and who knows."""
-    return b'\\"' in body or max(map(len, body.split(b'"'))) > LONG
-
-
-def _is_generous(body: bytes) -> bool:
-    """Whether the writer may have taken something that is no JSON: it writes null for NaN, and a text for a UUID."""
-    if body.count(b"null") > body.count(b"null "):
-        return True
-    return _has(body, b"-") and _UUID.search(body) is not None
-
-
-def _has(body: bytes, part: bytes) -> bool:
-    """`part in body`, which would first take the part for a number and make an error of that, each time."""
-    return body.find(part) >= 0
+    return body.find(b'\\"') >= 0 or max(map(len, body.split(b'"'))) > LONG
 
 
 _AS_IT_IS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _NONE = orjson.Fragment(b"null ")
 """None in a field, with a blank behind it, so that it cannot be mistaken for a NaN."""
+_CUT = orjson.Fragment(b"\n")
+"""Stands between two shapes; inside one a line break is always escaped."""
 _UUID = re.compile(rb"-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 SIZE = 32
 _HASH, _MAC, _KEY = 16, 12, 4
 _NO_KEY, _NO_MAC = bytes(_KEY), bytes(_MAC + _KEY)
+_ENTRY, _HEAD, _RECORD = b"", b"head", b"record"
 
 Signed = Literal["ours", "wrong", "unknown"]
 
@@ -30,43 +31,43 @@ def chain_start(run: str, shared: bytes = b"") -> bytes:
 class Sealing:
     """Seals with a key; without one there is no MAC, and nobody can vouch for a seal."""
 
-    __slots__ = ("_key", "_keyed")
+    __slots__ = ("_hashes", "_key", "_keyed")
 
     def __init__(self, key: bytes) -> None:
         key = hashlib.blake2b(key).digest() if key else b""
         self._key = hashlib.blake2b(key, digest_size=_KEY, person=b"key").digest() if key else _NO_KEY
         self._keyed = hashlib.blake2b(key=key, digest_size=_MAC) if key else None
+        self._hashes = {kind: _hash(kind, self._key) for kind in (_ENTRY, _HEAD, _RECORD)}
 
     def entry(self, before: bytes, seq: int, body: bytes) -> bytes:
         """The seal of an entry behind another."""
-        return self._signed(_entry(before, seq, body, self._key))
+        return self._sealed(_ENTRY, b"%s%d %s" % (before, seq, body))
 
     def head(self, tip: bytes, record: bytes, head: bytes) -> bytes:
         """The seal of a head after the entry with this seal, of the run with this record."""
-        return self._signed(_head(tip, record, head, self._key))
+        return self._sealed(_HEAD, b"%s%s %s" % (tip, record, head))
 
     def record(self, run: str, record: bytes) -> bytes:
         """The seal of the record of this run."""
-        return self._signed(_record(run, record, self._key))
+        return self._sealed(_RECORD, b"%s %s" % (run.encode(), record))
 
     def entry_holds(self, before: Any, seq: Any, body: Any, seal: Any) -> bool:
         """Whether what was read as an entry is what was once written there."""
-        if not (type(before) is bytes and type(seq) is int and type(body) is bytes and _is_seal(seal)):
+        if not (type(before) is bytes and type(seq) is int and type(body) is bytes and type(seal) is bytes):
             return False
-        return compare_digest(seal[:_HASH], _entry(before, seq, body, seal[-_KEY:])) and self.signed(seal) != "wrong"
+        return self._holds(seal, _ENTRY, b"%s%d %s" % (before, seq, body))
 
     def head_holds(self, tip: Any, record: bytes, head: Any, seal: Any) -> bool:
         """Whether what was read as a head is what was once written there."""
-        if not (type(tip) is bytes and type(head) is bytes and _is_seal(seal)):
+        if not (type(tip) is bytes and type(head) is bytes and type(seal) is bytes):
             return False
-        return compare_digest(seal[:_HASH], _head(tip, record, head, seal[-_KEY:])) and self.signed(seal) != "wrong"
+        return self._holds(seal, _HEAD, b"%s%s %s" % (tip, record, head))
 
     def record_holds(self, run: str, sealed: Any) -> bool:
         """Whether what was read as a record, behind its seal, is what was once written there."""
-        if type(sealed) is not bytes or not _is_seal(seal := sealed[:SIZE]):
+        if type(sealed) is not bytes:
             return False
-        kept = _record(run, sealed[SIZE:], seal[-_KEY:])
-        return compare_digest(seal[:_HASH], kept) and self.signed(seal) != "wrong"
+        return self._holds(sealed[:SIZE], _RECORD, b"%s %s" % (run.encode(), sealed[SIZE:]))
 
     def signed(self, seal: bytes) -> Signed:
         """Whose MAC is in a seal: ours, one that pretends to be ours, or one that we cannot judge."""
@@ -76,6 +77,21 @@ class Sealing:
             return "unknown"
         return "ours" if compare_digest(self._signed(seal[:_HASH]), seal) else "wrong"
 
+    def _holds(self, seal: bytes, kind: bytes, text: bytes) -> bool:
+        """Whether this is the seal of a text; whose key it was made with, it says itself."""
+        if (key := seal[-_KEY:]) == self._key:
+            return compare_digest(seal, self._sealed(kind, text))
+        if len(seal) != SIZE or self.signed(seal) == "wrong":
+            return False
+        hashed = _hash(kind, key)
+        hashed.update(text)
+        return compare_digest(seal[:_HASH], hashed.digest())
+
+    def _sealed(self, kind: bytes, text: bytes) -> bytes:
+        hashed = self._hashes[kind].copy()
+        hashed.update(text)
+        return self._signed(hashed.digest())
+
     def _signed(self, digest: bytes) -> bytes:
         if self._keyed is None:
             return digest + _NO_MAC
@@ -84,18 +100,6 @@ class Sealing:
         return digest + mac.digest() + self._key
 
 
-def _is_seal(found: Any) -> bool:
-    return type(found) is bytes and len(found) == SIZE
-
-
-def _entry(before: bytes, seq: int, body: bytes, key: bytes) -> bytes:
-    return hashlib.blake2b(b"%s%d %s" % (before, seq, body), digest_size=_HASH, salt=key).digest()
-
-
-def _head(tip: bytes, record: bytes, head: bytes, key: bytes) -> bytes:
-    text = b"%s%s %s" % (tip, record, head)
-    return hashlib.blake2b(text, digest_size=_HASH, salt=key, person=b"head").digest()
-
-
-def _record(run: str, record: bytes, key: bytes) -> bytes:
-    return hashlib.blake2b(b"%s %s" % (run.encode(), record), digest_size=_HASH, salt=key, person=b"record").digest()
+def _hash(kind: bytes, key: bytes) -> hashlib.blake2b:
+    """The hash of a kind of seal made with this key, before anything was put into it: a copy of it costs less."""
+    return hashlib.blake2b(digest_size=_HASH, salt=key, person=kind)

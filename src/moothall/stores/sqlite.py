@@ -19,7 +19,6 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
@@ -44,7 +43,7 @@ from moothall.runtime.journal import (
 from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Lease, Stored
 from moothall.stores.anchors import BEGINNING, Anchor, Anchors
 from moothall.stores.auditing import Crown, Link, Trail, verdict
-from moothall.stores.plain import digest_of, packed, read, unpacked, written
+from moothall.stores.plain import digest_of, packed, packed_pair, read, unpacked, written
 from moothall.stores.sealing import SIZE, Sealing, chain_start
 
 BATCH = 256
@@ -57,12 +56,15 @@ TABLES = frozenset(("runs", "entries", "texts"))
 
 
 T = TypeVar("T")
+W = TypeVar("W")
 Blob = bytearray
 """How bytes are given to sqlite3: it takes these as they are, and looks for a converter for each `bytes`."""
 
 
 Part = tuple[Pending, orjson.Fragment, int]
 """An effect in flight, as it stands in the file, and its size there."""
+_Sealed = tuple[bytes, bytes, bytes, bytes, Mapping[str, Part]]
+"""An entry and its seal, the head after it and its seal, and the effects in flight that are encoded already."""
 
 
 class _Roots(NamedTuple):
@@ -73,42 +75,44 @@ class _Roots(NamedTuple):
     shared: int = -1
 
 
-class _Place(NamedTuple):
+class _Place:
     """What is remembered of a run between its commits.
 
-    Its number in the file, its last entry and the seal of that, when it wants attention, its effects in flight by key,
-    and how it began. `moves` says that the anchors know that it moves.
+    Its number in the file and how it began, its last entry and the seal of that, when it wants attention, and its
+    effects in flight by key. `moves` says that the anchors know that it moves.
     """
 
-    number: int
-    seq: int
-    tip: bytes
-    wake: float | None
-    parts: Mapping[str, Part]
-    roots: _Roots
-    moves: bool = False
+    __slots__ = ("moves", "number", "parts", "roots", "run", "seq", "tip", "wake")
+
+    def __init__(self, run: RunId, number: int, roots: _Roots) -> None:
+        self.run, self.number, self.roots = run, number, roots
+        self.moves = False
+
+    def stand(self, seq: int, tip: bytes, wake: float | None, parts: Mapping[str, Part]) -> None:
+        """Remember where the run stands now."""
+        self.seq, self.tip, self.wake, self.parts = seq, tip, wake, parts
 
 
 class _Commit(NamedTuple):
-    """One commit, encoded and ready to be written, and the place of its run after it."""
+    """One commit, encoded and ready to be written, and what is to be remembered of it."""
 
-    run: RunId
+    place: _Place
     statement: str
     row: tuple[Any, ...]
     entries: list[tuple[Any, ...]]
     texts: Mapping[str, bytes]
     wakes: bool
-    after: _Place
-    seal: bytes
+    wake: float | None
+    sealed: _Sealed
 
 
 class _Wish:
     """Something to be written, and the word that whoever wants it waits for."""
 
-    __slots__ = ("is_over", "word", "work")
+    __slots__ = ("is_over", "what", "word", "work")
 
-    def __init__(self, work: Callable[[], Any], word: asyncio.Future[Any]) -> None:
-        self.work, self.word, self.is_over = work, word, False
+    def __init__(self, work: Callable[[Any], Any], what: Any, word: asyncio.Future[Any]) -> None:
+        self.work, self.what, self.word, self.is_over = work, what, word, False
 
 
 class SqliteStore:
@@ -122,13 +126,13 @@ class SqliteStore:
         self._waiting: list[_Wish] = []
         self._writing = False
         self._thread: ThreadPoolExecutor | None = None
+        self._turn = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connected(path)
             self._db.text_factory = _text
             self._cursors = [self._db.cursor()]
             self._execute = self._cursors[0].execute
-            self._transaction = _Writing(self._db, self._execute)
         except (sqlite3.Error, OSError) as error:
             raise _unusable(path, error) from error
         try:
@@ -160,34 +164,30 @@ class SqliteStore:
 
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
         run, texts, began = record.run, dict[str, bytes](), written(encode(record))
-        roots = _Roots(began, record.origin, record.shared)
-        start = _Place(0, record.shared, self._chain_start(run, roots), None, {}, roots)
-        body, tip, kept, seal, parts = self._sealed(run, start, head, entry, texts)
+        place = _Place(run, 0, roots := _Roots(began, record.origin, record.shared))
+        sealed = self._sealed(place, self._chain_start(run, roots), head, entry, texts)
+        body, tip, kept, seal, parts = sealed
         owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
-        sealed = Blob(self._sealing.record(run, began) + began)
-        row: tuple[Any, ...] = (run, record.machine, sealed, head.seq, head.snapshot.status)
+        kept_record = Blob(self._sealing.record(run, began) + began)
+        row: tuple[Any, ...] = (run, record.machine, kept_record, head.seq, head.snapshot.status)
         row = (*row, Blob(kept), Blob(tip), Blob(seal), wake := head.wake(), owner, until)
         appended = (entry.seq, entry.cause, Blob(body), Blob(tip))
         if self._anchors is not None:
             self._anchors.say(Anchor("moves", run, BEGINNING))
-        number = await self._have_written(partial(self._begin, row, appended, texts))
-        self._remember(run, self._anchored(run, _Place(number, head.seq, tip, wake, parts, roots), seal))
+        place.number = await self._have_written(self._begin, (row, appended, texts))
+        place.stand(head.seq, tip, wake, parts)
+        self._remember(place)
+        self._anchor(place, seal)
 
-    def _say_moves(self, run: RunId, place: _Place) -> None:
-        """Tell the anchors that a run is about to move on from an entry."""
-        if self._anchors is not None and not place.moves:
-            self._anchors.say(Anchor("moves", run, place.seq, place.tip))
+    def _anchor(self, place: _Place, seal: bytes) -> None:
+        """Where nothing is to be done now for a run that has moved, tell the anchors that it rests there."""
+        if self._anchors is not None:
+            place.moves = place.wake == 0.0
+            if not place.moves:
+                self._anchors.say(Anchor("rests", place.run, place.seq, place.tip, seal))
 
-    def _anchored(self, run: RunId, place: _Place, head: bytes) -> _Place:
-        """The place of a run that has moved; where nothing is to be done now, the anchors know that it rests there."""
-        if self._anchors is None:
-            return place
-        if place.wake == 0.0:
-            return place._replace(moves=True)
-        self._anchors.say(Anchor("rests", run, place.seq, place.tip, head))
-        return place
-
-    def _begin(self, row: tuple[Any, ...], entry: tuple[Any, ...], texts: Mapping[str, bytes]) -> int:
+    def _begin(self, new: tuple[tuple[Any, ...], tuple[Any, ...], Mapping[str, bytes]]) -> int:
+        row, entry, texts = new
         try:
             number = self._execute(self._sql["begin"], row).lastrowid or 0
         except sqlite3.IntegrityError as error:
@@ -205,28 +205,32 @@ class SqliteStore:
         after: Lease | None = None,
         earlier: Sequence[Entry] = (),
     ) -> None:
-        commit = self._encoded(run, head, (*earlier, entry) if earlier else (entry,), lease, after)
+        place = self._places.get(run) or self._place(run)
+        if not place.moves and self._anchors is not None:
+            self._anchors.say(Anchor("moves", run, place.seq, place.tip))
+        commit = self._encoded(place, head, (*earlier, entry) if earlier else (entry,), lease, after)
         try:
-            await self._have_written(partial(self._move, commit))
+            await self._have_written(self._move, commit)
         except (MoothallError, asyncio.CancelledError):
             self._places.pop(run, None)
             raise
-        self._places[run] = self._anchored(run, commit.after, commit.seal)
+        _, tip, _, seal, parts = commit.sealed
+        place.stand(head.seq, tip, commit.wake, parts)
+        self._anchor(place, seal)
 
-    async def _have_written(self, work: Callable[[], T]) -> T:
+    async def _have_written(self, work: Callable[[W], T], what: W) -> T:
         """Have something written: in place where nobody else is busy here, else together with what others want."""
         if self.crowd <= 1 and not self._writing:
-            result = self._write((work,))[0]
-        else:
-            result = await self._wait_for_word(work)
+            return self._in_one(work, what)
+        result = await self._wait_for_word(work, what)
         if isinstance(result, Exception):
             raise result
         given: T = result
         return given
 
-    async def _wait_for_word(self, work: Callable[[], Any]) -> Any:
+    async def _wait_for_word(self, work: Callable[[W], Any], what: W) -> Any:
         loop = asyncio.get_running_loop()
-        wish = _Wish(work, loop.create_future())
+        wish = _Wish(work, what, loop.create_future())
         self._waiting.append(wish)
         if not self._writing:
             self._writing = True
@@ -240,53 +244,53 @@ class SqliteStore:
             raise
 
     def _encoded(
-        self, run: RunId, head: Head, entries: Sequence[Entry], lease: Lease | None, after: Lease | None
+        self, place: _Place, head: Head, entries: Sequence[Entry], lease: Lease | None, after: Lease | None
     ) -> _Commit:
-        place = self._places.get(run) or self._place(run)
-        self._say_moves(run, place)
         texts: dict[str, bytes] = {}
         number, before, wake, entry = place.number, Blob(place.tip), head.wake(), entries[-1]
-        appended, place = self._chained(place, entries[:-1], texts) if len(entries) > 1 else ([], place)
-        body, tip, kept, seal, parts = self._sealed(run, place, head, entry, texts)
-        old = head.seq - len(entries)
-        row: tuple[Any, ...] = (head.seq, head.snapshot.status, Blob(kept), sealed := Blob(tip), Blob(seal))
+        appended, last = self._chained(place, entries[:-1], texts) if len(entries) > 1 else ([], place.tip)
+        body, tip, kept, seal, _ = sealed = self._sealed(place, last, head, entry, texts)
+        new, old, status, newest = head.seq, head.seq - len(entries), head.snapshot.status, Blob(tip)
+        appended.append((number, entry.seq, entry.cause, Blob(body), newest))
+        row: tuple[Any, ...]
         if lease is None:
-            statement, row = "tell", (*row, wake, number, old, before)
+            statement, wakes = self._sql["tell"], False
+            row = (new, status, Blob(kept), newest, Blob(seal), wake, number, old, before)
         else:
+            statement, wakes = self._sql["move"], wake != place.wake
             owner, token, until = (after.owner, after.token, after.until) if after else (None, lease.token, 0.0)
-            statement, row = "move", (*row, owner, token, until, number, old, before, lease.token)
-        appended.append((number, entry.seq, entry.cause, Blob(body), sealed))
-        wakes = lease is not None and wake != place.wake
-        then = _Place(number, head.seq, tip, wake, parts, place.roots)
-        return _Commit(run, self._sql[statement], row, appended, texts, wakes, then, seal)
+            row = (new, status, Blob(kept), newest, Blob(seal), owner, token, until, number, old, before, lease.token)
+        return _Commit(place, statement, row, appended, texts, wakes, wake, sealed)
 
     def _chained(
         self, place: _Place, entries: Sequence[Entry], texts: dict[str, bytes]
-    ) -> tuple[list[tuple[Any, ...]], _Place]:
-        """Entries without the heads after them, sealed one behind the other, and the place behind the last."""
+    ) -> tuple[list[tuple[Any, ...]], bytes]:
+        """Entries without the heads after them, sealed one behind the other, and the seal of the last."""
         rows: list[tuple[Any, ...]] = []
+        tip = place.tip
         for one in entries:
             body = packed(entry_shape(one, list(map(pending_shape, one.effects))), texts)
-            place = place._replace(tip=self._sealing.entry(place.tip, one.seq, body))
-            rows.append((place.number, one.seq, one.cause, Blob(body), Blob(place.tip)))
-        return rows, place
+            tip = self._sealing.entry(tip, one.seq, body)
+            rows.append((place.number, one.seq, one.cause, Blob(body), Blob(tip)))
+        return rows, tip
 
-    def _sealed(
-        self, run: RunId, place: _Place, head: Head, entry: Entry, texts: dict[str, bytes]
-    ) -> tuple[bytes, bytes, bytes, bytes, Mapping[str, Part]]:
-        """An entry and a head as bytes, each with its seal, and the effects in flight that are encoded already."""
+    def _sealed(self, place: _Place, before: bytes, head: Head, entry: Entry, texts: dict[str, bytes]) -> _Sealed:
+        """An entry, behind another with this seal, and the head after it."""
         old = len(head.pending) - len(entry.effects)
-        parts = _parts(head, place.parts, texts) if old else {}
-        pending: list[Any] = [part[1] for part in parts.values()] if old else list(map(pending_shape, head.pending))
-        size = sum([part[2] for part in parts.values()]) if old else 0
-        body = packed(entry_shape(entry, pending[old:]), texts, size)
-        kept = packed(head_shape(head, pending), texts, size)
+        if old:
+            parts = _parts(head, place.parts, texts)
+            pending: list[Any] = [part[1] for part in parts.values()]
+            size = sum([part[2] for part in parts.values()])
+        else:
+            parts, pending, size = _NO_PARTS, list(map(pending_shape, head.pending)), 0
+        shapes = entry_shape(entry, pending[old:] if old else pending), head_shape(head, pending)
+        body, kept = packed_pair(*shapes, texts, size)
         if len(kept) > LARGEST:
             raise DefinitionError(
-                f"run {run}: its snapshot would have {len(kept) // 1024} KB, and at most {LARGEST // 1024} can be kept "
-                "at every step; what grows belongs into a thread, which a move appends to"
+                f"run {place.run}: its snapshot would have {len(kept) // 1024} KB, and at most {LARGEST // 1024} can "
+                "be kept at every step; what grows belongs into a thread, which a move appends to"
             )
-        tip = self._sealing.entry(place.tip, entry.seq, body)
+        tip = self._sealing.entry(before, entry.seq, body)
         return body, tip, kept, self._sealing.head(tip, place.roots.record, kept), parts
 
     def _flush(self) -> None:
@@ -295,7 +299,7 @@ class SqliteStore:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="moothall-writer")
         loop = asyncio.get_running_loop()
-        writing = loop.run_in_executor(self._thread, self._write, [wish.work for wish in batch])
+        writing = loop.run_in_executor(self._thread, self._write, [(wish.work, wish.what) for wish in batch])
         writing.add_done_callback(lambda done: self._tell(loop, zip(batch, done.result(), strict=True)))
 
     def _tell(self, loop: asyncio.AbstractEventLoop, ends: Iterator[tuple[_Wish, Any]]) -> None:
@@ -313,43 +317,51 @@ class SqliteStore:
         if self._waiting:
             self._flush()
 
-    def _write(self, batch: Sequence[Callable[[], Any]]) -> list[Any]:
+    def _write(self, batch: Sequence[tuple[Callable[[Any], Any], Any]]) -> list[Any]:
         """Write a batch in one transaction; where that fails, each in its own. What each gave, or why it failed."""
         try:
-            with self._transaction:
-                return self._write_each(batch)
+            return self._in_one(_each, batch)
         except Exception as error:  # whatever one of them brings, the others who wait must get their word
             if len(batch) == 1:
                 return [error]
-        return [self._write((work,))[0] for work in batch]
+        return [self._write((one,))[0] for one in batch]
 
-    def _write_each(self, batch: Sequence[Callable[[], Any]]) -> list[Any]:
-        results: list[Any] = []
-        for work in batch:
+    def _in_one(self, work: Callable[[W], T], what: W) -> T:
+        """Do some work in one transaction, which is taken back where anything was raised. Threads take turns."""
+        with self._turn:
             try:
-                results.append(work())
-            except Conflict as conflict:  # it concerns this one alone
-                results.append(conflict)
-        return results
+                self._execute("BEGIN IMMEDIATE")
+                given = work(what)
+                self._execute("COMMIT")
+                return given
+            except BaseException as error:
+                if self._db.in_transaction:
+                    self._execute("ROLLBACK")
+                if isinstance(error, sqlite3.IntegrityError):
+                    raise Broken(f"the journal holds an entry that its head does not know: {error}") from error
+                if isinstance(error, sqlite3.Error):
+                    raise _unwritten(error) from error
+                raise
 
     def _move(self, commit: _Commit) -> None:
-        if self._execute(commit.statement, commit.row).rowcount != 1:
-            raise Conflict(f"run {commit.run} was moved by another writer")
-        for row in commit.entries:
-            self._execute(self._sql["append"], row)
-        if commit.wakes:
-            self._execute(self._sql["wake"], (commit.after.wake, commit.after.number))
-        if commit.texts:
-            self._keep_texts(commit.after.number, commit.texts)
+        place, statement, row, entries, texts, wakes, wake, _ = commit
+        if self._execute(statement, row).rowcount != 1:
+            raise Conflict(f"run {place.run} was moved by another writer")
+        for entry in entries:
+            self._execute(self._sql["append"], entry)
+        if wakes:
+            self._execute(self._sql["wake"], (wake, place.number))
+        if texts:
+            self._keep_texts(place.number, texts)
 
     def _keep_texts(self, number: int, texts: Mapping[str, bytes]) -> None:
         for text, digest in texts.items():
             self._execute(self._sql["keep"], (number, Blob(digest), text))
 
-    def _remember(self, run: RunId, place: _Place) -> None:
+    def _remember(self, place: _Place) -> None:
         if len(self._places) >= PLACES:
             self._places.clear()
-        self._places[run] = place
+        self._places[place.run] = place
 
     # reading
 
@@ -362,8 +374,9 @@ class SqliteStore:
         stored = self._stored(rows[0])
         if not stored.record.digest:
             raise Broken(f"run {run}: the record of how it began, or of who holds it, is damaged; bring back a copy")
-        roots = _roots(stored.record, rows[0][3])
-        self._remember(run, _Place(rows[0][0], stored.seq, rows[0][7], rows[0][9], {}, roots))
+        place = _Place(run, rows[0][0], _roots(stored.record, rows[0][3]))
+        place.stand(stored.seq, rows[0][7], rows[0][9], _NO_PARTS)
+        self._remember(place)
         return stored
 
     async def runs(self) -> list[Stored]:
@@ -476,7 +489,9 @@ class SqliteStore:
             if not rows:
                 raise Conflict(f"run {run} is not there any more")
             number, seq, tip, wake, sealed = rows[0]
-            self._remember(run, _Place(number, seq, tip, wake, {}, _roots(self._record(run, sealed), sealed)))
+            place = _Place(run, number, _roots(self._record(run, sealed), sealed))
+            place.stand(seq, tip, wake, _NO_PARTS)
+            self._remember(place)
         return self._places[run]
 
     def _text_of(self, run: RunId, number: int) -> Callable[[bytes], str]:
@@ -509,7 +524,7 @@ class SqliteStore:
     async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
         values = (owner, owner, until, run, seen.token)
         try:
-            rows = await self._have_written(lambda: self._execute(self._sql["claim"], values).fetchall())
+            rows = await self._have_written(lambda row: self._execute(self._sql["claim"], row).fetchall(), values)
         except asyncio.CancelledError:  # it is written all the same, and nobody would know
             await self.release(run, Lease(owner, seen.token + 1, until))
             raise
@@ -534,13 +549,13 @@ class SqliteStore:
         seal, number = self._sealing.head(tip, place.roots.record, kept), place.number
         row = (kept, seal, tip, head.seq, head.snapshot.status, head.wake(), run)
 
-        def put_back() -> None:
+        def put_back(row: tuple[Any, ...]) -> None:
             self._execute(self._sql["repair"], row)
             self._keep_texts(number, texts)
 
         if self._anchors is not None:
             self._anchors.say(Anchor("mended", run, head.seq, head=seal))
-        await self._have_written(put_back)
+        await self._have_written(put_back, row)
         self._places.pop(run, None)
 
     async def set_aside(self, run: RunId, reason: str) -> None:
@@ -553,7 +568,7 @@ class SqliteStore:
 
     async def forget(self, run: RunId) -> None:
         statements = [one for one in self._sql["forget"].split(";\n") if one.strip()]
-        await self._have_written(lambda: [self._execute(statement, {"run": run}) for statement in statements])
+        await self._have_written(lambda name: [self._execute(one, {"run": name}) for one in statements], run)
         self._places.pop(run, None)
         if self._anchors is not None:
             self._anchors.say(Anchor("gone", run, BEGINNING))
@@ -596,7 +611,7 @@ class SqliteStore:
         return type(head) is bytes and bool(self._head(run, number, seq, head))
 
     async def _changed(self, name: str, *values: Any) -> bool:
-        return await self._have_written(lambda: self._execute(self._sql[name], values).rowcount == 1)
+        return await self._have_written(lambda row: self._execute(self._sql[name], row).rowcount == 1, values)
 
     def close(self) -> None:
         if self._thread is not None:
@@ -607,6 +622,20 @@ class SqliteStore:
             cursor.close()
         self._reading.close()
         self._db.close()
+
+
+def _each(batch: Sequence[tuple[Callable[[Any], Any], Any]]) -> list[Any]:
+    """What each of a batch gave; one who came too late must not keep the others from being written."""
+    results: list[Any] = []
+    for work, what in batch:
+        try:
+            results.append(work(what))
+        except Conflict as conflict:
+            results.append(conflict)
+    return results
+
+
+_NO_PARTS: Mapping[str, Part] = {}
 
 
 def _parts(head: Head, known: Mapping[str, Part], texts: dict[str, bytes]) -> Mapping[str, Part]:
@@ -687,43 +716,6 @@ def _migrate(db: sqlite3.Connection) -> None:
                 db.execute(statement)
     db.execute(f"PRAGMA user_version = {len(steps)}")
     db.execute("COMMIT")
-
-
-class _Writing:
-    """A transaction: committed at its end, rolled back where anything was raised. Threads take turns."""
-
-    __slots__ = ("_db", "_execute", "_turn")
-
-    def __init__(self, db: sqlite3.Connection, execute: Callable[..., sqlite3.Cursor]) -> None:
-        self._db, self._execute, self._turn = db, execute, threading.Lock()
-
-    def __enter__(self) -> None:
-        self._turn.acquire()
-        try:
-            self._execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
-            self._turn.release()
-            raise _unwritten(error) from error
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        try:
-            if kind is None:
-                try:
-                    self._execute("COMMIT")
-                    return
-                except sqlite3.Error as failure:
-                    error = failure
-            self._take_back(error)
-        finally:
-            self._turn.release()
-
-    def _take_back(self, error: BaseException | None) -> None:
-        if self._db.in_transaction:
-            self._execute("ROLLBACK")
-        if isinstance(error, sqlite3.IntegrityError):
-            raise Broken(f"the journal holds an entry that its head does not know: {error}") from error
-        if isinstance(error, sqlite3.Error):
-            raise _unwritten(error) from error
 
 
 def _unusable(path: Path, error: Exception) -> Refused:

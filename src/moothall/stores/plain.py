@@ -145,7 +145,7 @@ def read(body: bytes) -> Any:
 def unpacked(body: bytes, text: Callable[[bytes], str]) -> Any:
     """Plain JSON from bytes, with its long texts back in their places."""
     value = read(body)
-    return _lengthened(value, text) if b"\\u0000" in body else value
+    return _lengthened(value, text) if body.find(b"\\u0000") >= 0 else value
 
 
 def _lengthened(value: Any, text: Callable[[bytes], str]) -> Any:

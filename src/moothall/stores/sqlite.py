@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, TypeVar, get_args
 import orjson
 
 from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, MoothallError, Refused
-from moothall.kernel.codec import decode, encode
+from moothall.kernel.codec import decoder, encode
 from moothall.kernel.step import Status
 from moothall.runtime.journal import (
     Entry,
@@ -396,17 +396,17 @@ class SqliteStore:
         if type(run) is not str or not self._sealing.record_holds(run, sealed):
             return None
         try:
-            return decode(Record, read(sealed[SIZE:]), "record")
+            return _decoded_record(read(sealed[SIZE:]), "record")
         except Refused:
             return None
 
     def _head(self, run: RunId, number: int, seq: int, head: bytes) -> Mapping[str, Any]:
         """A head with its long texts; nothing where one of them is lost or it is not the head of this entry."""
         try:
-            plain = decode(dict[str, Any], unpacked(head, self._text_of(run, number)), "head")
-        except (Broken, Refused):
+            plain = unpacked(head, self._text_of(run, number))
+        except Broken:
             return {}
-        return plain if plain.get("seq") == seq else {}
+        return plain if type(plain) is dict and plain.get("seq") == seq else {}
 
     async def entries(self, run: RunId, start: int = 0, limit: int | None = None) -> list[Mapping[str, Any]]:
         last = LAST if limit is None else start + limit - 1
@@ -685,6 +685,7 @@ def _status(found: Any, head: Mapping[str, Any]) -> str:
     return status if status in _STATUSES else "live"
 
 
+_decoded_record = decoder(Record)
 _STATUSES = frozenset(get_args(Status))
 
 

@@ -165,11 +165,11 @@ class SqliteStore:
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
         run, texts, began = record.run, dict[str, bytes](), written(encode(record))
         place = _Place(run, 0, roots := _Roots(began, record.origin, record.shared))
-        sealed = self._sealed(place, self._chain_start(run, roots), head, entry, texts)
-        body, tip, kept, seal, parts = sealed
+        start = self._chain_start(run, roots)
+        body, tip, kept, seal, parts = self._sealed(place, start, head, entry, texts)
         owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
-        kept_record = Blob(self._sealing.record(run, began) + began)
-        row: tuple[Any, ...] = (run, record.machine, kept_record, head.seq, head.snapshot.status)
+        sealed = Blob(self._sealing.record(run, began) + began)
+        row: tuple[Any, ...] = (run, record.machine, sealed, head.seq, head.snapshot.status)
         row = (*row, Blob(kept), Blob(tip), Blob(seal), wake := head.wake(), owner, until)
         appended = (entry.seq, entry.cause, Blob(body), Blob(tip))
         if self._anchors is not None:
@@ -216,6 +216,7 @@ class SqliteStore:
             raise
         _, tip, _, seal, parts = commit.sealed
         place.stand(head.seq, tip, commit.wake, parts)
+        self._places[run] = place
         self._anchor(place, seal)
 
     async def _have_written(self, work: Callable[[W], T], what: W) -> T:
@@ -396,7 +397,8 @@ class SqliteStore:
         if type(run) is not str or not self._sealing.record_holds(run, sealed):
             return None
         try:
-            return _decoded_record(read(sealed[SIZE:]), "record")
+            record: Record = _decoded_record(read(sealed[SIZE:]), "record")
+            return record
         except Refused:
             return None
 
@@ -448,10 +450,6 @@ class SqliteStore:
                 raise Broken(f"run {run}: the cause of entry {seq} of its journal was changed")
             yield entry
 
-    def _is_fork(self, run: RunId) -> bool:
-        place = self._places.get(run)
-        return bool(place.roots.origin) if place is not None else len(self._pieces(run)) > 1
-
     def _chain_start(self, run: RunId, roots: _Roots) -> bytes:
         """What stands before the first entry that a run has itself."""
         _, name, shared = roots
@@ -465,7 +463,9 @@ class SqliteStore:
         return chain_start(run, rows[0][4])
 
     async def find(self, run: RunId, cause: str) -> int | None:
-        for one, _, end in self._pieces(run) if self._is_fork(run) else [(run, 0, LAST)]:
+        place = self._places.get(run)
+        is_whole = place is not None and not place.roots.origin
+        for one, _, end in [(run, 0, LAST)] if is_whole else self._pieces(run):
             rows = self._found("find", one, cause)
             if rows and rows[0][0] <= end:
                 seq: int = rows[0][0]

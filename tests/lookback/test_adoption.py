@@ -277,7 +277,7 @@ def died(when: str, work: Callable[[Any], Awaitable[Any]]) -> None:
     def die(*_: Any) -> None:
         raise Died
 
-    for name in ("_begin", "_move") if when == "before" else ("_anchored",):
+    for name in ("_begin", "_move") if when == "before" else ("_anchor",):
         setattr(store, name, die)
     with pytest.raises(Died):
         asyncio.run(_done(work(Setting(store, notice=lambda text: None))))

@@ -165,8 +165,8 @@ class SqliteStore:
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
         run, texts, began = record.run, dict[str, bytes](), written(encode(record))
         place = _Place(run, 0, roots := _Roots(began, record.origin, record.shared))
-        start = self._chain_start(run, roots)
-        body, tip, kept, seal, parts = self._sealed(place, start, head, entry, texts)
+        place.stand(record.shared, self._chain_start(run, roots), None, _NO_PARTS)
+        body, tip, kept, seal, parts = self._sealed(place, place.tip, head, entry, texts)
         owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
         sealed = Blob(self._sealing.record(run, began) + began)
         row: tuple[Any, ...] = (run, record.machine, sealed, head.seq, head.snapshot.status)

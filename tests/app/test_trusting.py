@@ -168,7 +168,7 @@ def test_a_file_may_be_trusted_by_its_name_its_folder_or_a_link_to_that(write: W
     (tmp_path / "link").symlink_to(file.parent)
     named = {trust(str(one))[0].file for one in (file, file.parent, tmp_path / "link", "moothall.toml", ".")}
     assert named == {str(file)}
-    with pytest.raises(Refused, match=r"only files that are called moothall\.toml are used"):
+    with pytest.raises(DefinitionError, match=r"only files that are called moothall\.toml are used"):
         trust(str(tmp_path / "other.toml"))
 
 
@@ -240,7 +240,7 @@ def test_what_could_not_be_used_cannot_be_trusted(write: Write, content: bytes, 
 def test_a_huge_file_is_not_read(write: Write) -> None:
     write(b"#" * (LARGEST + 1))
     assert (settings(), why_unused()) == (Settings(), "it is larger than 64 KB")
-    with pytest.raises(Refused, match="larger than 64 KB"):
+    with pytest.raises(DefinitionError, match="larger than 64 KB"):
         trust()
     write(b"#" * LARGEST)
     trust()
@@ -263,7 +263,7 @@ def test_what_is_no_file_is_not_waited_for(write: Write, kind: str) -> None:
             file.symlink_to(file.parent / "nothing")
     assert settings() == Settings()
     assert why_unused().startswith(("it is no file", "it cannot be read: "))
-    with pytest.raises(Refused):
+    with pytest.raises(DefinitionError):
         trust(str(file))
 
 

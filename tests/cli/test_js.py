@@ -78,7 +78,6 @@ def test_time_and_chance_stand_in_the_data(moot: Moot) -> None:
         ('{"agents": {"coder": 1}}', "agents in the data must hold an object for each name"),
         ('{"now": true}', "now in the data must be a number of seconds"),
         ('{"common_data": {"x": NaN}}', "plain JSON"),
-        ("missing.json", "missing.json cannot be read"),
         ('{"common_data": ' + "[" * 100_000, "nested too deeply"),
     ],
 )

@@ -121,13 +121,6 @@ def test_report_writes_where_it_is_told(two_runs: Moot) -> None:
     assert "DEAR ADA" in Path("page.html").read_text()
 
 
-@pytest.mark.parametrize("place", ["no/such/folder/page.html", "."])
-def test_a_page_that_cannot_be_written_is_refused_in_a_sentence(two_runs: Moot, place: str) -> None:
-    ran = two_runs("report", "first", "-o", place)
-    assert ran.code == 1
-    assert ran.err.startswith(f"moot report: {place} cannot be written: ")
-
-
 def test_looking_moves_nothing(two_runs: Moot) -> None:
     before = two_runs("show", "second", "--json").out
     two_runs("ls")

@@ -66,7 +66,7 @@ def test_what_is_trusted_is_listed_and_forgotten(moot: Moot) -> None:
 def test_without_a_file_there_is_nothing_to_trust(moot: Moot) -> None:
     ran = moot("trust")
     assert (ran.code, ran.err) == (
-        1,
+        4,
         "moot trust: there is no moothall.toml here, nor above it in the repository; name one\n",
     )
 

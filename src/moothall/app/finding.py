@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
-from os.path import isabs, isdir, isfile
+from os.path import isabs, isdir, isfile, realpath
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeGuard
@@ -132,11 +132,11 @@ def _listed(machines: dict[str, Machine]) -> str:
 
 
 def _load_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise DefinitionError(f"there is no file {path}")
+    if not isfile(path):
+        raise DefinitionError(f"there is no file {path}{_barred(path)}")
     if loaded := sys.modules.get(_module_name(path)):
         return loaded
-    resolved = path.resolve()
+    resolved = Path(realpath(path))
     name = _module_name(resolved)
     if name in sys.modules:
         return sys.modules[name]
@@ -158,6 +158,17 @@ def _load_file(path: Path) -> ModuleType:
         _loading.pop()
         sys.path.remove(str(resolved.parent))
     return module
+
+
+def _barred(path: Path) -> str:
+    """Why nobody can see whether a file is there, where that is so."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f": {error.strerror}"
+    return ""
 
 
 def _module_name(resolved: Path) -> str:

@@ -181,11 +181,16 @@ def normal(address: str) -> str:
 def _absolute(one: Named | Taped | Scripted | str) -> Named | Taped | Scripted | str:
     match one:
         case Taped(file, mode, model):
-            return Taped(file.resolve(), mode, absolute_model(model))
+            return Taped(_real(file), mode, absolute_model(model))
         case Scripted(file, log):
-            return Scripted(file.resolve(), log.resolve() if log is not None else None)
+            return Scripted(_real(file), _real(log) if log is not None else None)
         case _:
             return one
+
+
+def _real(file: Path) -> Path:
+    """A file with no links in the way to it; one that links to itself stays what it is, and is refused when read."""
+    return Path(os.path.realpath(file))
 
 
 def _opened(name: str) -> Model:

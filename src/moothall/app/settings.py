@@ -149,12 +149,14 @@ def settings() -> Settings:
 def own_settings() -> Settings:
     """What stands in the user's file; mistakes name the file and the place in it."""
     file = settings_file()
-    if not os.path.lexists(file):
-        return NO_SETTINGS
     try:
-        content = file.read_bytes()
+        os.lstat(file)
     except FileNotFoundError:
         return NO_SETTINGS
+    except OSError:  # whoever reads it says why not
+        pass
+    try:
+        content = file.read_bytes()
     except OSError as error:
         raise DefinitionError(f"{file} cannot be read: {error}") from error
     return _read(content, file)
@@ -272,7 +274,7 @@ def audit_key() -> bytes:
     It is made where there is none. Where that cannot be done there is no key, and audits cannot tell.
     """
     file = audit_key_file()
-    if file.exists() and not file.is_file():
+    if os.path.exists(file) and not os.path.isfile(file):
         raise DefinitionError(f"the audit key {file} is no file")
     try:
         return file.read_bytes()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from moothall.app.projects import NAME, looked_at, nearest, remember, remembered
 from moothall.app.settings import Settings, project_settings, state_directory
-from moothall.errors import Refused
+from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
 
 
@@ -21,12 +21,12 @@ class Trusted(Frozen):
 
 
 def trust(given: str | None = None) -> tuple[Trusted, Settings]:
-    """Trust a project's file as it is now, and say what it sets. One that could not be used is refused."""
+    """Trust a project's file as it is now, and say what it sets. One that could not be used is not trusted."""
     home = state_directory()
     known = dict(remembered(home))
     project = looked_at(_named(given), home)
     if project.problem:
-        raise Refused(f"{project.file}: {project.problem}")
+        raise DefinitionError(f"{project.file}: {project.problem}")
     found = project_settings(project)
     remember(home, known | {str(project.file): project.digest})
     return Trusted(str(project.file), project.digest), found
@@ -65,10 +65,10 @@ def _named(given: str | None) -> Path:
     if given is None:
         file = nearest()
         if file is None:
-            raise Refused(f"there is no {NAME} here, nor above it in the repository; name one")
+            raise DefinitionError(f"there is no {NAME} here, nor above it in the repository; name one")
         return file
     path = Path(given)
-    path = path / NAME if path.is_dir() else path
+    path = path / NAME if os.path.isdir(path) else path
     if path.name != NAME:
-        raise Refused(f"{given}: only files that are called {NAME} are used; there is nothing to trust")
+        raise DefinitionError(f"{given}: only files that are called {NAME} are used; there is nothing to trust")
     return Path(os.path.realpath(path.parent)) / NAME

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from inspect import iscoroutinefunction, isfunction
+from os.path import exists, isdir, realpath
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -78,7 +79,7 @@ def spot_of(source: str) -> Spot:
     place, _, options = source.partition("?")
     given = {key: values[0] for key, values in parse_qs(options).items()}
     path, name = (place, "") if place.endswith(".json") else (place.rpartition(":")[0], place.rpartition(":")[2])
-    if path and not Path(path).is_dir():
+    if path and not isdir(path):
         return Spot(Path(path), name, given.get("roles", ""), given.get("functions", ""))
     found = file_in(Path(path), name) if path else file_of(name)
     if found is None:
@@ -96,7 +97,7 @@ def source_with(source: str, roles: str, functions: str) -> str:
 def machine_at(source: str) -> WorkflowMachine:
     """The machine of the workflow at this source."""
     spot = spot_of(source)
-    path = spot.path.resolve()
+    path = Path(realpath(spot.path))
     document = document_at(path)
     names = [
         one["workflow_name"] for _, one in workflows_in(document.value) if isinstance(one, dict) and _has_name(one)
@@ -104,10 +105,10 @@ def machine_at(source: str) -> WorkflowMachine:
     if not spot.name and len(names) > 1:
         raise DefinitionError(f"{path} has {', '.join(names)}; name one as {path.name}:NAME")
     roles = spot.roles or roles_file(path)
-    functions = str(Path(spot.functions).resolve()) if spot.functions.endswith(".py") else spot.functions
-    whole = Spot(path, spot.name or (names[0] if names else ""), str(Path(roles).resolve()) if roles else "", functions)
+    functions = realpath(spot.functions) if spot.functions.endswith(".py") else spot.functions
+    whole = Spot(path, spot.name or (names[0] if names else ""), realpath(roles) if roles else "", functions)
     files = [one for one in (str(path), whole.roles) if one]
-    stamps = tuple((one, Path(one).stat().st_mtime_ns, Path(one).stat().st_size) for one in files if Path(one).exists())
+    stamps = tuple((one, Path(one).stat().st_mtime_ns, Path(one).stat().st_size) for one in files if exists(one))
     return _compiled(whole.source, stamps)
 
 

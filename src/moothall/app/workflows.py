@@ -7,9 +7,11 @@ among the shipped ones. Reading and checking executes nothing: scripts are only 
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
+from os.path import isdir, isfile, realpath
 from pathlib import Path
 from typing import Any
 
@@ -44,21 +46,24 @@ class Checked(Frozen):
 
 def is_file_or_folder(source: str) -> bool:
     """Whether a source is a workflow file or a folder of them, and no machine."""
-    return source.endswith(".json") or (bool(source) and Path(source).is_dir())
+    return source.endswith(".json") or isdir(source)
 
 
 def files_at(path: Path) -> list[Path]:
     """The workflow files at a path: itself, or those of a folder."""
-    if path.is_dir():
+    try:
+        if stat.S_ISREG(mode := path.stat().st_mode):
+            return [path]
+        if not stat.S_ISDIR(mode):
+            raise DefinitionError(f"{path} is neither a file nor a folder")
         found = sorted(one for one in path.iterdir() if one.suffix == ".json" and one.is_file())
-        if not found:
-            raise DefinitionError(f"{path} has no .json files")
-        return found
-    if not path.exists():
-        raise DefinitionError(f"there is no file {path}")
-    if not path.is_file():
-        raise DefinitionError(f"{path} is neither a file nor a folder")
-    return [path]
+    except FileNotFoundError as error:
+        raise DefinitionError(f"there is no file {path}") from error
+    except OSError as error:
+        raise DefinitionError(f"{path} cannot be read: {error.strerror}") from error
+    if not found:
+        raise DefinitionError(f"{path} has no .json files")
+    return found
 
 
 def check_file(path: Path, roles_from: str = "") -> Checked:
@@ -116,11 +121,12 @@ def named(document: Document, name: str) -> Mapping[str, Any] | None:
 
 def _candidates(folder: Path, name: str) -> Iterator[tuple[Path, tuple[int, int]]]:
     """The files of a folder that may have a workflow of this name, the likeliest first, each with its state."""
-    if not folder.is_dir():
+    if not isdir(folder):
         return
-    likely = folder.resolve() / f"{name}.json"
-    for path in (likely, *sorted(path for path in folder.resolve().glob("*.json") if path != likely)):
-        if path.is_file() and (state := path.stat()).st_size <= LARGEST:
+    resolved = Path(realpath(folder))
+    likely = resolved / f"{name}.json"
+    for path in (likely, *sorted(path for path in resolved.glob("*.json") if path != likely)):
+        if isfile(path) and (state := path.stat()).st_size <= LARGEST:
             yield path, (state.st_mtime_ns, state.st_size)
 
 
@@ -137,7 +143,7 @@ def listed() -> list[Listed]:
     """The workflows that can be run by name from here, each once: the user's own before the shipped ones."""
     found: dict[str, Listed] = {}
     for folder in (*FOLDERS, SHIPPED):
-        for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+        for path in sorted(folder.glob("*.json")) if isdir(folder) else ():
             checked_file = check_file(path)
             for _, one in workflows_in(document_at(path).value):
                 name = one.get("workflow_name") if isinstance(one, dict) else None
@@ -173,7 +179,7 @@ def _faults(sources: Sequence[Source]) -> Sequence[str]:
 def roles_file(path: Path) -> str:
     """The file of roles where none is named: of the current folder, or of the folder that the workflow belongs to."""
     places = (ROLES, path.parent.parent / "roles" / "roles.json")
-    return next((str(one) for one in places if one.is_file()), "")
+    return next((str(one) for one in places if isfile(one)), "")
 
 
 def roles_at(path: str) -> Mapping[str, Role]:

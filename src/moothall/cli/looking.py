@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import sys
 from argparse import ArgumentParser, Namespace
@@ -18,7 +19,7 @@ from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import add_store, command
 from moothall.cli.questions import shown as asked
 from moothall.cli.screen import notice, painted, print_json, status, told
-from moothall.errors import Refused
+from moothall.errors import DefinitionError, EffectFailed
 from moothall.kernel.codec import encode
 
 Work = Callable[[Namespace], int]
@@ -174,11 +175,12 @@ def prune(parser: ArgumentParser) -> Work:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file, or say why not."""
+    """Write a file, or say why not; a disk that is full is nobody's mistake."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise Refused(f"{path} cannot be written: {error.strerror or error}") from error
+        kind = EffectFailed if error.errno == errno.ENOSPC else DefinitionError
+        raise kind(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def shared(parser: ArgumentParser) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from moothall.cli.screen import painted
-from moothall.errors import Refused
+from moothall.errors import DefinitionError, Refused
 
 YES_NO = {"type": "boolean"}
 WORDS = {"y": True, "yes": True, "n": False, "no": False}
@@ -80,7 +81,7 @@ def _typed(prompt: str) -> str:
 
 def read_json(name: str) -> Any:
     """JSON from a file, from stdin (`-`), or as it stands."""
-    if name != "-" and name.lstrip()[:1] in tuple('{["0123456789-tfn') and not _is_there(name):
+    if name != "-" and name.lstrip()[:1] in tuple('{["0123456789-tfn') and not os.path.exists(name):
         try:
             return json.loads(name)
         except RecursionError as error:
@@ -90,13 +91,6 @@ def read_json(name: str) -> Any:
     try:
         return json.loads(sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8"))
     except OSError as error:
-        raise Refused(f"{name} cannot be read: {error.strerror}") from error
+        raise DefinitionError(f"{name} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise Refused(f"{name} is no JSON: {error}") from error
-
-
-def _is_there(name: str) -> bool:
-    try:
-        return Path(name).exists()
-    except (OSError, ValueError):  # too long for a name, or with a character that none has
-        return False

@@ -56,7 +56,7 @@ class CassetteModel:
     def __init__(self, file: Path, mode: Mode, model: Model | None = None, name: str = "") -> None:
         if model is None and mode != "replay":
             raise DefinitionError(f"cassette {file}: mode={mode} asks a model; name one with ,model=NAME at the end")
-        if model is None and not file.is_file():
+        if model is None and not os.path.isfile(file):
             raise DefinitionError(f"cassette {file}: there is no such file; record one with ,mode=record,model=NAME")
         self._file = file
         self._mode = mode
@@ -80,7 +80,7 @@ class CassetteModel:
 
     def _lines(self) -> list[Line]:
         """What is recorded; the file is read again where it has changed in size."""
-        size = self._file.stat().st_size if self._file.is_file() else 0
+        size = self._file.stat().st_size if os.path.isfile(self._file) else 0
         if size != self._read[0]:
             self._read = (size, list(read(self._file)))
         return self._read[1]

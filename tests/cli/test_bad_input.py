@@ -35,11 +35,27 @@ def refused(ran: Ran, code: int) -> str:
         (("run", "machines.py:LETTER", "Ada", "--budget", "usd=nan"), "usd must be a number of at least 0"),
         (("run", "machines.py:LETTER", "Ada", "--budget", ""), "write it as usd=0.50,calls=20"),
         (("run", "machines.py:LETTER", "Ada", "--budget", "usd=inf"), "usd must be a number"),
+        (("run", "machines.py:LETTER", "Ada", "--budget", "calls=3,calls=4"), "calls stands there twice"),
+        (("run", "machines.py:LETTER", "Ada", "--budget", f"tokens={'9' * 20}"), "tokens is at most 2**53"),
+        (("fork", "none", "--at", "-1"), "argument --at: a whole number of at least 0 and at most 9 digits, not '-1'"),
+        (("fork", "none", "--at", "9" * 20), "argument --at: a whole number"),
+        (("watch", "none", "--from", "-1"), "argument --from: a whole number of at least 0"),
+        (("worker", "--most", "9" * 5000), "argument --most: a whole number of at least 1"),
+        (("pipeline", "text", "--max-iterations", "-1"), "argument --max-iterations: a whole number of at least 0"),
+        (("pipeline", "text", "--token-budget", "nan"), "argument --token-budget: a whole number of at least 0"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_wrong_usage_exits_with_2(moot: Moot, arguments: tuple[str, ...], says: str) -> None:
     assert says in refused(moot(*arguments), USAGE)
+
+
+@pytest.mark.parametrize("days", ["-1", "-0.5", "nan", "inf", "soon"])
+def test_days_that_are_none_delete_nothing(moot: Moot, days: str) -> None:
+    moot("run", "machines.py:LETTER", "Ada", "--run-id", "mine")
+    ran = moot("prune", "--days", days, "--yes")
+    assert f"argument --days: a number of at least 0, not {days!r}" in refused(ran, USAGE)
+    assert [one["run"] for one in moot("ls", "--json").json] == ["mine"]
 
 
 @pytest.mark.parametrize("command", ["run", "check", "graph"])

@@ -51,6 +51,60 @@ def test_what_is_no_store_is_told_in_a_sentence(moot: Moot, address: str) -> Non
     assert ran.err == f"moot doctor: {address!r} is no store; write sqlite:FILE or memory\n"
 
 
+@pytest.mark.parametrize("content", ["model = [", "modl = 'x'", None], ids=["no toml", "unknown field", "a folder"])
+def test_settings_that_cannot_be_read_are_a_finding_and_the_rest_is_looked_at(moot: Moot, content: str | None) -> None:
+    moot("run", "machines.py:LETTER", "Ada")
+    file = Path("home/settings.toml")
+    file.mkdir() if content is None else file.write_text(content)
+    ran = moot("doctor", "--json")
+    found = {check["name"]: check for check in ran.json["checks"]}
+    assert (ran.code, ran.err, ran.json["problems"]) == (1, "", 1)
+    assert found["settings"]["level"] == "problem"
+    assert "settings.toml" in found["settings"]["says"]
+    assert found["runs"]["says"] == "1 done"
+    assert {"secrets", "signing", "anchors", "quickjs"} <= found.keys()
+
+
+def test_secrets_are_not_shown_where_the_settings_cannot_be_read(moot: Moot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "sesame-open-sesame-1")
+    Path("home").mkdir()
+    Path("home/settings.toml").write_text("model = 'scripted:sesame-open-sesame-1'\ntimeout = 3")
+    ran = moot("doctor", "--store", "sqlite:sesame-open-sesame-1.db")
+    assert ran.code == 1
+    assert "SHOP_API_KEY" in ran.out
+    assert "sesame" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize("name", ["MOOTHALL_AUDIT_KEY", "MOOTHALL_ANCHORS", "MOOTHALL_HOME"])
+@pytest.mark.parametrize("place", ["circle", "machines.py/below", "dangling"])
+def test_a_place_that_leads_nowhere_is_a_finding(
+    moot: Moot, monkeypatch: pytest.MonkeyPatch, name: str, place: str
+) -> None:
+    moot("run", "machines.py:LETTER", "Ada")
+    Path("circle").symlink_to("circle")
+    Path("dangling").symlink_to("nowhere")
+    monkeypatch.setenv(name, place)
+    ran = moot("doctor")
+    assert (ran.code, ran.err) == (1, "")
+    assert place in "".join(line for line in ran.out.splitlines() if " problem " in line)
+    assert "quickjs" in ran.out
+
+
+@pytest.mark.parametrize(("name", "says"), [("MOOTHALL_STORE", "MOOTHALL_STORE"), (None, "settings.toml")])
+def test_a_store_that_is_set_and_is_none_is_a_finding(
+    moot: Moot, monkeypatch: pytest.MonkeyPatch, name: str | None, says: str
+) -> None:
+    if name:
+        monkeypatch.setenv(name, "runs.db")
+    else:
+        Path("home").mkdir()
+        Path("home/settings.toml").write_text("store = 'runs.db'")
+    ran = moot("doctor", "--json")
+    [store] = [check for check in ran.json["checks"] if check["name"] == "store"]
+    assert (ran.code, store["level"]) == (1, "problem")
+    assert store["says"] == f"{says}: 'runs.db' is no store; write sqlite:FILE or memory"
+
+
 def test_a_terminal_gets_colours_and_lines_that_fit(tmp_path: Path) -> None:
     place = {"COLUMNS": "60", "MOOTHALL_MODEL": "scripted:" + "far/" * 20 + "away.json"}
     with terminal("doctor", home=tmp_path, more=place) as screen:

@@ -1,4 +1,4 @@
-"""A file that is named and cannot be read or written is a mistake in what was configured: always 4, whoever reads it."""
+"""A file that is named and cannot be read or written was named wrongly: always 4, whoever reads it."""
 
 import json
 import shutil

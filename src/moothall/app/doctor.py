@@ -26,6 +26,7 @@ from moothall.app.models import LIBRARY, PROVIDERS, open_model, own_address
 from moothall.app.running import STAND_IN, opened
 from moothall.app.settings import (
     LEVELS,
+    Registered,
     Set,
     anchors_directory,
     audit_key_file,
@@ -36,15 +37,26 @@ from moothall.app.settings import (
     own_settings,
     project,
     registered,
+    registered_variables,
     setting,
     settings,
     settings_file,
     store_address,
     store_file,
+    usual_store,
 )
-from moothall.app.storefile import Level, filesystem_of, free_space, is_elsewhere, look_at, nearest, others_at
+from moothall.app.storefile import (
+    Level,
+    filesystem_of,
+    free_space,
+    is_elsewhere,
+    look_at,
+    may_be_made_in,
+    nearest,
+    others_at,
+)
 from moothall.app.telemetry.parts import parts_of
-from moothall.errors import MoothallError
+from moothall.errors import DefinitionError, MoothallError
 from moothall.runtime.hall import is_gone
 from moothall.runtime.journal import RunId
 from moothall.runtime.ports import SET_ASIDE, Lease, Store
@@ -83,14 +95,32 @@ class Census:
 
 
 def examine(address: str | None = None) -> tuple[Check, ...]:
-    """Look at everything. What is no address of a store is refused."""
-    file = store_file(address)
-    checks = [python(), sqlite(sqlite3.sqlite_version_info)]
+    """Look at everything. What is named and is no address of a store is refused."""
+    if address:
+        store_file(address)
+    looked = (*_found_store(address or _set_store()), *_settings())
+    return (python(), sqlite(sqlite3.sqlite_version_info), *looked, *_tools())
+
+
+def _set_store() -> str:
+    """The store that is set; the usual one where the settings cannot be read, which is told elsewhere."""
+    try:
+        return store_address()
+    except DefinitionError:
+        return usual_store()
+
+
+def _found_store(address: str) -> Iterator[Check]:
+    try:
+        file = store_file(address)
+    except DefinitionError as error:
+        yield Check("store", "problem", f"{setting('store').origin}: {error}")
+        return
     if file is None:
-        checks.append(Check("store", "ok", "memory: it is gone when the process is"))
+        yield Check("store", "ok", "memory: it is gone when the process is")
     else:
-        checks += [*_store(store_address(address), file), *_place(file)]
-    return (*checks, *_settings(), *_tools())
+        yield from _store(address, file)
+        yield from _place(file)
 
 
 def python() -> Check:
@@ -119,9 +149,12 @@ def _store(address: str, file: Path) -> Iterator[Check]:
     census = Census()
     if seen.runs is not None and seen.has_log:
         yield Check("log", "ok", "the write-ahead log is on")
-        with opened(address, "full") as store:
-            asyncio.run(_count(census, store, seen.runs))
-        yield from _told(census)
+        try:
+            with opened(address, "full") as store:
+                asyncio.run(_count(census, store, seen.runs))
+            yield from _told(census)
+        except DefinitionError as error:
+            yield Check("runs", "problem", f"nobody can look at them: {error}")
     elif seen.runs is not None:
         yield Check("log", "warning", "the write-ahead log is off; the next command turns it on, if the disk allows it")
     yield from sharing(others_at(file) | _alive(census.held))
@@ -194,7 +227,7 @@ def sharing(processes: set[int]) -> Iterator[Check]:
 
 
 def _place(file: Path) -> Iterator[Check]:
-    if kind := filesystem_of(nearest(file).resolve()):
+    if kind := filesystem_of(Path(os.path.realpath(nearest(file)))):
         yield filesystem(kind)
     free = free_space(file) / GIGABYTE
     yield Check("disk", "problem" if free < TOO_LITTLE else "warning" if free < LITTLE else "ok", f"{free:.1f} GB free")
@@ -209,7 +242,21 @@ def filesystem(kind: str) -> Check:
 
 
 def _settings() -> Iterator[Check]:
-    yield from _file()
+    """What is set, where the files can be read; where they cannot, that."""
+    try:
+        settings()
+    except DefinitionError as error:
+        yield Check("settings", "problem", f"{error}; every other command stops at that")
+        yield from _secrets(registered_variables())
+    else:
+        yield from _files()
+        yield from _set()
+        yield from _secrets(registered())
+    yield key(audit_key_file())
+    yield anchors(anchors_directory())
+
+
+def _set() -> Iterator[Check]:
     named = setting("model")
     yield (
         model("model", named)
@@ -227,14 +274,10 @@ def _settings() -> Iterator[Check]:
         yield hook(target)
     if (found := setting("telemetry")).value:
         yield telemetry(found)
-    yield from _secrets()
-    yield key(audit_key_file())
-    yield anchors(anchors_directory())
 
 
-def _secrets() -> Iterator[Check]:
+def _secrets(found: Registered) -> Iterator[Check]:
     """Which secrets are known by name; their values are nobody's business."""
-    found = registered()
     names = ", ".join(one.name for one in found.secrets)
     yield Check("secrets", "ok", f"{names or 'none'} registered; keys of known formats are replaced too")
     for name, why in found.passed_over.items():
@@ -247,9 +290,9 @@ def _from(found: Set) -> str:
     return f" ({found.origin})" if found.origin else ""
 
 
-def _file() -> Iterator[Check]:
+def _files() -> Iterator[Check]:
     file = settings_file()
-    if not file.is_file():
+    if not os.path.isfile(file):
         yield Check("settings", "ok", f"{file} is not there; nothing needs it")
     elif any(one.key for one in own_settings().addresses.values()) and file.stat().st_mode & 0o077:
         yield Check("settings", "warning", f"{file} has a key in it, and others may read it; `chmod 600` it")
@@ -314,10 +357,9 @@ def key(file: Path) -> Check:
 
 def anchors(folder: Path) -> Check:
     """Where the ends of journals are remembered outside the store: without that, audits cannot tell."""
-    there = nearest(folder)
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+    if not may_be_made_in(folder):
         return Check("anchors", "problem", f"{folder} cannot be written; audits will not be able to tell")
-    if there != folder.absolute():
+    if nearest(folder) != folder.absolute():
         return Check("anchors", "ok", f"{folder} is not there yet; the first run makes it")
     locked = [one.name for one in folder.glob("*.jsonl") if not os.access(one, os.W_OK)]
     if locked:

@@ -231,7 +231,12 @@ def _set(variable: str, picked: Callable[[Settings], str]) -> Set:
 
 def store_address(address: str | None = None, files: Files | None = None) -> str:
     """The address of a store: the one that is named, the one that is set, or the file in the state directory."""
-    return address or _value("store", files) or f"sqlite:{state_directory() / 'moothall.db'}"
+    return address or _value("store", files) or usual_store()
+
+
+def usual_store() -> str:
+    """The address of the store where none is set."""
+    return f"sqlite:{state_directory() / 'moothall.db'}"
 
 
 def store_file(address: str | None = None) -> Path | None:
@@ -334,17 +339,19 @@ class Registered(Frozen):
 
 
 def registered() -> Registered:
-    """The secrets that are known here.
+    """The secrets that are known here: the keys in the settings file, and variables of the environment."""
+    found = registered_variables()
+    return replace(found, secrets=(*_bound_keys(), *found.secrets))
 
-    They are the keys in the settings file, the variables whose names say so, and those in MOOTHALL_SECRETS (`-NAME`:
-    not).
-    """
+
+def registered_variables() -> Registered:
+    """The variables that are secrets: those whose names say so, and those in MOOTHALL_SECRETS (`-NAME`: not)."""
     named = [name.strip() for name in os.environ.get("MOOTHALL_SECRETS", "").split(",") if name.strip()]
     chosen = {name for name in named if not name.startswith("-")}
     found = _telling(tuple(os.environ)) - {name[1:] for name in named if name.startswith("-")}
     unfits = {name: _unfit(name) for name in sorted(found | chosen)}
     return Registered(
-        (*_bound_keys(), *(Secret(name, os.environ[name].strip()) for name, why in unfits.items() if not why)),
+        tuple(Secret(name, os.environ[name].strip()) for name, why in unfits.items() if not why),
         {name: why for name, why in unfits.items() if why and name in chosen},
         {name: why for name, why in unfits.items() if why and name not in chosen and os.environ[name]},
     )
@@ -375,6 +382,11 @@ def _unfit(name: str) -> str:
 def cleaner() -> Cleaner:
     """Replaces the secrets that are registered, and the keys that are known by their format."""
     return _cleaner(registered().secrets)
+
+
+def variables_cleaner() -> Cleaner:
+    """The same without the keys in the settings file, for whoever has to say why that cannot be read."""
+    return _cleaner(registered_variables().secrets)
 
 
 def checked_cleaner() -> Cleaner:

@@ -47,9 +47,8 @@ def look_at(file: Path) -> Seen:
 
 
 def _missing(file: Path) -> Seen:
-    folder = nearest(file)
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        return Seen("problem", f"it is not there, and cannot be made in {folder}")
+    if not may_be_made_in(file.parent):
+        return Seen("problem", f"it is not there, and cannot be made in {nearest(file)}")
     return Seen("ok", "it is not there yet; the first run makes it")
 
 
@@ -93,14 +92,21 @@ def _migrations() -> int:
 
 
 def nearest(file: Path) -> Path:
-    """The file itself, or the folder above it that is there."""
+    """The file itself, or what is there of the folders above it; a link counts that leads nowhere."""
     file = file.absolute()
-    return next(one for one in (file, *file.parents) if os.path.exists(one))
+    return next(one for one in (file, *file.parents) if os.path.lexists(one))
+
+
+def may_be_made_in(folder: Path) -> bool:
+    """Whether files can be made in a folder, which is made itself where it is not there."""
+    there = nearest(folder)
+    return os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK)
 
 
 def free_space(file: Path) -> int:
     """How many bytes are free where the file lies or will lie."""
-    return shutil.disk_usage(nearest(file)).free
+    folder = next(one for one in file.absolute().parents if os.path.exists(one))
+    return shutil.disk_usage(folder).free
 
 
 def filesystem_of(path: Path, mounts: str | None = None) -> str:
@@ -123,7 +129,7 @@ def is_elsewhere(filesystem: str) -> bool:
 
 def others_at(file: Path) -> set[int]:
     """The other processes of this machine that have the file open, as far as we may see."""
-    there = str(file.resolve())
+    there = os.path.realpath(file)
     found = {int(one.name) for one in PROCESSES.glob("[0-9]*")} - {os.getpid()}
     return {process for process in found if there in _open_files(process)}
 

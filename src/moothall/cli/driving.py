@@ -254,9 +254,11 @@ def _answer(parser: ArgumentParser, chosen: Namespace) -> Any:
 def budget_of(text: str) -> Budget:
     limits: dict[str, Any] = {}
     for part in text.split(","):
-        name, _, amount = part.partition("=")
+        name, _, amount = (one.strip() for one in part.partition("="))
+        if name in limits:
+            raise ArgumentTypeError(f"{name} stands there twice: {text!r}")
         try:
-            limits[name.strip()] = BUDGET[name.strip()](amount)
+            limits[name] = BUDGET[name](amount)
         except (KeyError, ValueError) as error:
             raise ArgumentTypeError(f"write it as usd=0.50,calls=20,tokens=9000,seconds=60, not {text!r}") from error
     try:

@@ -12,7 +12,7 @@ from moothall.app.finding import find
 from moothall.app.forking import Fork, go_own_way, listed, performed_since
 from moothall.app.running import Setting
 from moothall.cli.driving import budget_of, drive
-from moothall.cli.options import add_driving
+from moothall.cli.options import add_driving, whole_number
 from moothall.cli.screen import notice
 from moothall.runtime.forking import Origin
 
@@ -22,7 +22,9 @@ Work = Callable[[Namespace], int]
 def fork(parser: ArgumentParser) -> Work:
     """Go another way from an entry on."""
     parser.add_argument("run", help="the id of the run to fork")
-    parser.add_argument("--at", type=int, metavar="N", help="the last entry to share with it (default: its latest)")
+    parser.add_argument(
+        "--at", type=whole_number(0), metavar="N", help="the last entry to share with it (default: its latest)"
+    )
     parser.add_argument("--run-id", help="the id of the fork (default: a new one)")
     parser.add_argument("--machine", help="go on with this one, FILE.py:NAME or package.module:NAME")
     parser.add_argument("--repeat", action="store_true", help="do again what the run has done since, without asking")

@@ -16,7 +16,7 @@ from moothall.app.looking import Summary
 from moothall.app.running import opened
 from moothall.app.spending import Account, amount_of
 from moothall.cli.main import DONE, FAILED
-from moothall.cli.options import add_store, command
+from moothall.cli.options import add_store, command, days, whole_number
 from moothall.cli.questions import shown as asked
 from moothall.cli.screen import notice, painted, print_json, status, told
 from moothall.errors import DefinitionError, EffectFailed
@@ -105,7 +105,12 @@ def watch(parser: ArgumentParser) -> Work:
     """Follow a run."""
     parser.add_argument("run", help="the run's id")
     parser.add_argument(
-        "--from", type=int, default=0, dest="start", metavar="N", help="begin with this entry (default: 0, the first)"
+        "--from",
+        type=whole_number(0),
+        default=0,
+        dest="start",
+        metavar="N",
+        help="begin with this entry (default: 0, the first)",
     )
     shared(parser)
 
@@ -153,7 +158,7 @@ def export(parser: ArgumentParser) -> Work:
 def prune(parser: ArgumentParser) -> Work:
     """Delete old runs."""
     parser.add_argument(
-        "--days", type=float, default=30, help="runs that ended more than so many days ago (default: 30)"
+        "--days", type=days, default=30, help="runs that ended more than so many days ago (default: 30)"
     )
     parser.add_argument("--yes", action="store_true", help="really delete them; without it they are only listed")
     shared(parser)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf, nan
 
+from moothall.app.finding import DIGITS
 from moothall.app.running import Watcher, opened
 from moothall.app.settings import (
     DURABILITIES,
@@ -59,6 +61,28 @@ def add_driving(parser: ArgumentParser) -> None:
         metavar="PARTS",
         help="who else is told what goes on: spans, counters:PORT, log or log:FILE, with commas between",
     )
+
+
+def whole_number(least: int) -> Callable[[str], int]:
+    """What an option takes that counts something."""
+
+    def number(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) <= DIGITS) or int(text) < least:
+            raise ArgumentTypeError(f"a whole number of at least {least} and at most {DIGITS} digits, not {text!r}")
+        return int(text)
+
+    return number
+
+
+def days(text: str) -> float:
+    """What an option takes that is a time in days."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = nan
+    if not 0 <= number < inf:
+        raise ArgumentTypeError(f"a number of at least 0, not {text!r}")
+    return number
 
 
 @contextmanager

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from moothall.app import running
-from moothall.app.finding import DIGITS
 from moothall.app.pipeline.orchestrator import OrchestratorResult, result_of
 from moothall.app.pipeline.validating import read_checks
 from moothall.app.running import Outcome, Terms
 from moothall.cli.driving import add_beginning, drive
 from moothall.cli.main import DONE, FAILED
+from moothall.cli.options import whole_number
 from moothall.cli.screen import print_json
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
@@ -30,12 +30,12 @@ def pipeline(parser: ArgumentParser) -> Work:
     parser.add_argument("brief", help="what is to be made")
     parser.add_argument(
         "--max-iterations",
-        type=_count,
+        type=whole_number(0),
         default=MAX_ITERATIONS,
         metavar="N",
         help="the most attempts, the first included (default: %(default)s)",
     )
-    parser.add_argument("--token-budget", type=_count, metavar="N", help="the most tokens to use")
+    parser.add_argument("--token-budget", type=whole_number(0), metavar="N", help="the most tokens to use")
     parser.add_argument(
         "--checks",
         type=Path,
@@ -56,12 +56,6 @@ def pipeline(parser: ArgumentParser) -> Work:
         return drive(chosen, terms.run, lambda setting: running.begin(setting, machine, job, terms))
 
     return work
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= DIGITS):
-        raise ArgumentTypeError(f"a whole number of at least 0 and at most {DIGITS} digits, not {text!r}")
-    return int(text)
 
 
 def present(chosen: Namespace, outcome: Outcome) -> int:

@@ -15,6 +15,7 @@ from typing import Any, TextIO, cast
 
 from moothall.app.settings import cleaner as cleaner
 from moothall.app.settings import project
+from moothall.app.settings import variables_cleaner as variables_cleaner
 from moothall.app.spending import Account
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import AskPerson, Effect

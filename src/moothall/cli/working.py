@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -12,7 +12,7 @@ from moothall.app import running
 from moothall.app.running import Setting
 from moothall.app.settings import store_address
 from moothall.cli.main import DONE
-from moothall.cli.options import add_driving, hook_of, store_of, telemetry_of, tell
+from moothall.cli.options import add_driving, hook_of, store_of, telemetry_of, tell, whole_number
 from moothall.cli.screen import Log, notice
 from moothall.runtime.observing import Aside
 
@@ -22,7 +22,7 @@ Work = Callable[[Namespace], int]
 def worker(parser: ArgumentParser) -> Work:
     """Drive runs until stopped."""
     parser.add_argument(
-        "--most", type=_at_least_one, default=100, metavar="N", help="the most runs to drive at once (default: 100)"
+        "--most", type=whole_number(1), default=100, metavar="N", help="the most runs to drive at once (default: 100)"
     )
     parser.add_argument(
         "--until-idle",
@@ -60,9 +60,3 @@ def _left(count: int) -> str:
     if count == 0:
         return "no run was under way"
     return f"let go of {count} run{'s' if count > 1 else ''}, to go on elsewhere or later"
-
-
-def _at_least_one(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"a whole number of at least 1, not {text!r}")
-    return int(text)

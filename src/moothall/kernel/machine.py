@@ -27,6 +27,9 @@ from moothall.kernel.chart import Chart, sequence
 from moothall.kernel.events import Event
 from moothall.kernel.nodes import Action, Final, History, Names, Node, On, Parallel, State
 
+LARGEST = 2**53
+"""The largest limit of a budget; numbers above it are not exact everywhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -44,6 +47,8 @@ class Budget:
             limit = getattr(self, item.name)
             if limit is not None and not (isinstance(limit, int | float) and 0 <= limit < math.inf):
                 raise DefinitionError(f"budget: {item.name} must be a number of at least 0, not {limit!r}")
+            if limit is not None and limit > LARGEST:
+                raise DefinitionError(f"budget: {item.name} is at most 2**53, not {limit!r}; leave it out for no limit")
 
     def limits(self) -> dict[str, float]:
         """The limits that are set, by resource."""

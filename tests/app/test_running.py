@@ -260,13 +260,21 @@ def test_two_functions_of_one_name_are_refused() -> None:
         run(letter(ask(shout, "a"), ask(other, "b")), "Ada")
 
 
-@pytest.mark.parametrize("run_id", ["a b", "../x", "", "-x", "a.b", "ü", "x" * 3 + "\n"])
+@pytest.mark.parametrize("run_id", ["a b", "../x", "", "-x", "a.b", "ü", "x" * 3 + "\n", "x" * 129])
 def test_what_is_no_run_id_is_refused(run_id: str) -> None:
-    if not run_id:
-        assert run(SHOUTED, "Ada", run_id=run_id).run.startswith("letter-")
-        return
-    with pytest.raises(Refused, match="is no run id; use letters, digits and dashes"):
+    with pytest.raises(Refused, match="is no run id; use letters, digits and dashes, at most 128"):
         run(SHOUTED, "Ada", run_id=run_id)
+
+
+def test_an_id_may_have_128_letters_and_a_machine_s_name_more() -> None:
+    assert run(SHOUTED, "Ada", run_id="x" * 128).status == "done"
+    long = Machine("long " * 99, states=[Final("over")], moves=[])
+    assert run(long).status == "done"
+
+
+def test_an_empty_address_is_no_store() -> None:
+    with pytest.raises(DefinitionError, match="'' is no store"):
+        run(SHOUTED, "Ada", store="")
 
 
 def test_a_run_id_that_is_taken_is_a_conflict_with_a_remedy() -> None:

@@ -32,6 +32,8 @@ from moothall.runtime.ports import Performer
 T = TypeVar("T")
 Functions = Mapping[str, Any]
 """Async functions by name, and agents of other libraries."""
+SLUG = 64
+"""How much of a machine's name is in the ids of its runs."""
 HOUSE_TOOLS = {"pipeline": "moothall.app.pipeline.validating"}
 
 
@@ -219,8 +221,8 @@ def own_limits(machine: Machine) -> Mapping[str, float]:
 
 @_once
 def slug(machine: Machine) -> str:
-    """The name of a machine as ids of its runs begin."""
-    return re.sub(r"[^A-Za-z0-9]+", "-", machine.name).strip("-") or "run"
+    """The name of a machine as ids of its runs begin, cut where it is long."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", machine.name)[:SLUG].strip("-") or "run"
 
 
 @_once

@@ -96,9 +96,9 @@ class Census:
 
 def examine(address: str | None = None) -> tuple[Check, ...]:
     """Look at everything. What is named and is no address of a store is refused."""
-    if address:
+    if address is not None:
         store_file(address)
-    looked = (*_found_store(address or _set_store()), *_settings())
+    looked = (*_found_store(_set_store() if address is None else address), *_settings())
     return (python(), sqlite(sqlite3.sqlite_version_info), *looked, *_tools())
 
 

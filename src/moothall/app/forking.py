@@ -52,7 +52,9 @@ def fork(
 
     async def work(setting: Setting) -> Outcome:
         origin = await performed_since(setting, run, at, machine)
-        return await go_own_way(setting, origin, Fork(run_id or new_id(origin.machine), repeats, budget))
+        return await go_own_way(
+            setting, origin, Fork(new_id(origin.machine) if run_id is None else run_id, repeats, budget)
+        )
 
     return wait_for(opened_for(store, agents, work))
 

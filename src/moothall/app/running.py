@@ -67,7 +67,9 @@ T = TypeVar("T")
 Watcher = Callable[[Hall], Observer]
 """An observer that wants to know the hall: how its runs began, and of which machine they are."""
 STAND_IN = "rehearsal"
-USABLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
+LONGEST_ID = 128
+"""How long an id may be that a run is given; those of its children add to it, and are still the name of a file."""
+USABLE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9-]{{,{LONGEST_ID - 1}}}")
 LOOK = 1.0
 
 
@@ -166,7 +168,7 @@ async def arun(
         raise DefinitionError(f"write budget=Budget(calls=20), not {budget!r}")
     if source := is_loading():
         raise DefinitionError(f"{source} starts a run while it is loaded; {REMEDY}")
-    terms = Terms(run_id or "", model, budget)
+    terms = Terms(run_id, model, budget)
     return await opened_for(store, agents, lambda setting: begin(setting, machine, data, terms))
 
 
@@ -174,7 +176,7 @@ async def arun(
 class Terms(Frozen):
     """What the caller decides about one run. Where it is given no id, it gets a new one."""
 
-    run: RunId = ""
+    run: RunId | None = None
     model: str = ""
     budget: Budget | None = None
 
@@ -182,7 +184,7 @@ class Terms(Frozen):
 async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> Outcome:
     """Begin a run and drive it as far as it goes."""
     hall = hall_of(setting)
-    run = usable_id(terms.run, hall.clean) if terms.run else new_id(machine, hall.clean)
+    run = new_id(machine, hall.clean) if terms.run is None else usable_id(terms.run, hall.clean)
     limits = own_limits(machine) if terms.budget is None else {**own_limits(machine), **terms.budget.limits()}
     unbounded = endless(machine)
     if not limits and (finding := unbounded or endless_below(machine)) is not None:
@@ -530,7 +532,7 @@ def _stuck(machine: Machine, snapshot: Snapshot) -> str:
 def usable_id(run: RunId, clean: Clean) -> RunId:
     """A run id that can be written everywhere, or a refusal."""
     if not USABLE.fullmatch(run):
-        raise Refused(f"{run!r} is no run id; use letters, digits and dashes")
+        raise Refused(f"{run[:LONGEST_ID]!r} is no run id; use letters, digits and dashes, at most {LONGEST_ID}")
     if (shown := clean(run)) != run:
         raise Refused(f"the run id {shown} has a secret in it; choose another")
     return run

@@ -231,7 +231,7 @@ def _set(variable: str, picked: Callable[[Settings], str]) -> Set:
 
 def store_address(address: str | None = None, files: Files | None = None) -> str:
     """The address of a store: the one that is named, the one that is set, or the file in the state directory."""
-    return address or _value("store", files) or usual_store()
+    return _value("store", files) or usual_store() if address is None else address
 
 
 def usual_store() -> str:

@@ -21,9 +21,11 @@ from moothall.cli.options import (
     MACHINE,
     add_driving,
     add_quiet,
+    add_run_id,
     add_store,
     command,
     hook_of,
+    named,
     store_of,
     telemetry_of,
     tell,
@@ -44,18 +46,19 @@ def run(parser: ArgumentParser) -> Work:
     """Start a machine or a workflow."""
     parser.add_argument("machine", help=MACHINE)
     parser.add_argument("input", nargs="?", help="the input: a text for the first field of the data, or a JSON object")
-    parser.add_argument("--input-json", metavar="FILE", help="read the input from a JSON file")
-    parser.add_argument("--roles", default="", metavar="FILE", help="the roles of a workflow's agents")
+    parser.add_argument("--input-json", type=named, metavar="FILE", help="read the input from a JSON file")
+    parser.add_argument("--roles", type=named, metavar="FILE", help="the roles of a workflow's agents")
     parser.add_argument(
-        "--functions", default="", metavar="MODULE", help="FILE.py or module: a workflow's tools and py: functions"
+        "--functions", type=named, metavar="MODULE", help="FILE.py or module: a workflow's tools and py: functions"
     )
     add_beginning(parser)
 
     def work(chosen: Namespace) -> int:
         machine = find(_source(parser, chosen))
         given = _input(parser, chosen, is_text=is_of_workflow(machine))
-        terms = Terms(chosen.run_id or running.new_id(machine), chosen.model, chosen.budget)
-        return drive(chosen, terms.run, lambda setting: running.begin(setting, machine, given, terms))
+        run = chosen.run_id or running.new_id(machine)
+        terms = Terms(run, chosen.model or "", chosen.budget)
+        return drive(chosen, run, lambda setting: running.begin(setting, machine, given, terms))
 
     return work
 
@@ -63,12 +66,12 @@ def run(parser: ArgumentParser) -> Work:
 def add_beginning(parser: ArgumentParser) -> None:
     """What every command has that begins a run."""
     parser.add_argument(
-        "--model", default="", help="who plays agents that are no functions, such as openai:NAME, smart or rehearsal"
+        "--model", type=named, help="who plays agents that are no functions, such as openai:NAME, smart or rehearsal"
     )
     parser.add_argument(
         "--budget", type=budget_of, help="the most to spend, such as usd=0.50,calls=20,tokens=9000,seconds=60"
     )
-    parser.add_argument("--run-id", help="the id of the run (default: a new one)")
+    add_run_id(parser, "run")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     add_driving(parser)
 
@@ -223,7 +226,7 @@ def _source(parser: ArgumentParser, chosen: Namespace) -> str:
         parser.error("--roles and --functions are for workflows")
     from moothall.app.workflow_runs import source_with  # a machine in Python never needs it
 
-    return source_with(chosen.machine, chosen.roles, chosen.functions)
+    return source_with(chosen.machine, chosen.roles or "", chosen.functions or "")
 
 
 def _input(parser: ArgumentParser, chosen: Namespace, *, is_text: bool) -> Any:

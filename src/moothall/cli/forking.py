@@ -12,7 +12,7 @@ from moothall.app.finding import find
 from moothall.app.forking import Fork, go_own_way, listed, performed_since
 from moothall.app.running import Setting
 from moothall.cli.driving import budget_of, drive
-from moothall.cli.options import add_driving, whole_number
+from moothall.cli.options import add_driving, add_run_id, named, whole_number
 from moothall.cli.screen import notice
 from moothall.runtime.forking import Origin
 
@@ -25,8 +25,8 @@ def fork(parser: ArgumentParser) -> Work:
     parser.add_argument(
         "--at", type=whole_number(0), metavar="N", help="the last entry to share with it (default: its latest)"
     )
-    parser.add_argument("--run-id", help="the id of the fork (default: a new one)")
-    parser.add_argument("--machine", help="go on with this one, FILE.py:NAME or package.module:NAME")
+    add_run_id(parser, "fork")
+    parser.add_argument("--machine", type=named, help="go on with this one, FILE.py:NAME or package.module:NAME")
     parser.add_argument("--repeat", action="store_true", help="do again what the run has done since, without asking")
     parser.add_argument("--budget", type=budget_of, help="the most to spend (default: what the run's budget has left)")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")

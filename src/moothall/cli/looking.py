@@ -16,7 +16,7 @@ from moothall.app.looking import Summary
 from moothall.app.running import opened
 from moothall.app.spending import Account, amount_of
 from moothall.cli.main import DONE, FAILED
-from moothall.cli.options import add_store, command, days, whole_number
+from moothall.cli.options import add_store, command, days, named, whole_number
 from moothall.cli.questions import shown as asked
 from moothall.cli.screen import notice, painted, print_json, status, told
 from moothall.errors import DefinitionError, EffectFailed
@@ -140,7 +140,7 @@ def _tell(chosen: Namespace, entry: Mapping[str, Any]) -> None:
 def export(parser: ArgumentParser) -> Work:
     """Write a run as JSON."""
     parser.add_argument("run", help="the run's id")
-    parser.add_argument("--output", "-o", metavar="FILE", help="where to write it (default: to stdout)")
+    parser.add_argument("--output", "-o", type=named, metavar="FILE", help="where to write it (default: to stdout)")
     shared(parser)
 
     def work(chosen: Namespace) -> int:

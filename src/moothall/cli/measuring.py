@@ -30,6 +30,7 @@ from moothall.app.reporting import report as reported
 from moothall.app.running import opened
 from moothall.cli.looking import shared, write
 from moothall.cli.main import DONE, FAILED
+from moothall.cli.options import named
 from moothall.cli.screen import notice, painted, print_json, status
 from moothall.kernel.draw import printable
 
@@ -147,6 +148,7 @@ def report(parser: ArgumentParser) -> Work:
     parser.add_argument(
         "--output",
         "-o",
+        type=named,
         metavar="FILE",
         help="where to write it, - for stdout (default: stdout, or the page RUN.html without --format)",
     )

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from math import inf, nan
 
 from moothall.app.finding import DIGITS
-from moothall.app.running import Watcher, opened
+from moothall.app.running import LONGEST_ID, Watcher, opened
 from moothall.app.settings import (
     DURABILITIES,
     configured_hook,
@@ -31,7 +31,18 @@ RISK = (
 
 def add_store(parser: ArgumentParser) -> None:
     """Where runs are kept."""
-    parser.add_argument("--store", help="where runs are kept: sqlite:FILE (default: in the state directory)")
+    parser.add_argument(
+        "--store", type=named, help="where runs are kept: sqlite:FILE (default: in the state directory)"
+    )
+
+
+def add_run_id(parser: ArgumentParser, what: str) -> None:
+    """How a run is called that begins."""
+    parser.add_argument(
+        "--run-id",
+        type=named,
+        help=f"the id of the {what}: letters, digits and dashes, at most {LONGEST_ID} (default: a new one)",
+    )
 
 
 def add_quiet(parser: ArgumentParser) -> None:
@@ -61,6 +72,13 @@ def add_driving(parser: ArgumentParser) -> None:
         metavar="PARTS",
         help="who else is told what goes on: spans, counters:PORT, log or log:FILE, with commas between",
     )
+
+
+def named(text: str) -> str:
+    """What an option takes that names something: an empty text, as of a variable that is not set, names nothing."""
+    if not text.strip():
+        raise ArgumentTypeError("it is empty; name something, or leave the option out")
+    return text
 
 
 def whole_number(least: int) -> Callable[[str], int]:

@@ -52,8 +52,9 @@ def pipeline(parser: ArgumentParser) -> Work:
         budget = chosen.budget or Budget()
         if chosen.token_budget is not None:
             budget = replace(budget, tokens=chosen.token_budget)
-        terms = Terms(chosen.run_id or running.new_id(machine), chosen.model, budget)
-        return drive(chosen, terms.run, lambda setting: running.begin(setting, machine, job, terms))
+        run = chosen.run_id or running.new_id(machine)
+        terms = Terms(run, chosen.model or "", budget)
+        return drive(chosen, run, lambda setting: running.begin(setting, machine, job, terms))
 
     return work
 

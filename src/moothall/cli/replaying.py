@@ -11,7 +11,7 @@ from moothall.app.replaying import Replayed
 from moothall.app.replaying import replay as replayed
 from moothall.app.running import opened
 from moothall.cli.main import DONE, FAILED
-from moothall.cli.options import MACHINE, add_store
+from moothall.cli.options import MACHINE, add_store, named
 from moothall.cli.screen import notice, print_json
 
 Work = Callable[[Namespace], int]
@@ -20,7 +20,7 @@ Work = Callable[[Namespace], int]
 def replay(parser: ArgumentParser) -> Work:
     """Decide a journal again."""
     parser.add_argument("run", help="the run's id")
-    parser.add_argument("--machine", help=f"compare with another than the run's own: {MACHINE}")
+    parser.add_argument("--machine", type=named, help=f"compare with another than the run's own: {MACHINE}")
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
     add_store(parser)
 

@@ -9,6 +9,7 @@ from typing import assert_never
 
 from moothall.app.evaluating import evaluate
 from moothall.cli.main import DONE, FAILED
+from moothall.cli.options import named
 from moothall.cli.questions import read_json
 from moothall.cli.screen import notice, print_json
 from moothall.kernel.step import Absent, Failed, Value
@@ -22,7 +23,7 @@ def js(parser: ArgumentParser) -> Work:
         "expression", help="what to evaluate, such as 'common_data.count < 5' (after -- if it begins so)"
     )
     parser.add_argument(
-        "--data", metavar="FILE", help="what it sees: a JSON file with common_data, agents, tool_calls …"
+        "--data", type=named, metavar="FILE", help="what it sees: a JSON file with common_data, agents, tool_calls …"
     )
     parser.add_argument("--script", action="store_true", help="run it as a script and print common_data as it is then")
     parser.add_argument("--json", action="store_true", help='print {"value": …}, {} for undefined, or {"failed": …}')

@@ -12,7 +12,7 @@ from moothall.app.pipeline.states import OrchestrationState, OrchestrationStateM
 from moothall.app.pipeline.validating import as_checks, checker
 from moothall.app.pipeline.watching import StateMachineObserver, View, telling
 from moothall.app.replaying import decisions_of
-from moothall.app.running import Outcome, Setting, Terms, begin, go_on, new_id, opened, wait_for
+from moothall.app.running import Outcome, Setting, Terms, begin, go_on, opened, wait_for
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
@@ -136,7 +136,7 @@ class AgentOrchestrator:
         }
         machine = pipeline(config.max_iterations)
         budget = Budget(tokens=config.token_budget)
-        terms = Terms(self.job_config.run_id or new_id(machine), self.job_config.model, budget)
+        terms = Terms(self.job_config.run_id, self.job_config.model, budget)
         return self._watched(lambda setting: begin(setting, machine, job, terms))
 
     def resume(self, run: RunId) -> OrchestratorResult:

@@ -207,6 +207,24 @@ def test_a_cycle_without_a_bound_is_named_instead() -> None:
     assert "at_most" in found.why
 
 
+@pytest.mark.parametrize(
+    ("there", "way"),
+    [
+        (State("there", enter=Call(), max_visits=0), On("here", Went, to="there")),
+        (State("there", enter=Call()), On("here", Went, to="there", at_most=0)),
+        (State("there", [State("inside", enter=Call())], max_visits=0), On("here", Went, to="there")),
+    ],
+    ids=["a state", "a row", "a state with others in it"],
+)
+def test_what_may_be_done_no_time_at_all_is_never_done(there: State, way: On) -> None:
+    machine = Machine(
+        "closed",
+        states=[State("here", enter=Call()), there, Final("finished")],
+        moves=[way, On("here", otherwise, to="finished"), On("there", Went, to="here")],
+    )
+    assert certify(machine) == Certificate(1, {"call": 1}, exact=True)
+
+
 def test_messages_that_may_come_for_ever_have_no_bound() -> None:
     machine = Machine(
         "listening",
@@ -453,7 +471,7 @@ class Maker:
         return State(name, inner, enter=self.actions(), exit=self.actions(), max_visits=self.visits())
 
     def visits(self) -> int | None:
-        return self.random.randint(1, 2) if self.chance(0.1) else None
+        return self.random.randint(0, 2) if self.chance(0.1) else None
 
     def actions(self) -> Any:
         if self.functions and self.chance(0.3):
@@ -488,7 +506,7 @@ class Maker:
         elif self.functions and self.chance(0.3):
             event = Misbehaved
         guard = self.guard(source) if self.chance(0.4) else None
-        at_most = self.random.randint(1, 3) if self.chance(0.85) else None
+        at_most = self.random.randint(0, 3) if self.chance(0.85) else None
         to = self.random.choice(self.names) if self.chance(0.85) else None
         return On(source, event, to=to, when=guard, at_most=at_most, do=self.actions())
 

@@ -387,15 +387,16 @@ class Graph:
         own: dict[int, int] = {}
         arcs: Arcs = {}
         for leaf in self.leaves:
-            rows = [] if self.is_end(leaf) else [*self.open(leaf), *self.after(leaf)]
+            every = () if self.is_end(leaf) else (*self.open(leaf), *self.after(leaf))
+            rows = [row for row in every if not self.is_closed(row)]
             own[leaf] = union(self.counters[name] for row in rows for name in self.counted(row))
             arcs[leaf] = [(row, to) for row in rows if row.targets for to in self.leads[row].leaves]
         found: dict[int, int] = {}
         for component in components_of(arcs):
             inside = set(component)
             beyond = {to for leaf in component for _, to in arcs[leaf] if to not in inside}
-            every = union((*(own[leaf] for leaf in component), *(found[to] for to in beyond)))
-            found |= dict.fromkeys(component, every)
+            bits = union((*(own[leaf] for leaf in component), *(found[to] for to in beyond)))
+            found |= dict.fromkeys(component, bits)
         return found
 
     def counted(self, row: Row) -> Iterator[str]:

@@ -37,6 +37,28 @@ def test_check_as_json_has_level_code_pointer_line_and_remedy(moot: Moot, tmp_pa
     assert (finding["code"], finding["pointer"], finding["line"]) == ("E_NAME", "/workflow_name", 2)
 
 
+def test_a_file_that_is_well_has_the_certificate_of_its_machine(moot: Moot, tmp_path: Path) -> None:
+    plain = {"name": "start", "transition": [{"target": "stop", "condition": "true"}]}
+    short = {**BASE, "workflow_name": "short", "agents": [], "states": [plain, {"name": "stop", "input": "1"}]}
+    write(tmp_path / "short.json", short)
+    assert moot("check", "short.json").out.splitlines()[-1] == "bounded: at most 4 transitions"
+    write(tmp_path / "both.json", short, BASE)
+    certificates = moot("check", "both.json", "--json").json["certificates"]
+    assert certificates["short"] == {"transitions": 4, "resources": {}, "exact": True}
+    assert certificates["base"]["resources"]["calls"] > 0
+    assert "short: bounded: at most 4 transitions" in moot("check", "both.json").out.splitlines()
+
+
+def test_a_file_whose_roles_cannot_be_used_has_no_certificate_and_exits_with_4(moot: Moot, tmp_path: Path) -> None:
+    write(tmp_path / "mine.json", BASE)
+    (tmp_path / "config" / "roles").mkdir(parents=True)
+    (tmp_path / "config" / "roles" / "roles.json").write_text('{"coder": {"level": "clever"}}')
+    ran = moot("check", "mine.json")
+    assert ran.code == 4
+    assert "no bound: " in ran.out
+    assert "coder.level" in ran.out
+
+
 def test_several_files_folders_and_machines_are_checked_together(moot: Moot, tmp_path: Path) -> None:
     (tmp_path / "all").mkdir()
     write(tmp_path / "all" / "one.json", BASE)
@@ -230,10 +252,37 @@ def test_functions_and_roles_come_from_the_command_line(moot: Moot, tmp_path: Pa
     write(tmp_path / "count.json", {**BASE, "states": states})
     write(tmp_path / "replies.json", {"coder": [{"calls": [{"tool": "add", "arguments": {"a": 1, "b": 2}}]}, "three"]})
     given = ("--functions", "mine.py", "--roles", "roles.json", "--model", "scripted:replies.json")
-    ran = moot("run", "count.json", "tea", *given)
+    ran = moot("run", "count.json", "tea", *given, "--run-id", "mine")
     assert (ran.code, ran.out) == (0, "TEA  3 three\n")
     assert "role coder: no tool fits 'sing'" in ran.err
     assert moot("run", "machines.py:LETTER", "x", "--roles", "roles.json").code == 2
+    for named in ("count.json", "count.json:base", "count.json?functions=mine.py"):
+        replayed = moot("replay", "mine", "--machine", named)
+        assert (replayed.code, replayed.out, replayed.err) == (0, "mine: the same again, 4 entries\n", "")
+    assert moot("fork", "mine", "--at", "0", "--machine", "count.json", "--repeat").out == "TEA  3 three\n"
+
+
+def test_a_child_is_replayed_with_the_functions_of_its_family(moot: Moot, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FUNCTIONS)
+    start = {
+        "name": "start",
+        "agent": "coder",
+        "input": "'go'",
+        "transition": [{"target": "stop", "condition": "true"}],
+    }
+    inner = {**BASE, "workflow_name": "inner", "states": [start, {"name": "stop", "input": "last_agent_response"}]}
+    calling = {
+        "name": "start",
+        "action": {"sub_workflow": "inner", "sub_workflow_input": {"task": "'x'"}},
+        "transition": [{"target": "stop", "condition": "true"}],
+    }
+    write(tmp_path / "both.json", {**BASE, "states": [calling, {"name": "stop", "input": "1"}]}, inner)
+    write(tmp_path / "replies.json", {"coder": ["three"]})
+    given = ("--functions", "mine.py", "--model", "scripted:replies.json")
+    ran = moot("run", "both.json:base", "tea", *given, "--run-id", "mine")
+    assert ran.code == 0, ran.err
+    for run in ("mine", "mine-0-0"):
+        assert moot("replay", run, "--machine", "both.json:base").code == 0
 
 
 @pytest.mark.parametrize(("given", "why"), [(("three",), "a number"), ((), "was given nothing")])

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from moothall.agents.asking import AskAgent, CallTool
 from moothall.agents.conversing import Converse
-from moothall.app.finding import is_of_workflow
-from moothall.app.running import family_of
+from moothall.app.finding import find, is_of_workflow, is_workflow
+from moothall.app.running import exists, family_of
 from moothall.app.settings import cleaner
 from moothall.kernel.machine import Machine
 from moothall.runtime.decide import Decision, Run
 from moothall.runtime.hall import with_origin
-from moothall.runtime.journal import Reader, RunId
+from moothall.runtime.journal import Reader, Record, RunId
 from moothall.runtime.ports import Store
 from moothall.runtime.rebuild import Difference, compared, decided_again
 
@@ -37,6 +37,24 @@ async def replay(store: Store, run: RunId, machine: Machine | None = None) -> Re
     found = compared(await with_origin(store, Run(stored.record, machine)), _reader(machine), entries, cleaner())
     difference = found if isinstance(found, Difference) else None
     return Replayed(run, machine.name, len(entries), difference, stored.definition() != machine.digest)
+
+
+async def machine_instead(store: Store, run: RunId, source: str) -> Machine:
+    """The machine that is named instead of a run's own; a workflow has the roles and the functions of the run's."""
+    began = await _began_with(store, (await store.load(run)).record)
+    if is_workflow(source) and is_workflow(began):
+        from moothall.app.workflow_runs import source_like  # a machine in Python never needs it
+
+        source = source_like(source, began)
+    return find(source)
+
+
+async def _began_with(store: Store, record: Record) -> str:
+    """The source of a run's machine; a child has it from its parent, and a fork from its origin where it has none."""
+    above = record.parent or ("" if record.source else record.origin)
+    if not above or not await exists(store, above):
+        return record.source
+    return await _began_with(store, (await store.load(above)).record)
 
 
 async def decisions_of(store: Store, run: RunId) -> list[Decision]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from inspect import iscoroutinefunction, isfunction
 from os.path import exists, isdir, realpath
 from pathlib import Path
@@ -92,6 +93,12 @@ def source_with(source: str, roles: str, functions: str) -> str:
     """A source as somebody starts it: with a file of roles, and with functions."""
     options = [f"{key}={quote(value)}" for key, value in (("roles", roles), ("functions", functions)) if value]
     return source + (f"?{'&'.join(options)}" if options else "")
+
+
+def source_like(source: str, other: str) -> str:
+    """A source with the file of roles and the functions of another, where it names none itself."""
+    own, theirs = spot_of(source), spot_of(other)
+    return replace(own, roles=own.roles or theirs.roles, functions=own.functions or theirs.functions).source
 
 
 def machine_at(source: str) -> WorkflowMachine:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moothall.app.checking import certificate
+from moothall.app.checking import certificate, certificates
 from moothall.app.conformance import run_folder
 from moothall.app.finding import find, is_workflow
 from moothall.app.workflows import Checked, check_file, files_at, is_file_or_folder
 from moothall.cli.main import DEFINITION, DONE, FAILED
 from moothall.cli.options import MACHINE
 from moothall.cli.screen import painted, print_json
-from moothall.kernel.certify import Certificate
+from moothall.kernel.certify import Certificate, Unbounded
+from moothall.kernel.codec import encode
 from moothall.kernel.draw import draw
 from moothall.kernel.machine import Machine
 from moothall.kernel.verify import Finding, verify
@@ -57,8 +58,7 @@ def _looks(source: str) -> Iterator[Look]:
         yield _machine_look(find(source))
         return
     for path in _files(source):
-        checked = check_file(path)
-        yield Look(checked, partial(_show_file, checked), checked.is_wrong)
+        yield _file_look(check_file(path))
 
 
 def _files(source: str) -> list[Path]:
@@ -75,13 +75,20 @@ def _machine_look(machine: Machine) -> Look:
     def show() -> None:
         for alike in _grouped(findings):
             print(_line(alike))
-        print(_bound(bound) if isinstance(bound, Certificate) else f"{painted('no bound', 'red')}: {bound.why}")
+        print(_bound(bound))
 
     plain = {"machine": machine.name, "findings": findings, "certificate": bound}
     return Look(plain, show, any(finding.level == "error" for finding in findings))
 
 
-def _show_file(checked: Checked) -> None:
+def _file_look(checked: Checked) -> Look:
+    bounds = certificates(checked)
+    plain = {**encode(checked), "certificates": bounds}
+    is_wrong = checked.is_wrong or any(isinstance(bound, Unbounded) for bound in bounds.values())
+    return Look(plain, partial(_show_file, checked, bounds), is_wrong)
+
+
+def _show_file(checked: Checked, bounds: Mapping[str, Certificate | Unbounded]) -> None:
     for one in checked.findings:
         place = painted(f"{checked.file}:{one.line}", "bold")
         inside = f"{one.workflow}: " if one.workflow else ""
@@ -90,6 +97,8 @@ def _show_file(checked: Checked) -> None:
     warnings = len(checked.findings) - errors
     names = ", ".join(checked.workflows) or "no workflow"
     print(f"{checked.file}: {names}: {errors} errors, {warnings} warnings")
+    for name, bound in bounds.items():
+        print(_bound(bound) if len(bounds) == 1 else f"{name}: {_bound(bound)}")
 
 
 def _level(level: str) -> str:
@@ -147,7 +156,9 @@ def _line(alike: list[Finding]) -> str:
     return f"{_level(first.level)} {first.code} {places}: {first.why}\n      {first.remedy}"
 
 
-def _bound(bound: Certificate) -> str:
+def _bound(bound: Certificate | Unbounded) -> str:
+    if isinstance(bound, Unbounded):
+        return f"{painted('no bound', 'red')}: {bound.why}"
     parts = [f"{bound.transitions} transitions", *(f"{most:g} {name}" for name, most in bound.resources.items())]
     return (
         f"{painted('bounded', 'green')}: at most " + ", ".join(parts) + ("" if bound.exact else " (an upper estimate)")

@@ -8,11 +8,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 
 from moothall.app import running
-from moothall.app.finding import find
 from moothall.app.forking import Fork, go_own_way, listed, performed_since
+from moothall.app.replaying import machine_instead
 from moothall.app.running import Setting
 from moothall.cli.driving import budget_of, drive
-from moothall.cli.options import add_driving, add_run_id, named, whole_number
+from moothall.cli.options import MACHINE, add_driving, add_run_id, named, whole_number
 from moothall.cli.screen import notice
 from moothall.runtime.forking import Origin
 
@@ -26,20 +26,24 @@ def fork(parser: ArgumentParser) -> Work:
         "--at", type=whole_number(0), metavar="N", help="the last entry to share with it (default: its latest)"
     )
     add_run_id(parser, "fork")
-    parser.add_argument("--machine", type=named, help="go on with this one, FILE.py:NAME or package.module:NAME")
+    parser.add_argument("--machine", type=named, help=f"go on with this one: {MACHINE}")
     parser.add_argument("--repeat", action="store_true", help="do again what the run has done since, without asking")
     parser.add_argument("--budget", type=budget_of, help="the most to spend (default: what the run's budget has left)")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     add_driving(parser)
 
     def work(chosen: Namespace) -> int:
-        machine = find(chosen.machine) if chosen.machine else None
         with running.opened(chosen.store) as store:
-            origin = asyncio.run(performed_since(Setting(store, notice=notice), chosen.run, chosen.at, machine))
+            origin = asyncio.run(_origin(Setting(store, notice=notice), chosen))
         fork = Fork(chosen.run_id or running.new_id(origin.machine), _may_repeat(chosen, origin), chosen.budget)
         return drive(chosen, fork.run, lambda setting: go_own_way(setting, origin, fork))
 
     return work
+
+
+async def _origin(setting: Setting, chosen: Namespace) -> Origin:
+    machine = await machine_instead(setting.store, chosen.run, chosen.machine) if chosen.machine else None
+    return await performed_since(setting, chosen.run, chosen.at, machine)
 
 
 def _may_repeat(chosen: Namespace, origin: Origin) -> bool:

@@ -6,13 +6,13 @@ import asyncio
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 
-from moothall.app.finding import find
-from moothall.app.replaying import Replayed
+from moothall.app.replaying import Replayed, machine_instead
 from moothall.app.replaying import replay as replayed
 from moothall.app.running import opened
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import MACHINE, add_store, named
 from moothall.cli.screen import notice, print_json
+from moothall.runtime.ports import Store
 
 Work = Callable[[Namespace], int]
 
@@ -25,9 +25,8 @@ def replay(parser: ArgumentParser) -> Work:
     add_store(parser)
 
     def work(chosen: Namespace) -> int:
-        machine = find(chosen.machine) if chosen.machine else None
         with opened(chosen.store) as store:
-            found = asyncio.run(replayed(store, chosen.run, machine))
+            found = asyncio.run(_replayed(store, chosen))
         if found.is_changed:
             notice(f"machine {found.machine} is not defined as it was when the run began")
         if chosen.json:
@@ -37,6 +36,11 @@ def replay(parser: ArgumentParser) -> Work:
         return DONE if found.difference is None else FAILED
 
     return work
+
+
+async def _replayed(store: Store, chosen: Namespace) -> Replayed:
+    machine = await machine_instead(store, chosen.run, chosen.machine) if chosen.machine else None
+    return await replayed(store, chosen.run, machine)
 
 
 def _told(found: Replayed) -> str:

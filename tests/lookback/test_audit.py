@@ -124,6 +124,19 @@ def test_a_digest_that_was_kept_elsewhere_vouches_without_anchors(moot: Moot) ->
     assert (beyond.code, beyond.json["verdict"], beyond.json["entry"]) == (1, "broken", 5)
 
 
+def test_anchors_that_cannot_be_written_are_told_of_once_and_the_run_goes_on(
+    moot: Moot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("MOOTHALL_ANCHORS", str(tmp_path / "file" / "below"))
+    ran = moot("run", "works.py:WATCH", "lamp", "--run-id", "mine", "--quiet", "--json")
+    assert (ran.code, ran.json["status"]) == (5, "waiting")
+    [told] = [line for line in ran.err.splitlines() if "anchors" in line]
+    assert told.startswith(f"the anchors {tmp_path / 'file' / 'below'}/")
+    assert told.endswith(".jsonl cannot be written: Not a directory; runs go on, but audits cannot tell")
+    assert moot("audit", "mine").code == 6
+
+
 def test_the_worst_verdict_decides_the_exit_code(moot: Moot) -> None:
     for run in ("one", "two"):
         moot("run", "works.py:WATCH", run, "--run-id", run, "--quiet")

@@ -26,10 +26,11 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 from moothall.agents.secrets import Cleaner, Secret, unfit
@@ -255,7 +256,14 @@ def open_store(address: str | None = None, durability: str | None = None) -> Sto
     file = store_file(address)
     if file is None:
         return MemoryStore()
-    return SqliteStore(file, audit_key(), durability=durability_of(durability), anchors=anchors_directory())
+    kept = durability_of(durability)
+    return SqliteStore(file, audit_key(), durability=kept, anchors=anchors_directory(), tell=_tell_once)
+
+
+@cache
+def _tell_once(text: str) -> None:
+    """Say something on stderr that is as true the next time."""
+    print(text, file=sys.stderr)
 
 
 def anchors_directory() -> Path:

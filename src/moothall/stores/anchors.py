@@ -8,14 +8,16 @@ moved and did not come to rest has an end that nobody can vouch for.
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 import orjson
 
 Said = Literal["moves", "rests", "mended", "gone"]
+Tell = Callable[[str], None]
 BEGINNING = -1
 """Where a run stands that is about to begin; whether it did, this line does not tell."""
 
@@ -33,11 +35,16 @@ class Anchor(NamedTuple):
     head: bytes = b""
 
 
-class Anchors:
-    """The anchors of one store, in one file."""
+def nobody(text: str) -> None:
+    """Nobody is told."""
 
-    def __init__(self, file: Path) -> None:
+
+class Anchors:
+    """The anchors of one store, in one file; `tell` hears why nothing can be written there."""
+
+    def __init__(self, file: Path, tell: Tell = nobody) -> None:
         self.file = file
+        self._tell = tell
         self._descriptor: int | None = None
         self._known: Mapping[str, Sequence[Anchor]] = {}
         self._as_of: tuple[int, int] = (-1, -1)
@@ -51,8 +58,10 @@ class Anchors:
                 self._descriptor = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
                 line = b"\n" + line  # what is there may have been cut off in the middle of a line
             if os.write(self._descriptor, line) < len(line):
-                self.close()
-        except OSError:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            told = f"the anchors {self.file} cannot be written: {error.strerror}"
+            self._tell(f"{told}; runs go on, but audits cannot tell")
             self.close()
 
     def of(self, run: str) -> Sequence[Anchor]:

@@ -41,7 +41,7 @@ from moothall.runtime.journal import (
     pending_shape,
 )
 from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Lease, Stored
-from moothall.stores.anchors import BEGINNING, Anchor, Anchors
+from moothall.stores.anchors import BEGINNING, Anchor, Anchors, Tell, nobody
 from moothall.stores.auditing import Crown, Link, Trail, verdict
 from moothall.stores.plain import digest_of, packed, packed_pair, read, unpacked, written
 from moothall.stores.sealing import SIZE, Sealing, chain_start
@@ -118,7 +118,15 @@ class _Wish:
 class SqliteStore:
     """A store in one file."""
 
-    def __init__(self, path: Path, key: bytes = b"", *, durability: str = "full", anchors: Path | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        key: bytes = b"",
+        *,
+        durability: str = "full",
+        anchors: Path | None = None,
+        tell: Tell = nobody,
+    ) -> None:
         self.crowd = 0
         self._sql = _statements()
         self._sealing = Sealing(key)
@@ -141,7 +149,7 @@ class SqliteStore:
             self._reading.text_factory = _text
             self._cursors.append(self._reading.cursor())
             self._look = self._cursors[1].execute
-            self._anchors = Anchors(anchors / f"{self._name()}.jsonl") if anchors is not None else None
+            self._anchors = Anchors(anchors / f"{self._name()}.jsonl", tell) if anchors is not None else None
         except (sqlite3.Error, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in the error
             self._db.close()
             raise _unusable(path, error) from error

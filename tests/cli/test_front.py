@@ -1,5 +1,6 @@
 """`moot` itself: help, version, pipes, colours."""
 
+import json
 import os
 import re
 import subprocess
@@ -57,6 +58,33 @@ def test_a_reader_that_goes_away_is_no_error(place: Path) -> None:
     )
     os.close(theirs)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_run_that_nobody_listens_to_ends_with_its_own_exit_code(place: Path, stream: str) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    out, err = (theirs if stream == one else subprocess.DEVNULL for one in ("stdout", "stderr"))
+    asking = command("run", "machines.py:SENT", "Ada", "--run-id", "mine", "--json")
+    ran = subprocess.run(asking, cwd=place, env=environment(place), stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+    os.close(theirs)
+    assert ran.returncode == 5
+    assert json.loads(process("show", "mine", "--json", home=place).stdout)["summary"]["status"] == "waiting"
+
+
+def test_notices_that_cannot_be_written_do_not_spoil_a_result(place: Path) -> None:
+    running = command("run", "machines.py:LETTER", "Ada")
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(running, cwd=place, env=environment(place), stdout=subprocess.PIPE, stderr=full, text=True)
+    assert (ran.returncode, ran.stdout) == (0, "DEAR ADA\n")
+
+
+def test_an_input_that_is_closed_is_an_empty_one(place: Path) -> None:
+    process("run", "machines.py:TOLD", "Ada", "--run-id", "mine", home=place)
+    shell = f"{sys.executable} -m moothall answer mine --json - <&-"
+    ran = subprocess.run(shell, shell=True, cwd=place, env=environment(place), stderr=subprocess.PIPE, text=True)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("moot answer: - is no JSON: ")
 
 
 def test_output_in_an_encoding_that_lacks_arrows_is_no_error(place: Path) -> None:

@@ -34,6 +34,29 @@ def test_a_terminal_gets_colours_unless_they_are_turned_off(place: Path, more: d
         assert bool(COLOUR.search(screen.read_all())) is coloured
 
 
+def test_a_dumb_terminal_gets_no_line_that_is_taken_back(place: Path) -> None:
+    with terminal("run", "machines.py:LETTER", "Ada", home=place, more={"TERM": "dumb"}) as screen:
+        assert "\x1b" not in screen.read_all()
+
+
+STEERING = "\x1b[2J\x9b31m\x07{to}\u202e"
+
+
+def test_nothing_that_an_agent_or_an_author_wrote_steers_a_terminal(place: Path) -> None:
+    steering = MACHINES.replace('"Dear {to}"', repr(STEERING)).replace('"Send {text}?"', repr(f"Send? {STEERING}"))
+    (place / "machines.py").write_text(steering)
+    plain = {"NO_COLOR": "1", "TERM": "dumb"}
+    for arguments in (
+        ("run", "machines.py:SENT", "Ada", "--run-id", "mine"),
+        ("show", "mine"),
+        ("answer", "mine", "--no"),
+    ):
+        with terminal(*arguments, home=place, more=plain) as screen:
+            said = screen.read_all()
+        assert "�[2J�31M�ADA�" in said.upper(), arguments
+        assert not set("\x1b\x9b\x07\u202e") & set(said), arguments
+
+
 @pytest.mark.parametrize(
     ("typed", "state", "code"),
     [

@@ -31,7 +31,7 @@ from moothall.cli.options import (
     tell,
 )
 from moothall.cli.questions import LATER, prompted, read_json, shown
-from moothall.cli.screen import Progress, notice, print_json, status
+from moothall.cli.screen import Progress, harmless, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
@@ -189,11 +189,9 @@ def _present(chosen: Namespace, outcome: Outcome, plain: Any) -> int:
     if chosen.json:
         print_json(plain)
     elif outcome.status in ("done", "limited"):
-        print(
-            outcome.result
-            if isinstance(outcome.result, str)
-            else json.dumps(encode(outcome.result), ensure_ascii=False)
-        )
+        result = outcome.result
+        text = result if isinstance(result, str) else json.dumps(encode(result), ensure_ascii=False)
+        print(harmless(text) if sys.stdout.isatty() else text)
     if outcome.fault == "provider":
         return PROVIDER
     return {"done": DONE, "waiting": WAITING}.get(outcome.status, FAILED)
@@ -213,7 +211,7 @@ def _person(chosen: Namespace) -> str:
 def _explain(chosen: Namespace, outcome: Outcome, account: Account) -> None:
     """Say how the run stands and what a person can do now; only where all is well may that be left out."""
     if outcome.status != "done" or not chosen.quiet:
-        why = f": {outcome.reason}" if outcome.reason else ""
+        why = f": {harmless(outcome.reason)}" if outcome.reason else ""
         print(f"{outcome.run} is {status(outcome.status, sys.stderr)}{why} ({account})", file=sys.stderr)
     for question in outcome.questions:
         print(shown(encode(question), command("answer", chosen, question.run)), file=sys.stderr)

@@ -18,7 +18,7 @@ from moothall.app.spending import Account, amount_of
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import add_store, command, days, named, whole_number
 from moothall.cli.questions import shown as asked
-from moothall.cli.screen import notice, painted, print_json, status, told
+from moothall.cli.screen import harmless, is_unread, notice, painted, print_json, status, told
 from moothall.errors import DefinitionError, EffectFailed
 from moothall.kernel.codec import encode
 
@@ -82,7 +82,7 @@ def show(parser: ArgumentParser) -> Work:
         head = shown.summary
         print(f"{painted(head.run, 'bold')}  {status(head.status)}  {' + '.join(head.states)}")
         if head.reason:
-            print(f"because: {head.reason}")
+            print(f"because: {harmless(head.reason)}")
         for line in _budget(account):
             print(line)
         for entry in shown.entries:
@@ -135,6 +135,8 @@ def _watching(chosen: Namespace, following: looking.Following) -> str:
 
 def _tell(chosen: Namespace, entry: Mapping[str, Any]) -> None:
     print(json.dumps(entry, ensure_ascii=False) if chosen.json else told(entry, sys.stdout), flush=True)
+    if is_unread():  # there is no end to wait for
+        raise BrokenPipeError
 
 
 def export(parser: ArgumentParser) -> Work:

@@ -89,10 +89,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with screen.clean_streams(clean):
             return _carried_out(name, given[1:])
     except BrokenPipeError:  # whoever read has seen enough
-        _write_no_more()
         return DONE
     except OSError as error:
-        _write_no_more()
+        screen.write_no_more(sys.stdout)
         print(f"moot {name}: what it says cannot be written: {error.strerror}", file=sys.stderr)
         return PROVIDER
 
@@ -129,16 +128,12 @@ def _told(name: str, error: MoothallError) -> int:
 
 
 def _write_anything() -> None:
-    """What the terminal's encoding lacks is shown as a question mark; where there is no stream, nothing is shown."""
+    """What the terminal's encoding lacks is shown as a question mark; a stream that is not there is an empty one."""
     sys.stdout, sys.stderr = (one or open(os.devnull, "w") for one in (sys.stdout, sys.stderr))  # noqa: SIM115
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-
-
-def _write_no_more() -> None:
-    """What is left to be written must not complain when the program ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _stop(number: int, frame: object) -> None:

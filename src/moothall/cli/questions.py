@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from moothall.cli.screen import painted
+from moothall.cli.screen import harmless, painted
 from moothall.errors import DefinitionError, Refused
 
 YES_NO = {"type": "boolean"}
@@ -24,7 +24,7 @@ def shown(question: Mapping[str, Any], command: str) -> str:
     deadline = f" (until {datetime.fromtimestamp(until).astimezone():%Y-%m-%d %H:%M:%S})" if until is not None else ""
     who = question.get("who", "")
     head = f"question {question['id']}{f' for {who}' if who else ''}{deadline}"
-    asked = painted(f"{head}: {question['prompt']}", "bold", sys.stderr)
+    asked = painted(f"{head}: {harmless(question['prompt'])}", "bold", sys.stderr)
     return f"{asked}\nanswer with:  {command} {_way(question['schema'])}" + (f" --as {who}" if who else "")
 
 
@@ -45,7 +45,7 @@ def prompted(question: Mapping[str, Any]) -> Any:
     """The answer of the person at the terminal; LATER where there is none now."""
     if not sys.stdin.isatty() or not sys.stderr.isatty():
         return LATER
-    print(painted(question["prompt"], "bold", sys.stderr), file=sys.stderr)
+    print(painted(harmless(question["prompt"]), "bold", sys.stderr), file=sys.stderr)
     while (said := _typed(f"{_hint(question['schema'])}, or Enter to answer later: ")) != "":
         try:
             return _meant(question["schema"], said)

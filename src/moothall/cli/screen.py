@@ -18,6 +18,7 @@ from moothall.app.settings import project
 from moothall.app.settings import variables_cleaner as variables_cleaner
 from moothall.app.spending import Account
 from moothall.kernel.codec import encode
+from moothall.kernel.draw import printable
 from moothall.kernel.effects import AskPerson, Effect
 from moothall.performers.agents import Hear
 from moothall.runtime.hall import Hall, Observer
@@ -29,9 +30,19 @@ HEARD = 60
 STATUS_COLOURS = {"done": "green", "waiting": "yellow", "running": "cyan", "limited": "yellow"}
 
 
+def is_able(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that colours and lines can be changed on."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def harmless(text: str) -> str:
+    """A text that cannot steer a terminal, whoever wrote it; its lines stay lines."""
+    return "\n".join(map(printable, text.splitlines()))
+
+
 def painted(text: str, colour: str, stream: TextIO | None = None) -> str:
     """A text in a colour, where the stream (stdout) is a terminal and NO_COLOR is not set."""
-    if not (stream or sys.stdout).isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+    if not is_able(stream or sys.stdout) or os.environ.get("NO_COLOR"):
         return text
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m"
 
@@ -58,35 +69,58 @@ def tell_of_unused_project() -> None:
         notice(f"not used: {found.file}: {found.unused}")
 
 
-class CleanStream:
-    """A stream that shows no secrets, whoever writes to it; lines of several threads do not run into each other."""
+def write_no_more(stream: TextIO) -> None:
+    """What is left to be written must not complain when the program ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
-    def __init__(self, stream: TextIO, clean: Callable[[str], str]) -> None:
-        self._stream, self._clean = stream, clean
+
+class CleanStream:
+    """A stream that shows no secrets, whoever writes to it; lines of several threads do not run into each other.
+
+    A command goes on where such an error as it forgives says that nobody reads what it writes: it ends with its own
+    exit code.
+    """
+
+    def __init__(self, stream: TextIO, clean: Callable[[str], str], forgives: type[OSError]) -> None:
+        self._stream, self._clean, self._forgives = stream, clean, forgives
         self._begun = threading.local()
+        self.is_unread = False
 
     def write(self, text: str) -> int:
         """Write a text without its secrets; a line that is not whole is held back until it is, or must be seen."""
         lines, newline, rest = (getattr(self._begun, "line", "") + text).rpartition("\n")
         self._begun.line = rest
         if newline:
-            self._stream.write(self._clean(lines + newline))
+            self._pass_on(self._clean(lines + newline))
         return len(text)
 
     def flush(self) -> None:
         """Let everything be seen."""
         begun, self._begun.line = getattr(self._begun, "line", ""), ""
-        self._stream.write(self._clean(begun))
-        self._stream.flush()
+        self._pass_on(self._clean(begun), flush=True)
+
+    def _pass_on(self, text: str, *, flush: bool = False) -> None:
+        try:
+            self._stream.write(text)
+            if flush:
+                self._stream.flush()
+        except self._forgives:
+            self.is_unread = True
+            write_no_more(self._stream)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
 
+def is_unread() -> bool:
+    """Whether whoever reads the results has gone."""
+    return isinstance(sys.stdout, CleanStream) and sys.stdout.is_unread
+
+
 @contextmanager
 def clean_streams(clean: Callable[[str], str]) -> Iterator[None]:
     """Nothing that is printed meanwhile has a secret in it."""
-    out, err = CleanStream(sys.stdout, clean), CleanStream(sys.stderr, clean)
+    out, err = CleanStream(sys.stdout, clean, BrokenPipeError), CleanStream(sys.stderr, clean, OSError)
     with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, err)):
         try:
             yield
@@ -99,7 +133,7 @@ class Progress:
     """Tells on stderr, line by line, what a run does; on a terminal also what it waits for and what it has spent."""
 
     def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
+        self._live = is_able(sys.stderr)
         self._since = time.monotonic()
         self._waiting = ""
         self._said: dict[str, str] = {}
@@ -144,7 +178,7 @@ class Progress:
             said = next((text for agent, text in self._said.items() if text and agent in self._waiting), "")
             told = f": …{shortened(said, HEARD)}" if said else f", {self._account()}"
             line = f"… {shortened(self._waiting, 40)} ({seconds:.0f} s){told}"
-            line = shortened(line, shutil.get_terminal_size().columns - 8)
+            line = shortened(line, max(1, shutil.get_terminal_size().columns - 8))
             print(painted(f"       {line}", "dim", sys.stderr), end="\r", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
@@ -173,10 +207,11 @@ class Log:
 def told(entry: Mapping[str, Any], stream: TextIO) -> str:
     """An entry of a journal in one line: number, where from, where to, why."""
     before, after = " + ".join(entry["from"]), " + ".join(entry["to"])
-    way = after if not before or before == after else f"{before} → {after}"
-    note = painted(f"  ignored: {entry['ignored']}", "dim", stream) if "ignored" in entry else ""
+    way = printable(after if not before or before == after else f"{before} → {after}")
+    note = painted(printable(f"  ignored: {entry['ignored']}"), "dim", stream) if "ignored" in entry else ""
     if "status" in entry:
-        note += f"  {status(entry['status'], stream)}" + (f": {entry['reason']}" if "reason" in entry else "")
+        reason = f": {harmless(entry['reason'])}" if "reason" in entry else ""
+        note += f"  {status(entry['status'], stream)}{reason}"
     return f"{entry['seq']:>5}  {painted(way, 'bold', stream)}  {happened(entry['event'])}{note}"
 
 
@@ -196,5 +231,5 @@ def wanted(effect: Effect) -> str:
 
 def shortened(text: str, width: int = 60) -> str:
     """A text on one line, cut where it is long."""
-    line = " ".join(text.split())
+    line = printable(" ".join(text.split()))
     return line if len(line) <= width else line[: width - 1] + "…"

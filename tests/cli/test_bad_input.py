@@ -128,6 +128,8 @@ def test_input_and_stores_that_do_not_fit_exit_with_1_and_start_nothing(
     [
         (("--store", "postgres:x"), "'postgres:x' is no store; write sqlite:FILE or memory"),
         (("--store", "runs.db"), "'runs.db' is no store; write sqlite:FILE or memory"),
+        (("--store", "sqlite::memory:"), "'sqlite::memory:' is no store; write sqlite:FILE or memory"),
+        (("--store", "sqlite:file:x?mode=memory"), "is no store; write sqlite:FILE or memory"),
         (("--model", "gpt"), "'gpt' is no model; write rehearsal, scripted:FILE, openai:NAME"),
         (("--model", "scripted:none.json"), "none.json: the script cannot be read: No such file"),
         (("--model", "scripted:machines.py"), "machines.py: the script is no JSON"),

@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM stop a run cleanly, and the command that is shown then goes on with it."""
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -73,6 +74,16 @@ def test_a_stop_while_a_file_is_loaded_is_no_traceback(tmp_path: Path, number: s
     (tmp_path / "slow.py").write_text(slow)
     code, out, err = stopped(started("run", "slow.py", home=tmp_path), number, "loading")
     assert (code, out, err) == (1, "", "moot run: stopped\n")
+
+
+def test_a_stop_before_the_command_has_begun_is_no_traceback(tmp_path: Path) -> None:
+    pipe = tmp_path / "settings.toml"
+    os.mkfifo(pipe)
+    process = started("ls", home=tmp_path)
+    with pipe.open("w"):  # it is open once somebody reads the settings
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert (process.returncode, out, err) == (1, "", "moot ls: stopped\n")
 
 
 @SIGNALS

@@ -246,7 +246,7 @@ def store_file(address: str | None = None) -> Path | None:
     kind, _, rest = address.partition(":")
     if kind == "memory":
         return None
-    if kind == "sqlite" and rest:
+    if kind == "sqlite" and rest and not rest.startswith((":", "file:")):  # SQLite takes these for no file
         return Path(rest)
     raise DefinitionError(f"{address!r} is no store; write sqlite:FILE or memory")
 

@@ -77,6 +77,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         parser.parse_args(given or ["--help"])
         return USAGE
+    try:
+        return _seen_to(name, given[1:])
+    except KeyboardInterrupt:
+        print(f"moot {name}: stopped", file=sys.stderr)
+        return FAILED
+
+
+def _seen_to(name: str, given: Sequence[str]) -> int:
     _write_anything()
     screen = import_module("moothall.cli.screen")
     try:
@@ -87,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         clean = screen.variables_cleaner()
     try:
         with screen.clean_streams(clean):
-            return _carried_out(name, given[1:])
+            return _carried_out(name, given)
     except BrokenPipeError:  # whoever read has seen enough
         return DONE
     except OSError as error:
@@ -109,9 +117,6 @@ def _carried_out(name: str, given: Sequence[str]) -> int:
         return code
     except MoothallError as error:
         return _told(name, error)
-    except KeyboardInterrupt:
-        print(f"moot {name}: stopped", file=sys.stderr)
-        return FAILED
     except Exception as error:  # a fault of ours; whoever met it gets a sentence, and nothing secret is shown
         is_unread = isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.ENOSPC)
         if is_unread or os.environ.get("MOOTHALL_DEBUG"):

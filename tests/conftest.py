@@ -23,6 +23,16 @@ def _replayed(request: pytest.FixtureRequest) -> Iterator[None]:
     assert not differences, "\n".join(differences)
 
 
+@pytest.fixture
+def figure(capsys: pytest.CaptureFixture[str]) -> Iterator[list[str]]:
+    """What a test counted, shown after it whatever pytest does with output."""
+    said: list[str] = []
+    yield said
+    with capsys.disabled():
+        for line in said:
+            print(f"\n  {line}", end="")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how much was decided again."""
     if counted:

@@ -19,9 +19,8 @@ from tests.cli.machines import MACHINES
 from tests.cli.process import moot as moot_process
 from tests.cli.process import started
 from tests.cli.ran import Moot, Ran
+from tests.faults.place import SOON, wait_for
 
-SOON = 20.0
-LOOK = 0.02
 MORE = """
 import asyncio, os
 from moothall import Alarm, Cancelled, Expired, GaveUp
@@ -64,7 +63,7 @@ DEAF = Machine("deaf", data=Letter, result=result,
 
 
 @pytest.fixture
-def place(_quiet_place: None, tmp_path: Path) -> Path:
+def place(moot: Moot, tmp_path: Path) -> Path:
     """The folder with all machines, which is also where runs live for processes that are started in it."""
     (tmp_path / "machines.py").write_text(MACHINES + MORE)
     return tmp_path
@@ -98,16 +97,6 @@ def here(place: Path, moot: Moot, monkeypatch: pytest.MonkeyPatch) -> Moot:
 
 
 Start = Callable[..., subprocess.Popen[str]]
-
-
-def wait_for(check: Callable[[], Any], what: str) -> Any:
-    """What this says as soon as it is something; another process does the work, so there is nothing to await."""
-    end = time.monotonic() + SOON
-    while time.monotonic() < end:
-        if found := check():
-            return found
-        time.sleep(LOOK)
-    return pytest.fail(f"{what} did not happen in time")
 
 
 def row(place: Path, run: str = "mine") -> dict[str, Any]:

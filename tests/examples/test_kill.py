@@ -4,24 +4,23 @@ No call whose reply was committed before a kill is made again after it: the mode
 file that survives, and the journal at the moment of the kill says which of them were committed.
 """
 
-import asyncio
 import json
 import random
 import subprocess
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from moothall.stores.sqlite import SqliteStore
 from tests.cli.process import EXAMPLES, moot, started
+from tests.kills.survivors import Journal, Told, committed, entries, hang, kill_when, noted, told
 
 RUN = "news"
-SECONDS, NEVER = 0.02, 3_600
+SECONDS = 0.02
 WAITING, DONE = 5, 0
-Told = tuple[str, tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...], str]
+CALLS = ["writer", "critic"] * 3
+"""Who is asked, one after the other."""
 
 
 class Kill(NamedTuple):
@@ -44,25 +43,25 @@ class Newsroom:
         )
 
     def write_script(self, hanging: int | None = None) -> None:
-        """The example's script with quick replies; the reply to this call, counted from 1, never comes."""
+        """The example's script with quick replies; the reply to this call, counted from 0, never comes."""
         script = json.loads((EXAMPLES / "newsroom.json").read_text())
         for line in (*script["writer"], *script["critic"]):
             line["seconds"] = SECONDS
         if hanging is not None:
-            script[("critic", "writer")[hanging % 2]][(hanging - 1) // 2]["seconds"] = NEVER
+            hang(script, CALLS, hanging)
         (self.folder / "script.json").write_text(json.dumps(script))
 
-    def entries(self) -> list[Mapping[str, Any]]:
-        """The journal, read from the file without any command."""
-        store = SqliteStore(self.folder / "moothall.db")
-        try:
-            return asyncio.run(store.entries(RUN))
-        finally:
-            store.close()
+    def entries(self) -> Journal:
+        """The journal as it is in the file."""
+        return entries(self.folder, RUN)
 
     def calls(self) -> list[str]:
         """The keys of all calls made so far."""
-        return [line.split()[0] for line in self.log.read_text().splitlines()] if self.log.exists() else []
+        return noted(self.log)
+
+    def kill(self) -> Kill:
+        """What is there after a kill."""
+        return Kill(committed(self.folder, RUN), len(self.calls()))
 
     def next_command(self) -> tuple[str, ...]:
         """What a person would type now."""
@@ -77,23 +76,7 @@ class Newsroom:
                 process.wait(moment.seconds)
             except subprocess.TimeoutExpired:
                 process.kill()
-        if process.returncode >= 0:
-            return None
-        return Kill(frozenset(f"{RUN}.{entry['cause']}" for entry in self.entries()), len(self.calls()))
-
-
-def told(entries: list[Mapping[str, Any]]) -> list[Told]:
-    """What a journal says, without times and keys."""
-    return [
-        (
-            entry["event"]["name"],
-            tuple(entry["from"]),
-            tuple(entry["to"]),
-            tuple((effect["kind"], effect["effect"].get("agent", "")) for effect in entry["effects"]),
-            json.dumps([entry["event"].get("text"), entry["event"].get("value")]),
-        )
-        for entry in entries
-    ]
+        return self.kill() if process.returncode < 0 else None
 
 
 class Whole(NamedTuple):
@@ -115,10 +98,10 @@ class Moment(NamedTuple):
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     newsroom = Newsroom(tmp_path_factory.mktemp("whole"))
     assert moot(*newsroom.begin, home=newsroom.folder).returncode == WAITING
-    entries = newsroom.entries()
+    drafted = newsroom.entries()
     asked = time.monotonic()
     assert moot("answer", RUN, "--yes", home=newsroom.folder).returncode == DONE
-    return Whole(told(newsroom.entries()), time.monotonic() - asked, entries[-1]["at"] - entries[0]["at"])
+    return Whole(told(newsroom.entries()), time.monotonic() - asked, drafted[-1]["at"] - drafted[0]["at"])
 
 
 def survive(newsroom: Newsroom, whole: Whole, seed: int) -> list[Kill]:
@@ -144,7 +127,7 @@ def check(newsroom: Newsroom, whole: Whole, kills: list[Kill]) -> None:
     calls = newsroom.calls()
     for kill in kills:
         assert not kill.committed & set(calls[kill.calls :])
-    assert len(set(calls)) == 6
+    assert len(set(calls)) == len(CALLS)
 
 
 def endure(folder: Path, whole: Whole, seed: int) -> None:
@@ -176,20 +159,16 @@ def test_a_newsroom_killed_at_many_random_moments_leaves_the_journal_of_one_that
     endure(tmp_path, whole, seed)
 
 
-@pytest.mark.parametrize("number", range(1, 7))
+@pytest.mark.parametrize("number", range(len(CALLS)))
 def test_a_newsroom_killed_in_the_middle_of_any_call_repeats_that_call_and_no_other(
     tmp_path: Path, whole: Whole, number: int
 ) -> None:
     newsroom = Newsroom(tmp_path)
     newsroom.write_script(hanging=number)
-    with started(*newsroom.begin, home=tmp_path) as process:
-        while len(newsroom.calls()) < number:
-            assert process.poll() is None
-        process.kill()
-    before = newsroom.calls()
-    kill = Kill(frozenset(f"{RUN}.{entry['cause']}" for entry in newsroom.entries()), number)
+    kill_when(lambda: len(newsroom.calls()) > number, newsroom.begin, tmp_path)
+    before, kill = newsroom.calls(), newsroom.kill()
     newsroom.write_script()
     assert moot("resume", RUN, home=tmp_path).returncode == WAITING
     assert moot("answer", RUN, "--yes", home=tmp_path).returncode == DONE
-    assert set(before) & set(newsroom.calls()[number:]) == {before[-1]}
+    assert set(before) & set(newsroom.calls()[kill.calls :]) == {before[-1]}
     check(newsroom, whole, [kill])

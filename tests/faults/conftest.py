@@ -1,11 +1,9 @@
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from moothall.cli.main import main
-from tests.cli.ran import Moot, Ran
+from tests.cli.ran import Moot, in_this_process
 from tests.faults.place import SOON, Place
 
 
@@ -22,29 +20,11 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 @pytest.fixture
-def figure(capsys: pytest.CaptureFixture[str]) -> Iterator[list[str]]:
-    """What a test counted, shown after it whatever pytest does with output."""
-    said: list[str] = []
-    yield said
-    with capsys.disabled():
-        for line in said:
-            print(f"\n  {line}", end="")
-
-
-@pytest.fixture
 def here(place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Moot]:
     """`moot` in this process, on the store of the place, where what counts is the store and not the process."""
     monkeypatch.chdir(place.folder)
     monkeypatch.setenv("MOOTHALL_HOME", str(place.folder))
     for name in ("MOOTHALL_MODEL", "MOOTHALL_STORE"):
         monkeypatch.delenv(name, raising=False)
-    kept = signal.getsignal(signal.SIGTERM)
-
-    def run(*arguments: str) -> Ran:
-        capsys.readouterr()
-        code = main(arguments)
-        told = capsys.readouterr()
-        return Ran(code, told.out, told.err)
-
-    yield run
-    signal.signal(signal.SIGTERM, kept)
+    with in_this_process(capsys) as run:
+        yield run

@@ -4,22 +4,19 @@ Marks tell of attempts, so a kill may add some; all else is equal: event, from, 
 parallel states may change places. What was paid is paid once, whatever was killed.
 """
 
-import asyncio
 import json
 import random
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from moothall.errors import Refused
-from moothall.stores.sqlite import SqliteStore
 from tests.cli.process import moot, started
+from tests.kills.survivors import Journal, entries
 
 RUN, CHILD = "job", "job-0-0"
 BEGIN = ("run", "workshop.py:WORKSHOP", "a lamp", "--run-id", RUN)
@@ -37,18 +34,7 @@ def workshop(folder: Path) -> Path:
     return folder
 
 
-def entries(folder: Path, run: str) -> list[Mapping[str, Any]]:
-    """A journal, read from the file without any command."""
-    store = SqliteStore(folder / "moothall.db")
-    try:
-        return asyncio.run(store.entries(run))
-    except Refused:
-        return []
-    finally:
-        store.close()
-
-
-def told(journal: list[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+def told(journal: Journal) -> list[tuple[Any, ...]]:
     """What a journal says, without times, keys and marks."""
     return [
         (
@@ -63,7 +49,7 @@ def told(journal: list[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
     ]
 
 
-def in_any_order(journal: list[Mapping[str, Any]]) -> Counter[tuple[Any, ...]]:
+def in_any_order(journal: Journal) -> Counter[tuple[Any, ...]]:
     """The same where events of parallel states came in any order: each counts by itself, whatever stood beside it."""
     free = {"measuring", "storing", "measured", "stored"}
     return Counter(

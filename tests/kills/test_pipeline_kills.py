@@ -4,18 +4,16 @@ The pipeline goes round all its loops: a plan that does not pass, a soft failure
 notes the key of every call in a file that survives; no call whose reply was committed is made again.
 """
 
-import asyncio
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from moothall.stores.sqlite import SqliteStore
 from tests.cli.process import moot, started
+from tests.kills.survivors import Told, committed, entries, hang, kill_when, noted, told
 
-RUN, DONE, NEVER = "boat", 0, 3_600
+RUN, DONE = "boat", 0
 PLANS = [["cut"], ["cut", "glue"], ["cut", "glue", "paint"]]
 SCORES = [6, 4, 9]
 BUSY = "let n = 0; while (n < 2e6) n++; true"
@@ -51,36 +49,12 @@ class Pipeline:
             "judge": [{"value": {"score": score, "issues": []}} for score in SCORES],
         }
         if hanging is not None:
-            script[CALLS[hanging]][CALLS[:hanging].count(CALLS[hanging])]["seconds"] = NEVER
+            hang(script, CALLS, hanging)
         (self.folder / "script.json").write_text(json.dumps(script))
-
-    def entries(self) -> list[Mapping[str, Any]]:
-        """The journal, read from the file without any command."""
-        store = SqliteStore(self.folder / "moothall.db")
-        try:
-            return asyncio.run(store.entries(RUN))
-        finally:
-            store.close()
 
     def calls(self) -> list[str]:
         """The keys of all calls made so far."""
-        return [line.split()[0] for line in self.log.read_text().splitlines()] if self.log.exists() else []
-
-
-Told = tuple[str, tuple[str, ...], tuple[str, ...], str]
-
-
-def told(entries: list[Mapping[str, Any]]) -> list[Told]:
-    """What a journal says, without times and keys."""
-    return [
-        (
-            entry["event"]["name"],
-            tuple(entry["from"]),
-            tuple(entry["to"]),
-            json.dumps([entry["event"].get("text"), entry["event"].get("value")]),
-        )
-        for entry in entries
-    ]
+        return noted(self.log)
 
 
 class Whole(NamedTuple):
@@ -96,21 +70,22 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     ran = moot(*pipeline.begin, home=pipeline.folder)
     assert ran.returncode == DONE, ran.stderr
     assert len(pipeline.calls()) == len(CALLS)
-    return Whole(told(pipeline.entries()), ran.stdout)
+    return Whole(told(entries(pipeline.folder, RUN)), ran.stdout)
 
 
-def check_end(pipeline: Pipeline, whole: Whole, before: list[str], committed: set[str]) -> None:
+def check_end(pipeline: Pipeline, whole: Whole) -> None:
     """Resume, and see that the end is the same and nothing that was committed is asked again."""
+    before, over = pipeline.calls(), committed(pipeline.folder, RUN)
     ran = moot("resume", RUN, home=pipeline.folder)
     assert (ran.returncode, ran.stdout) == (DONE, whole.printed)
-    assert told(pipeline.entries()) == whole.journal
-    assert not committed & set(pipeline.calls()[len(before) :])
+    assert told(entries(pipeline.folder, RUN)) == whole.journal
+    assert not over & set(pipeline.calls()[len(before) :])
     assert len(set(pipeline.calls())) == len(CALLS)
 
 
 def test_a_pipeline_that_nobody_touched_goes_round_all_loops(whole: Whole) -> None:
     assert whole.printed == MADE
-    assert [to for _, _, (to,), _ in whole.journal] == [
+    assert [to for _, _, (to,), _, _ in whole.journal] == [
         *("planning", "validating", "planning", "validating", "implementing", "judging", "implementing", "judging"),
         *("planning", "validating", "implementing", "judging", "succeeded"),
     ]
@@ -122,14 +97,10 @@ def test_a_pipeline_killed_in_the_middle_of_any_call_repeats_that_call_and_no_ot
 ) -> None:
     pipeline = Pipeline(tmp_path)
     pipeline.write_script(hanging=number)
-    with started(*pipeline.begin, home=tmp_path) as process:
-        while len(pipeline.calls()) <= number:
-            assert process.poll() is None
-        process.kill()
-    before, committed = pipeline.calls(), {f"{RUN}.{entry['cause']}" for entry in pipeline.entries()}
-    assert len(before) == number + 1
+    kill_when(lambda: len(pipeline.calls()) > number, pipeline.begin, tmp_path)
+    assert len(pipeline.calls()) == number + 1
     pipeline.write_script()
-    check_end(pipeline, whole, before, committed)
+    check_end(pipeline, whole)
     assert len(pipeline.calls()) == len(CALLS) + 1
 
 
@@ -143,7 +114,6 @@ def test_a_pipeline_killed_while_it_validates_asks_nobody_again(tmp_path: Path, 
             if not visit:
                 break
         process.kill()
-    entries = pipeline.entries()
-    assert entries[-1]["to"] == ["validating"]
-    check_end(pipeline, whole, pipeline.calls(), {f"{RUN}.{entry['cause']}" for entry in entries})
+    assert entries(tmp_path, RUN)[-1]["to"] == ["validating"]
+    check_end(pipeline, whole)
     assert len(pipeline.calls()) == len(CALLS)

@@ -5,18 +5,16 @@ model, no call of a tool, no script (its answers stand in the journal), and the 
 touched.
 """
 
-import asyncio
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from moothall.stores.sqlite import SqliteStore
-from tests.cli.process import moot, started
+from tests.cli.process import moot
+from tests.kills.survivors import committed, entries, hang, kill_when, noted
 
-RUN, NEVER = "tea", 3_600
+RUN = "tea"
 CALLS = ["coder", "coder", "reviewer", "coder", "reviewer"]
 """Who is asked, one after the other; the first reply wants two tools."""
 WORKFLOW = {
@@ -90,24 +88,16 @@ class Kettle:
             "reviewer": [{"text": "once more"}, {"text": "good"}],
         }
         if hanging is not None:
-            script[CALLS[hanging]][CALLS[:hanging].count(CALLS[hanging])]["seconds"] = NEVER
+            hang(script, CALLS, hanging)
         (self.folder / "script.json").write_text(json.dumps(script))
 
     def noted(self, name: str) -> list[str]:
         """The keys in one of the files that survive."""
-        path = self.folder / f"{name}.log"
-        return [line.split()[0] for line in path.read_text().splitlines()] if path.exists() else []
-
-    def entries(self) -> list[Mapping[str, Any]]:
-        store = SqliteStore(self.folder / "moothall.db")
-        try:
-            return asyncio.run(store.entries(RUN))
-        finally:
-            store.close()
+        return noted(self.folder / f"{name}.log")
 
     def told(self) -> list[Any]:
         """What the journal says, without times; what came back at once may be in any order."""
-        told = [(one["event"], one["from"], one["to"], one.get("answers", [])) for one in self.entries()]
+        told = [(one["event"], one["from"], one["to"], one.get("answers", [])) for one in entries(self.folder, RUN)]
         return sorted(json.dumps(one) for one in told)
 
 
@@ -122,14 +112,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
 
 def resumed(kettle: Kettle, whole: list[Any]) -> None:
     """Resume, and see that nothing that was committed is done again and that the journal is the one of a whole run."""
-    committed = {f"{RUN}.{entry['cause']}" for entry in kettle.entries()}
+    over = committed(kettle.folder, RUN)
     before = [*kettle.noted("calls"), *kettle.noted("begun")]
     ran = moot("resume", RUN, home=kettle.folder)
     assert (ran.returncode, ran.stdout) == (0, "again good\n"), ran.stderr
     since = [*kettle.noted("calls"), *kettle.noted("begun")]
     for key in before:
         since.remove(key)
-    assert not committed & set(since)
+    assert not over & set(since)
     assert len(set(kettle.noted("calls"))) == len(CALLS)
     assert len(set(kettle.noted("done"))) == 2
     assert kettle.told() == whole
@@ -142,10 +132,7 @@ def test_a_workflow_killed_in_the_middle_of_any_call_repeats_that_call_and_no_ot
 ) -> None:
     kettle = Kettle(tmp_path)
     kettle.write_script(hanging=number)
-    with started(*kettle.begin, home=tmp_path) as process:
-        while len(kettle.noted("calls")) <= number:
-            assert process.poll() is None
-        process.kill()
+    kill_when(lambda: len(kettle.noted("calls")) > number, kettle.begin, tmp_path)
     kettle.write_script()
     resumed(kettle, whole)
     assert len(kettle.noted("calls")) == len(CALLS) + 1
@@ -158,10 +145,7 @@ def test_a_workflow_killed_while_a_tool_is_at_work_asks_nobody_again(
 ) -> None:
     kettle = Kettle(tmp_path)
     (tmp_path / f"hold-{cup}").touch()
-    with started(*kettle.begin, home=tmp_path) as process:
-        while len(kettle.noted("begun")) < 2 or not kettle.noted("done"):
-            assert process.poll() is None
-        process.kill()
+    kill_when(lambda: len(kettle.noted("begun")) == 2 and bool(kettle.noted("done")), kettle.begin, tmp_path)
     (tmp_path / f"hold-{cup}").unlink()
     resumed(kettle, whole)
     assert len(kettle.noted("calls")) == len(CALLS)

@@ -1,12 +1,10 @@
 import shutil
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from moothall.cli.main import main
-from tests.cli.ran import Moot, Ran
+from tests.cli.ran import Moot, in_this_process
 
 SETTINGS = ("MODEL", "STORE", "DURABILITY", "ON_WAIT", "ANCHORS", "AUDIT_KEY")
 
@@ -26,26 +24,5 @@ def settle(folder: Path, patch: pytest.MonkeyPatch) -> None:
 def moot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Moot]:
     """`moot` in this process, in a folder of its own: arguments in, exit code and output out."""
     settle(tmp_path, monkeypatch)
-    kept = signal.getsignal(signal.SIGTERM)
-
-    def run(*arguments: str) -> Ran:
-        capsys.readouterr()
-        try:
-            code = main(arguments)
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else 0
-        told = capsys.readouterr()
-        return Ran(code, told.out, told.err)
-
-    yield run
-    signal.signal(signal.SIGTERM, kept)
-
-
-@pytest.fixture
-def figure(capsys: pytest.CaptureFixture[str]) -> Iterator[list[str]]:
-    """What a test counted, shown after it whatever pytest does with output."""
-    said: list[str] = []
-    yield said
-    with capsys.disabled():
-        for line in said:
-            print(f"\n  {line}", end="")
+    with in_this_process(capsys) as run:
+        yield run

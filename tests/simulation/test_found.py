@@ -419,16 +419,21 @@ def test_a_child_that_is_called_off_is_stopped_by_whoever_drives_it() -> None:
     in_a_world(scene)
 
 
+async def called_off(hall: Hall, hands: Hands) -> None:
+    """A run that was told to stop after its driver had gone, while its child was at work."""
+    hands.shut("bread")
+    with_child(hall, line("bread"))
+    await begun(hall, RUN, PATIENT)
+    driving = asyncio.create_task(drive(hall, RUN))
+    await hands.wait_for_calls(1)
+    driving.cancel()
+    await asyncio.wait([driving])
+    await cancel(hall, RUN, "enough", "stop-1")
+
+
 def test_a_child_that_is_called_off_ends_also_when_its_driver_is_gone() -> None:
     async def scene(hall: Hall, store: Gate, hands: Hands) -> None:
-        hands.shut("bread")
-        with_child(hall, line("bread"))
-        await begun(hall, RUN, PATIENT)
-        driving = asyncio.create_task(drive(hall, RUN))
-        await hands.wait_for_calls(1)
-        driving.cancel()
-        await asyncio.wait([driving])
-        await cancel(hall, RUN, "enough", "stop-1")
+        await called_off(hall, hands)
         async with asyncio.timeout(3):
             head = await drive(hall, RUN)
         assert (head.snapshot.status, head.pending) == ("cancelled", ())
@@ -438,14 +443,7 @@ def test_a_child_that_is_called_off_ends_also_when_its_driver_is_gone() -> None:
 
 def test_a_child_that_is_called_off_is_not_forgotten_because_somebody_else_leaves_it() -> None:
     async def scene(hall: Hall, store: Gate, hands: Hands) -> None:
-        hands.shut("bread")
-        with_child(hall, line("bread"))
-        await begun(hall, RUN, PATIENT)
-        driving = asyncio.create_task(drive(hall, RUN))
-        await hands.wait_for_calls(1)
-        driving.cancel()
-        await asyncio.wait([driving])
-        await cancel(hall, RUN, "enough", "stop-1")
+        await called_off(hall, hands)
         gate, child = store.hold("commit"), child_id(RUN, "0.0")
         driving = asyncio.create_task(drive(hall, RUN))
         await asyncio.sleep(0.1)

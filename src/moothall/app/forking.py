@@ -52,9 +52,8 @@ def fork(
 
     async def work(setting: Setting) -> Outcome:
         origin = await performed_since(setting, run, at, machine)
-        return await go_own_way(
-            setting, origin, Fork(new_id(origin.machine) if run_id is None else run_id, repeats, budget)
-        )
+        named = new_id(origin.machine) if run_id is None else run_id
+        return await go_own_way(setting, origin, Fork(named, repeats, budget))
 
     return wait_for(opened_for(store, agents, work))
 

@@ -31,6 +31,8 @@ def encode(value: Any) -> Any:
     if kind in _SCALARS:
         return value
     if kind is dict:
+        if _TEXTS.issuperset(map(type, value)) and _SCALARS.issuperset(map(type, value.values())):
+            return value.copy()
         found = {}
         for key, item in value.items():
             found[key if type(key) is str else _key(key)] = item if type(item) in _SCALARS else encode(item)

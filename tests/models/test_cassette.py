@@ -183,7 +183,17 @@ def test_a_cassette_that_is_not_there_is_named(file: Path) -> None:
         CassetteModel(file, "replay")
 
 
-def test_a_cassette_that_cannot_be_written_is_a_failure_of_the_world(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["file/one.jsonl", "folder", "nowhere"])
+def test_nobody_is_asked_where_the_cassette_cannot_be_written(place: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(EffectFailed, match="cannot be written"):
-        ask(CassetteModel(tmp_path / "file" / "x", "record", Counted(TEXT)), request())
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone" / "away")
+    model = Counted(TEXT)
+    with pytest.raises(DefinitionError, match=f"{place} cannot be written: .*; nothing was asked"):
+        ask(CassetteModel(tmp_path / place, "record", model), request())
+    assert model.calls == 0
+
+
+def test_a_full_disk_is_a_failure_of_the_world() -> None:
+    with pytest.raises(EffectFailed, match="cannot be written: No space left on device"):
+        ask(CassetteModel(Path("/dev/full"), "record", Counted(TEXT)), request())

@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from errno import EACCES
 from pathlib import Path
 from typing import Any, Literal
 
@@ -74,6 +75,7 @@ class CassetteModel:
             if self._mode == "replay":
                 raise DefinitionError(f"cassette {self._file}: {_miss(lines, asked, request.prompt)}")
         assert self._model is not None
+        _check_that_it_can_be_written(self._file)
         reply = await self._model.reply(request)
         append(self._file, Line(asked, request.prompt, reply))
         return reply
@@ -155,6 +157,18 @@ def read(file: Path) -> Iterator[Line]:
             yield decode(Line, json.loads(line), f"line {number}")
         except (ValueError, Refused) as error:
             raise DefinitionError(f"cassette {file}, line {number} cannot be read: {error}") from error
+
+
+def _check_that_it_can_be_written(file: Path) -> None:
+    """Before a model is paid for a reply that could not be kept."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(file):
+            os.close(os.open(file, os.O_RDWR | os.O_APPEND))
+        elif not os.access(file.parent, os.W_OK | os.X_OK):
+            raise PermissionError(EACCES, os.strerror(EACCES))
+    except OSError as error:
+        raise DefinitionError(f"cassette {file} cannot be written: {error.strerror}; nothing was asked") from error
 
 
 def append(file: Path, line: Line) -> None:

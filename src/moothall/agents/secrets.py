@@ -33,6 +33,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 from moothall.agents.asking import AskAgent, CallTool, Replied, Returned, Unusable
 from moothall.agents.conversing import Converse
 from moothall.errors import Refused
+from moothall.kernel.defining import defined
 from moothall.kernel.effects import AskPerson, StartChild
 from moothall.kernel.events import Answered
 from moothall.kernel.frozen import Frozen
@@ -300,9 +301,8 @@ def _glance_at_fields(texts: Mapping[str, Any]) -> Glance:
     for name, hint in texts.items():
         unless_empty = f"value.{name} and " if (get_origin(hint) or hint) in _EMPTY_IF_FALSE else ""
         parts.append(f"{unless_empty}_GLANCES[type(item := value.{name})](cleaner, item)")
-    known: dict[str, Any] = {"_GLANCES": _GLANCES}
-    exec(f"def glance(cleaner, value): return {' or '.join(parts) or False}", known)
-    made: Glance = known["glance"]
+    source = f"def glance(cleaner, value): return {' or '.join(parts) or False}"
+    made: Glance = defined(source, {"_GLANCES": _GLANCES})
     return made
 
 

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from moothall.errors import DefinitionError, Refused
+from moothall.kernel.defining import defined
 
 T = TypeVar("T")
 Encoder = Callable[[Any], Any]
@@ -58,8 +59,7 @@ def _encode_fields(kind: Any) -> Encoder:
         f"{name!r}: _{place} if type(_{place} := value.{name}) in _SCALARS else encode(_{place})"
         for place, name in enumerate(item.name for item in _given(kind))
     )
-    exec(f"def encoder(value): return {{{parts}}}", known)
-    made: Encoder = known["encoder"]
+    made: Encoder = defined(f"def encoder(value): return {{{parts}}}", known)
     return made
 
 
@@ -278,8 +278,7 @@ def _read_fields(kind: Any, plain: Mapping[str, frozenset[type]], decoders: Mapp
             by_name.append(f"{name}={read}")
         else:
             in_order.append(read)
-    exec(f"def reading(value): return kind({', '.join(in_order + by_name)})", known)
-    made: Decoder = known["reading"]
+    made: Decoder = defined(f"def reading(value): return kind({', '.join(in_order + by_name)})", known)
     return made
 
 

@@ -24,6 +24,8 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from typing import Any, ClassVar, NoReturn, ParamSpec, TypeVar, cast, dataclass_transform
 
+from moothall.kernel.defining import defined
+
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Frozen:
@@ -65,14 +67,11 @@ def slotted(cls: type[T]) -> type[T]:
     left_out = {*names, "__init__", "__dict__", "__weakref__"}
     body = {name: value for name, value in vars(cls).items() if name not in left_out}
     opened = type(cls.__name__, (), {"__slots__": names})
-    shown = ", ".join(f"{name!r}: self.{name}" for name in names)
     known: dict[str, Any] = {"_open": opened}
-    exec(
-        f"def __new__({_parameters(cls, 'cls', known)}):\n{_filled_slots(cls, _values(cls))}"
-        f"def contents(self): return {{{shown}}}\n",
-        known,
-    )
-    body |= {"__slots__": (), "__new__": known["__new__"], "__dict__": property(known["contents"])}
+    new = defined(f"def __new__({_parameters(cls, 'cls', known)}):\n{_filled_slots(cls, _values(cls))}", known)
+    shown = ", ".join(f"{name!r}: self.{name}" for name in names)
+    contents = defined(f"def contents(self): return {{{shown}}}", {})
+    body |= {"__slots__": (), "__new__": new, "__dict__": property(contents)}
     body |= {"__reduce__": _reduced, "__init_subclass__": _refuse_subclass}
     made: type[T] = type(cls.__name__, (opened, *cls.__bases__), body)
     known["_closed"] = made
@@ -81,32 +80,38 @@ def slotted(cls: type[T]) -> type[T]:
 
 def maker(cls: Callable[P, T]) -> Callable[P, T]:
     """The class as a function of all its fields, for places that make its values at every step."""
-    made: Any = cls
-    given = {part.name: part.name for part in fields(made)}
-    first = made.__bases__[0]
-    if issubclass(first, Frozen):
-        known = {"_new": object.__new__, "_fill": _dictionary(made).__set__, "_closed": made}
-        body = f"    self = _new(_closed)\n{_filled_dictionary(made, given)}    return self\n"
+    kind: Any = cls
+    given = {part.name: part.name for part in fields(kind)}
+    opened = _open_class(kind)
+    if opened is None:
+        known = {"_new": object.__new__, "_fill": _dictionary(kind).__set__, "_closed": kind}
+        body = f"    self = _new(_closed)\n{_filled_dictionary(kind, given)}    return self\n"
     else:
-        known = {"_open": first, "_closed": made}
-        body = _filled_slots(made, given)
-    exec(f"def make({_signature(made, given)}):\n{body}", known)
-    return cast(Callable[P, T], known["make"])
+        known = {"_open": opened, "_closed": kind}
+        body = _filled_slots(kind, given)
+    return cast(Callable[P, T], defined(f"def make({_signature(kind, given)}):\n{body}", known))
+
+
+def _open_class(cls: type[Frozen]) -> type | None:
+    """The class in which slotted values of this one are filled; None where it is not slotted."""
+    first = cls.__bases__[0]
+    return None if issubclass(first, Frozen) else first
 
 
 def _filled_slots(cls: type[Frozen], values: dict[str, str]) -> str:
     """The lines that fill an open value, close it and give it back."""
     filled = "".join(f"    self.{name} = {value}\n" for name, value in values.items())
-    return f"    self = _open()\n{filled}    self.__class__ = _closed\n{_looked_at(cls)}    return self\n"
+    return f"    self = _open()\n{filled}    self.__class__ = _closed\n{_checked(cls)}    return self\n"
 
 
 def _filled_dictionary(cls: type[Frozen], values: dict[str, str]) -> str:
     """The lines that fill a value with a dictionary."""
     filled = ", ".join(f"{name!r}: {value}" for name, value in values.items())
-    return f"    _fill(self, {{{filled}}})\n{_looked_at(cls)}"
+    return f"    _fill(self, {{{filled}}})\n{_checked(cls)}"
 
 
-def _looked_at(cls: type[Frozen]) -> str:
+def _checked(cls: type[Frozen]) -> str:
+    """The line in which a value checks its own fields; none where its class does not."""
     return "    self.__post_init__()\n" if hasattr(cls, "__post_init__") else ""
 
 
@@ -133,10 +138,11 @@ def _initialiser(cls: type[Frozen]) -> Callable[..., None]:
     known: dict[str, Any] = {"_fill": _dictionary(cls).__set__}
     parameters = _parameters(cls, "self", known)
     try:
-        exec(f"def __init__({parameters}):\n{_filled_dictionary(cls, _values(cls))}", known)
+        made: Callable[..., None] = defined(
+            f"def __init__({parameters}):\n{_filled_dictionary(cls, _values(cls))}", known
+        )
     except SyntaxError as error:
         raise TypeError(f"{cls.__name__}: a field without a default stands below one that has one") from error
-    made: Callable[..., None] = known["__init__"]
     return made
 
 

@@ -17,6 +17,7 @@ import orjson
 
 from moothall.errors import Broken, DefinitionError
 from moothall.kernel.codec import encode
+from moothall.kernel.defining import defined
 
 LONG = 512
 _MARK = "\x00"
@@ -95,9 +96,7 @@ def _opener(kind: Any) -> Callable[[Any], Any]:
     if not is_dataclass(kind):
         return encode
     parts = ", ".join(f"{one.name!r}: {_part(one)}" for one in fields(kind) if one.init)
-    known: dict[str, Any] = {"_NONE": _NONE}
-    exec(f"def opener(value): return {{{parts}}}", known)
-    made: Callable[[Any], Any] = known["opener"]
+    made: Callable[[Any], Any] = defined(f"def opener(value): return {{{parts}}}", {"_NONE": _NONE})
     return made
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from moothall.kernel.chart import (
     FINAL,
@@ -21,6 +21,7 @@ from moothall.kernel.chart import (
     Choice,
     Operation,
     Row,
+    Selection,
     emitted,
     sequence,
 )
@@ -281,7 +282,7 @@ class _Rehearsal(_Turn):
         self.made += 1
         return self.choices[self.made - 1]
 
-    def select(self, name: str | None, within: str | None) -> Choice | Literal[False] | None:
+    def select(self, name: str | None, within: str | None) -> Selection:
         self.guards = {}
         if self.walk.leaks:
             key = (len(self.microsteps), name, tuple(event.name for event in self.queue))

@@ -1,15 +1,19 @@
 """A machine compiled for the interpreter: numbered states, resolved rows, nothing left to look up by name.
 
 States are numbered in document order, so "is inside" is two comparisons: a state's descendants are the numbers
-between its own and its `end`. Everything here is worked out once, when the machine is made; mistakes that
+between its own and its `end`. States and rows are worked out once, when the machine is made; mistakes that
 would leave a row without meaning (an unknown target, a name used twice) are collected and raised together.
+
+Which rows an event could take where a run stands, and what taking them does, is worked out by the interpreter when it
+is first needed, and remembered here: `candidates`, `choices`, and the plan of each choice. The same question has the
+same answer in every run, so all of it may be forgotten at any time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, Literal
 
 from moothall.errors import DefinitionError
 from moothall.kernel.effects import Effect
@@ -34,7 +38,7 @@ ROOT = 0
 COMPOUND, PARALLEL, ATOMIC, FINAL, HISTORY = "compound", "parallel", "atomic", "final", "history"
 _NOTHING: Mapping[str, int] = {}
 _WITH_STATES = (State, Parallel)
-_NONE: list[int] = []
+_NO_STATES: list[int] = []
 
 
 class Bound:
@@ -145,8 +149,8 @@ class Place:
         self.parent = parent
         self.end = index + 1
         inside = kind in (COMPOUND, PARALLEL)
-        self.children: list[int] = [] if inside else _NONE
-        self.histories: list[int] = [] if inside else _NONE
+        self.children: list[int] = [] if inside else _NO_STATES
+        self.histories: list[int] = [] if inside else _NO_STATES
         self.initial: tuple[int, ...] = ()
         self.default: tuple[int, ...] = ()
         self.enter: tuple[Bound, ...] = ()
@@ -199,6 +203,11 @@ class Choice:
 
 Region = tuple[tuple[Row, Choice], ...]
 """The rows that an event could take in an active atomic state, in the order in which they are tried."""
+Selection = Choice | Literal[False] | None
+"""What an event brings about: a choice, or False where no row may be taken.
+
+None where a guard went wrong, and that must not count as "no".
+"""
 
 
 class Chart:

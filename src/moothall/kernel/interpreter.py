@@ -22,7 +22,7 @@ import json
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, Literal
+from typing import Any
 
 from moothall.errors import DefinitionError
 from moothall.kernel.chart import (
@@ -40,6 +40,7 @@ from moothall.kernel.chart import (
     Plan,
     Region,
     Row,
+    Selection,
     trigger,
 )
 from moothall.kernel.codec import encode
@@ -153,7 +154,7 @@ class _Turn:
     )
 
     def at(self, machine: Machine, snapshot: Snapshot, event: Event, answers: Sequence[Answer]) -> _Turn:
-        """Begin where a run stands."""
+        """Begin where a run stands. As `__init__` it would take longer: Python enters that by way of `type`."""
         self.machine = machine
         self.first = self.event = event
         self.active = snapshot.active
@@ -217,8 +218,8 @@ class _Turn:
 
     # selection
 
-    def select(self, name: str | None, within: str | None) -> Choice | Literal[False] | None:
-        """What to take for this event (None: of the rows without an event); None where a guard went wrong."""
+    def select(self, name: str | None, within: str | None) -> Selection:
+        """What to take for this event (None: of the rows without an event)."""
         chart, key = self.machine.chart, (self.active, name, within)
         regions = chart.candidates.get(key) or _candidates(chart, key)
         if len(regions) == 1:
@@ -234,8 +235,8 @@ class _Turn:
             return self.together(chosen)
         return chosen[0] if chosen else False
 
-    def first_of(self, region: Region) -> Choice | Literal[False] | None:
-        """The first row that may be taken in a region, if there is one; None where a guard went wrong before it."""
+    def first_of(self, region: Region) -> Selection:
+        """The first row that may be taken in a region."""
         for row, choice in region:
             held = row.is_free or self.holds(row)
             if held:
@@ -293,6 +294,7 @@ class _Turn:
     # taking rows
 
     def take(self, choice: Choice) -> None:
+        """Do one microstep, unless it would enter a state once too often."""
         plan = choice.plan or self.planned(choice)
         if plan.is_bounded and self.overspent(plan):
             return
@@ -319,7 +321,7 @@ class _Turn:
         return plan
 
     def overspent(self, plan: Plan) -> bool:
-        """Whether the plan would enter a state once too often; counts its rows and visits where it would not."""
+        """Whether the plan would enter a state once too often; counts its visits and rows where it would not."""
         if plan.visited and self.overvisited(plan):
             return True
         if plan.counted:
@@ -379,7 +381,7 @@ class _Turn:
     # moves
 
     def follow(self, operations: Iterable[Operation]) -> None:
-        """Do moves, and keep what each of them gives."""
+        """Do moves, and keep what each of them gives: new data at once, since most give these, the rest by `keep`."""
         kind = self.machine.data
         for action, owner, active, done in operations:
             if done is not None:

@@ -1,4 +1,11 @@
-"""Which runs are being driven in a hall, and by whom: shared by the hall, which knows the runs, and the worker."""
+"""Which runs are being driven in a hall, and by whom: shared by the hall, which knows the runs, and the worker.
+
+Nothing here performs or decides anything. It knows the tasks in which effects are performed, and cancels them:
+
+- An effect that is performed in place is stopped by cancelling the task that drives its run. That task goes on if we
+  alone cancelled it (`heed`); who cancels it from outside is obeyed.
+- Who is dismissed has a moment to put its things away, and nobody waits longer for it than that.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +20,19 @@ from moothall.runtime.journal import Head, Pending, Record, RunId
 from moothall.runtime.ports import Performer
 
 GRACE = 2.0
+"""How long to wait for effects that were cancelled, in seconds."""
 AT_ONCE = 4
+"""How many runs begin before others have the loop."""
 
 
 class Drive:
     """A run that is being driven here: by which task, what it performs in place, and the tasks of the others.
 
     `attempts` are the effects of these as they stood then, `leaving` those that were cancelled. `heard` says when each
-    effect was last heard of, `late` which were stopped and why, `begun` which were marked here as begun, `children`
-    which are driven here as runs of their own, and `resting` which of these rest or are driven elsewhere. `ends` is
-    when the time of the run is over, and `rationed` says that it may spend only so much of something else.
+    effect was last heard of (0 where nobody asks, for want of a time-out), `late` which were stopped and why, `begun`
+    which were marked here as begun, `children` which are driven here as runs of their own, and `resting` which of
+    these rest or are driven elsewhere. `ends` is when the time of the run is over, and `rationed` says that it may
+    spend only so much of something else.
     """
 
     __slots__ = (

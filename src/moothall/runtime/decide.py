@@ -61,6 +61,7 @@ from moothall.runtime.journal import (
     Head,
     Pending,
     Record,
+    Same,
     TellParent,
     encode_pending,
     fingerprint,
@@ -71,7 +72,9 @@ from moothall.runtime.journal import (
 from moothall.runtime.retrying import NoMore, retry
 
 TRANSITIONS = 100_000
+"""The most steps of a run that is watched and has no limit of its own for them."""
 SAME = 3
+"""How often in a row the same is too often."""
 
 
 @slotted
@@ -104,7 +107,7 @@ class Decision(Frozen):
     entry: Entry
 
 
-Remains = tuple[tuple[Pending, ...], Mapping[str, float], Mapping[str, tuple[int, int, int]], str | None]
+Remains = tuple[tuple[Pending, ...], Mapping[str, float], Same, str | None]
 """What is left of a head when an effect has ended: those still in flight, what was spent, what is watched, and the
 state that had wanted the effect."""
 
@@ -127,7 +130,7 @@ def first(run: Run, data: object, answers: tuple[Answer, ...] = ()) -> Decision:
     if isinstance(step, Ask):
         raise Unanswered(step)
     happening = Happening(step.event, "start", run.record.began)
-    return _committed(run, Head(-1, Snapshot((), data), steps=-1), happening, step, ((), _NOTHING, {}, None))
+    return _concluded(run, Head(-1, Snapshot((), data), steps=-1), happening, step, ((), _NOTHING, {}, None))
 
 
 def decide(run: Run, head: Head, happening: Happening) -> Decision:
@@ -158,7 +161,7 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
     if bill or usage:
         spent = _charged(spent, {**bill, **usage})
     same = _compared(head.same, step, settled) if run.record.endless else head.same
-    return _committed(run, head, happening, step, (others, spent, same, within))
+    return _concluded(run, head, happening, step, (others, spent, same, within))
 
 
 def _settled_with(
@@ -257,9 +260,7 @@ def _called_off(run: Run, pending: Pending) -> Pending:
     return Pending(pending.key, effect, share=pending.share if pending.began else None)
 
 
-def _compared(
-    same: Mapping[str, tuple[int, int, int]], step: Step, settled: Pending | None
-) -> Mapping[str, tuple[int, int, int]]:
+def _compared(same: Same, step: Step, settled: Pending | None) -> Same:
     """What each row last brought and how often in a row, after one more step."""
     taken = step.taken
     if not taken:
@@ -269,7 +270,7 @@ def _compared(
     rows = taken[0] if len(taken) == 1 else " ".join(taken)
     kind: Any = type(step.event)
     brought = _content(_brought(kind)(step.event))
-    last, left, times = same.get(rows, _NEW)
+    last, left, times = same.get(rows, _NOT_YET)
     if brought != last:
         return {**same, rows: (brought, 0, 1)}
     data = _content(step.snapshot.data)
@@ -397,7 +398,7 @@ def _charged(spent: Mapping[str, float], *bills: Mapping[str, float]) -> Mapping
     return total
 
 
-def _committed(run: Run, head: Head, happening: Happening, step: Step, remains: Remains) -> Decision:
+def _concluded(run: Run, head: Head, happening: Happening, step: Step, remains: Remains) -> Decision:
     """The decision that a step makes: new effects with keys and due times, and the budget's word on each."""
     flying, spent, same, within = remains
     record, seq, issued = run.record, head.seq + 1, head.issued
@@ -422,7 +423,7 @@ def _committed(run: Run, head: Head, happening: Happening, step: Step, remains: 
         step.appends,
         snapshot.status,
         snapshot.reason,
-        "",
+        "",  # it is not ignored
         step.answers,
     )
     after = make_head(seq, snapshot, flying + new, spent, issued, same, head.steps + 1, head.definition)
@@ -440,8 +441,8 @@ def _wanted(
     for one in step.effects:
         effect, due, denied, share = one.effect, None, "", None
         kind = effect.kind
-        if kind in _SPECIAL:
-            if kind in (_NEVER if step.snapshot.status == "live" else _NOT_AFTER_THE_END):
+        if kind in _UNUSUAL:
+            if kind in (_NEVER_IN_FLIGHT if step.snapshot.status == "live" else _NOT_AFTER_THE_END):
                 continue
             due = _due(effect, happening.at)
             if isinstance(effect, StartChild):
@@ -452,6 +453,7 @@ def _wanted(
         subject = getattr(effect, "agent", kind)
         issued[subject] = nth = issued.get(subject, 0) + 1
         key = f"{entry}.{len(wanted)}"
+        # the first attempt, which has not begun, and of which nothing is in doubt
         pending = make_pending(key, effect, one.owner, nth, due, denied, 1, False, "", share)
         wanted.append(unless_performed(run, pending) if record.performed else pending)
     return tuple(wanted), issued
@@ -516,14 +518,18 @@ def _given_up(step: Step, resource: str) -> Step:
 
 _KEY = re.compile(r"\d+\.\d+(-|$)")
 _NOTHING: Mapping[str, float] = {}
-_NEW = (0, 0, 0)
+_NOT_YET = (0, 0, 0)
 _times = itemgetter(2)
 _UNSHARED = frozenset(("seconds", "transitions"))
+"""What a run does not use up for its children, nor they for it."""
 _WHOLE = frozenset(("calls", "tokens"))
+"""What comes in whole pieces."""
 _THE_ORIGINS = frozenset((CancelChild.kind, TellParent.kind))
-_NEVER = frozenset((CancelSend.kind,))
-_NOT_AFTER_THE_END = _NEVER | WAITING
-_SPECIAL = _NOT_AFTER_THE_END | {StartChild.kind}
+"""What a fork leaves to the run that it was forked from."""
+_NEVER_IN_FLIGHT = frozenset((CancelSend.kind,))
+_NOT_AFTER_THE_END = _NEVER_IN_FLIGHT | WAITING
+_UNUSUAL = _NOT_AFTER_THE_END | {StartChild.kind}
+"""What is not always wanted, or has a due time or a share; most effects are not among these, and that is soon seen."""
 
 
 def _due(effect: Effect, at: float) -> float | None:
@@ -544,7 +550,7 @@ def _denied(run: Run, pending: Pending, head: Head, at: float) -> str:
     return halted or _lacking(run, cost, head.pending, head.spent)
 
 
-def _halted(record: Record, steps: int, same: Mapping[str, tuple[int, int, int]], at: float) -> str:
+def _halted(record: Record, steps: int, same: Same, at: float) -> str:
     """Why a run should want nothing more: too many steps, the same again and again, no time left; "" where it may."""
     limits = record.limits
     if steps + 1 >= limits.get("transitions", TRANSITIONS):

@@ -38,6 +38,7 @@ from moothall.runtime.rebuild import Difference, compared, definition_after, reb
 
 Observer = Callable[[RunId, Entry, Head], None]
 HALF_A_LEASE = LEASE / 2
+"""A lease that lasts longer still is not renewed by a commit."""
 
 
 class Part(Frozen):
@@ -202,16 +203,14 @@ async def _first(hall: Hall, run: Run, data: object) -> Decision:
 
 
 async def _decided_with_scripts(
-    hall: Hall, run: RunId, head: Head, asked: tuple[Happening, Ask], earlier: Sequence[Decision] = ()
+    hall: Hall, run: RunId, head: Head, happening: Happening, earlier: Sequence[Decision] = ()
 ) -> Decision:
-    """The decision on an event to which a script was asked something; `earlier` ones are made and not kept yet."""
-    happening, ask = asked
+    """The decision on an event to which scripts have something to say; `earlier` ones are made and not kept yet."""
     while True:
-        happening = await _answered_by_script(hall, run, ask, happening, earlier)
         try:
             return _decided(hall, run, head, happening)
         except Unanswered as unanswered:
-            ask = unanswered.ask
+            happening = await _answered_by_script(hall, run, unanswered.ask, happening, earlier)
 
 
 async def _nothing_said(thread: str) -> list[Any]:
@@ -368,8 +367,8 @@ async def advance(
         happening = Happening(event, cause, hall.clock.now())
         try:
             decision = _decided(hall, run, head, happening)
-        except Unanswered as unanswered:
-            decision = await _decided_with_scripts(hall, run, head, (happening, unanswered.ask))
+        except Unanswered:
+            decision = await _decided_with_scripts(hall, run, head, happening)
         if await _committed(hall, run, (decision,)):
             received: Received = "ignored" if decision.entry.ignored else "taken"
             return Advanced(decision.head.seq, decision.head.pending, received)
@@ -385,8 +384,8 @@ async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]])
                 happening = make_happening(event, cause, now, ())
                 try:
                     decision = _decided(hall, run, head, happening)
-                except Unanswered as unanswered:
-                    decision = await _decided_with_scripts(hall, run, head, (happening, unanswered.ask), decisions)
+                except Unanswered:
+                    decision = await _decided_with_scripts(hall, run, head, happening, decisions)
                 decisions.append(decision)
                 head = decision.head
         if not decisions or await _committed(hall, run, decisions):

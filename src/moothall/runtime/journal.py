@@ -28,6 +28,8 @@ from moothall.kernel.machine import Machine
 from moothall.kernel.step import Absent, Answer, Append, Failed, Snapshot, Value
 
 RunId = str
+Same = Mapping[str, tuple[int, int, int]]
+"""For each row what it last brought, the data it left then, and how often in a row."""
 
 
 class TellParent(Effect):
@@ -90,9 +92,8 @@ class Head(Frozen):
     pending: tuple[Pending, ...] = ()
     spent: Mapping[str, float] = field(default_factory=dict)
     issued: Mapping[str, int] = field(default_factory=dict)
-    same: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
-    """For each row what it last brought, the data it left then, and how often in a row: for runs that nothing else
-    bounds."""
+    same: Same = field(default_factory=dict)
+    """What came again and again: watched in runs that nothing else bounds."""
     steps: int = 0
     """How many events moved the run, or might have."""
     definition: str = ""

@@ -35,9 +35,12 @@ from moothall.runtime.ports import LEASE, make_context
 
 PULSE = 0.5
 TURNS = 32
+"""After so many turns a run lets others have the loop, also where it never had to wait."""
 CRASHES = 5
+"""How many workers in a row a run may bring down before it is set aside."""
 Work = Callable[[Hall, RunId, Drive, Pending], Awaitable[Event]]
 MARKED = frozenset(("check-first", "at-most-once"))
+"""What is marked in the journal before it begins."""
 
 
 async def drive(hall: Hall, run: RunId) -> Head:
@@ -87,6 +90,10 @@ async def _hold(hall: Hall, run: RunId) -> None:
 
 
 async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
+    """Perform what is in flight, turn by turn, until nothing is left that can be performed here and now.
+
+    Every turn looks at the head anew. Most have one plain effect; the rest of the turn is for all others.
+    """
     flying = doing.flying
     turn = 0
     while True:
@@ -188,7 +195,7 @@ async def _drive_child(hall: Hall, run: RunId, doing: Drive, pending: Pending) -
 
 
 async def _in_place(hall: Hall, run: RunId, doing: Drive, pending: Pending, work: Work) -> None:
-    """Perform the only effect of a run without a task of its own."""
+    """Perform the only effect of a run without a task of its own, and tell the run."""
     doing.key = pending.key
     try:
         event = await work(hall, run, doing, pending)

@@ -2,6 +2,10 @@
 
 Long texts are taken out and kept once, by their digest; where they stood stays a short text that begins with a NUL.
 A text of the run that begins with a NUL itself gets another in front, so that nothing can be mistaken.
+
+What is read back is what `encode` makes of the values. Mostly orjson can write the values themselves, which is quicker.
+It is more generous than we are, so what it wrote is looked at; where there is any doubt, the values are encoded first,
+and written anew.
 """
 
 from __future__ import annotations
@@ -32,11 +36,7 @@ def written(value: Any) -> bytes:
 
 
 def packed(shape: dict[str, Any], texts: dict[str, bytes]) -> bytes:
-    """The JSON of a shape as bytes; long texts go to `texts` and are referred to by their digest.
-
-    Mostly the writer itself can take the values apart. Where it may have been too generous, or a text is long, the
-    values are encoded first.
-    """
+    """The JSON of a shape as bytes; long texts go to `texts` and are referred to by their digest."""
     try:
         body = orjson.dumps(shape, default=_opened, option=_AS_IT_IS)
     except orjson.JSONEncodeError:
@@ -106,6 +106,7 @@ def _part(field: Field[Any]) -> str:
 
 
 def _packed_carefully(shape: dict[str, Any], texts: dict[str, bytes]) -> bytes:
+    """The same by way of `encode`; what was packed before stays as it is."""
     plain = {name: part if _is_packed(part) else encode(part) for name, part in shape.items()}
     return written(_shortened(plain, texts))
 

@@ -16,9 +16,13 @@ from hmac import compare_digest
 from typing import Any, Literal
 
 SIZE = 32
+"""How many bytes a seal has: those of the hash, of its MAC and of the key's sign."""
 _HASH, _MAC, _KEY = 16, 12, 4
 _NO_KEY, _NO_MAC = bytes(_KEY), bytes(_MAC + _KEY)
 _ENTRY, _HEAD, _RECORD = b"", b"head", b"record"
+"""The kinds of seals; none can stand for one of another kind."""
+_ENTRY_TEXT, _HEAD_TEXT, _RECORD_TEXT = b"%s%d %s", b"%s%s %s", b"%s %s"
+"""What they cover: seal before, number, body; seal of the entry, record, head; run, record."""
 
 Signed = Literal["ours", "wrong", "unknown"]
 
@@ -41,33 +45,33 @@ class Sealing:
 
     def entry(self, before: bytes, seq: int, body: bytes) -> bytes:
         """The seal of an entry behind another."""
-        return self._sealed(_ENTRY, b"%s%d %s" % (before, seq, body))
+        return self._sealed(_ENTRY, _ENTRY_TEXT % (before, seq, body))
 
     def head(self, tip: bytes, record: bytes, head: bytes) -> bytes:
         """The seal of a head after the entry with this seal, of the run with this record."""
-        return self._sealed(_HEAD, b"%s%s %s" % (tip, record, head))
+        return self._sealed(_HEAD, _HEAD_TEXT % (tip, record, head))
 
     def record(self, run: str, record: bytes) -> bytes:
         """The seal of the record of this run."""
-        return self._sealed(_RECORD, b"%s %s" % (run.encode(), record))
+        return self._sealed(_RECORD, _RECORD_TEXT % (run.encode(), record))
 
     def entry_holds(self, before: Any, seq: Any, body: Any, seal: Any) -> bool:
         """Whether what was read as an entry is what was once written there."""
         if not (type(before) is bytes and type(seq) is int and type(body) is bytes and type(seal) is bytes):
             return False
-        return self._holds(seal, _ENTRY, b"%s%d %s" % (before, seq, body))
+        return self._holds(seal, _ENTRY, _ENTRY_TEXT % (before, seq, body))
 
     def head_holds(self, tip: Any, record: bytes, head: Any, seal: Any) -> bool:
         """Whether what was read as a head is what was once written there."""
         if not (type(tip) is bytes and type(head) is bytes and type(seal) is bytes):
             return False
-        return self._holds(seal, _HEAD, b"%s%s %s" % (tip, record, head))
+        return self._holds(seal, _HEAD, _HEAD_TEXT % (tip, record, head))
 
     def record_holds(self, run: str, sealed: Any) -> bool:
         """Whether what was read as a record, behind its seal, is what was once written there."""
         if type(sealed) is not bytes:
             return False
-        return self._holds(sealed[:SIZE], _RECORD, b"%s %s" % (run.encode(), sealed[SIZE:]))
+        return self._holds(sealed[:SIZE], _RECORD, _RECORD_TEXT % (run.encode(), sealed[SIZE:]))
 
     def signed(self, seal: bytes) -> Signed:
         """Whose MAC is in a seal: ours, one that pretends to be ours, or one that we cannot judge."""
@@ -78,7 +82,7 @@ class Sealing:
         return "ours" if compare_digest(self._signed(seal[:_HASH]), seal) else "wrong"
 
     def _holds(self, seal: bytes, kind: bytes, text: bytes) -> bool:
-        """Whether this is the seal of a text; whose key it was made with, it says itself."""
+        """Whether this is the seal of a text. The seal tells which key it was made with."""
         if (key := seal[-_KEY:]) == self._key:
             return compare_digest(seal, self._sealed(kind, text))
         if len(seal) != SIZE or self.signed(seal) == "wrong":

@@ -6,6 +6,8 @@
   tried again member by member. Both ways are one piece of code.
 - While others write, reading has a connection of its own and never waits for them. Otherwise it uses the writer's,
   which still knows the pages that it wrote.
+- What is remembered of a run between its commits saves looking it up. It may be forgotten at any time, and is when a
+  commit fails: what the file says decides.
 - What is read back is checked against its seal. A head that does not fit counts as missing; a journal or a record
   that does not fit is reported as broken, for that run only. Who holds a run and when it wants attention has no seal.
 - A file that holds something else is refused and left as it was.
@@ -47,9 +49,13 @@ from moothall.stores.plain import digest_of, packed, packed_pair, read, unpacked
 from moothall.stores.sealing import SIZE, Sealing, chain_start
 
 BATCH = 256
+"""The most that is written in one transaction."""
 AT_ONCE = 4
+"""How many get their word before others have the loop."""
 LARGEST = 1024 * 1024
+"""The most bytes that a head may have."""
 PLACES = 10_000
+"""How many runs are remembered between their commits."""
 LAST = 2**63 - 1
 """The greatest number that an entry can have in the file."""
 TABLES = frozenset(("runs", "entries", "texts"))
@@ -94,7 +100,10 @@ class _Place:
 
 
 class _Commit(NamedTuple):
-    """One commit, encoded and ready to be written, and what is to be remembered of it."""
+    """One commit, encoded and ready to be written, and what is to be remembered of it.
+
+    The statement moves the run; `wakes` says that `wake`, when it wants attention, has to be written beside that.
+    """
 
     place: _Place
     statement: str
@@ -171,14 +180,16 @@ class SqliteStore:
     # writing
 
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
-        run, texts, began = record.run, dict[str, bytes](), written(encode(record))
-        place = _Place(run, 0, roots := _Roots(began, record.origin, record.shared))
-        place.stand(record.shared, self._chain_start(run, roots), None, _NO_PARTS)
-        body, tip, kept, seal, parts = self._sealed(place, place.tip, head, entry, texts)
-        owner, until = (lease.owner, lease.until) if lease is not None else (None, 0.0)
-        sealed = Blob(self._sealing.record(run, began) + began)
-        row: tuple[Any, ...] = (run, record.machine, sealed, head.seq, head.snapshot.status)
-        row = (*row, Blob(kept), Blob(tip), Blob(seal), wake := head.wake(), owner, until)
+        run, wake, texts = record.run, head.wake(), dict[str, bytes]()
+        began = written(encode(record))
+        roots = _Roots(began, record.origin, record.shared)
+        place, before = _Place(run, 0, roots), self._chain_start(run, roots)
+        place.stand(record.shared, before, None, _NO_PARTS)
+        body, tip, kept, seal, parts = self._sealed(place, before, head, entry, texts)
+        named = (run, record.machine, Blob(self._sealing.record(run, began) + began))
+        stands = (head.seq, head.snapshot.status, Blob(kept), Blob(tip), Blob(seal), wake)
+        held = (lease.owner, lease.until) if lease is not None else (None, 0.0)
+        row = (*named, *stands, *held)
         appended = (entry.seq, entry.cause, Blob(body), Blob(tip))
         if self._anchors is not None:
             self._anchors.say(Anchor("moves", run, BEGINNING))
@@ -255,6 +266,7 @@ class SqliteStore:
     def _encoded(
         self, place: _Place, head: Head, entries: Sequence[Entry], lease: Lease | None, after: Lease | None
     ) -> _Commit:
+        """Entries of a run and the head after the last of them, as they will be written behind those before."""
         texts: dict[str, bytes] = {}
         number, before, wake, entry = place.number, Blob(place.tip), head.wake(), entries[-1]
         appended, last = self._chained(place, entries[:-1], texts) if len(entries) > 1 else ([], place.tip)
@@ -353,6 +365,7 @@ class SqliteStore:
                 raise
 
     def _move(self, commit: _Commit) -> None:
+        """Write a commit, unless another writer came first."""
         place, statement, row, entries, texts, wakes, wake, _ = commit
         if self._execute(statement, row).rowcount != 1:
             raise Conflict(f"run {place.run} was moved by another writer")

@@ -11,9 +11,10 @@ providers are found by their format. The rules:
   table are no secrets.
 - Every pattern begins at a literal and has bounded or possessive repeats, so that a text costs its length and no more.
 
-A value is first glanced at: whether it is certain that nothing would be found in it. Most values end there. A text is
-first asked for characters and words that secrets have; most texts end there. A pattern is compiled when a text has its
-word for the first time; most never are.
+A value is first glanced at: whether it is certain that nothing would be found in it. Most values end there. A glance
+may see something where there is nothing, but never nothing where `_whole` would find something: whoever teaches
+`_whole` another type of values teaches `_glance` the same. A text is first asked for characters and words that secrets
+have; most texts end there. A pattern is compiled when a text has its word for the first time; most never are.
 """
 
 from __future__ import annotations
@@ -39,9 +40,13 @@ from moothall.kernel.events import Answered
 from moothall.kernel.frozen import Frozen
 
 SHORTEST = 8
+"""The fewest characters of a secret; shorter texts are not looked at."""
 LONG = 4096
+"""Of longer texts only a few are remembered."""
 NAMES = 512
+"""How many keys of mappings are remembered to be clean."""
 TYPES = 1024
+"""Of how many types it is remembered how to look into their values."""
 
 
 class Secret(Frozen):
@@ -102,7 +107,7 @@ class Cleaner:
         return self._whole(value) if _GLANCES[type(value)](self, value) else value
 
     def _whole(self, value: Any) -> Any:
-        """The same without a glance before: every piece is looked at."""
+        """The same value without secrets, every piece of it looked at."""
         kind: Any = type(value)
         if kind is str:
             return self._renewed(value) or value
@@ -146,7 +151,7 @@ class Cleaner:
             raise Refused(f"{what} does not take a text in which a secret was replaced: {error}") from error
 
     def _are_clean(self, names: Collection[Any]) -> bool:
-        """Whether these are texts without secrets. Then they are remembered: the same keys come again and again."""
+        """Whether these keys are texts without secrets; then they are remembered, for they come again and again."""
         if not all(type(one) is str and self._renewed(one) is None for one in names):
             return False
         if len(self._names) >= NAMES:
@@ -270,6 +275,7 @@ class _Glances(dict[Any, Glance]):
 
 
 def _glance(kind: Any) -> Glance:
+    """How to glance at the values of a type: as `_whole` looks into them. What is rare is always looked into."""
     if kind is str:
         return Cleaner._renewed
     if kind is dict:
@@ -278,8 +284,8 @@ def _glance(kind: Any) -> Glance:
         return _glance_at_items
     if (texts := _texts(kind)) is not None:
         return _glance_at_fields(texts)
-    is_rare = issubclass(kind, Mapping | str)
-    return lambda cleaner, value: is_rare
+    may_have_texts = issubclass(kind, Mapping | str)
+    return lambda cleaner, value: may_have_texts
 
 
 def _glance_at_mapping(cleaner: Cleaner, value: dict[Any, Any]) -> object:
@@ -289,6 +295,7 @@ def _glance_at_mapping(cleaner: Cleaner, value: dict[Any, Any]) -> object:
 
 
 def _glance_at_items(cleaner: Cleaner, items: Iterable[Any]) -> object:
+    """What the first item has that is not certain to have nothing."""
     for item in items:
         if type(item) not in _NUMBERS and (found := _GLANCES[type(item)](cleaner, item)):
             return found
@@ -318,6 +325,7 @@ _RAREST_FIRST = "~_=%+\\QZXJKVYUWGPHBFMNLDCORTEISA0123456789/:-zqxjkvbpygfwmucld
 
 
 def _by_letter(signs: Sequence[Sign]) -> tuple[tuple[str, tuple[tuple[str, Sign], ...]], ...]:
+    """The signs whose words have a letter, for each letter, with these words."""
     found: dict[str, list[tuple[str, Sign]]] = {}
     for sign in signs:
         letter = next((one for one in _RAREST_FIRST if one in sign.word), "")

@@ -1,4 +1,4 @@
-"""Functions that are written as text, one for each class: the only place where text becomes code.
+"""Functions that are written as text, one for each class: the only place where text of ours becomes code.
 
 What is done at every step for each field of a value (fill it, encode it, look into it) costs less when it is written
 out field by field than in a loop over the fields. The text is made of our own words and of the names of fields, which

@@ -558,7 +558,8 @@ _open: dict[tuple[str, int], _Opened] = {}
 class opened:
     """A store, closed again at the end; whoever opens it meanwhile in the same thread shares it.
 
-    So all of them have its durability, and the files of settings as they were read for the first.
+    So all of them have its durability, and the files of settings as they were read for the first. `address` and
+    `files` are there once it is open.
     """
 
     __slots__ = ("_key", "_named", "address", "files")

@@ -91,9 +91,9 @@ def _given(kind: Any) -> tuple[Field[Any], ...]:
 
 def decode(kind: type[T], value: Any, where: str = "") -> T:
     """The value of this type that some JSON stands for, or a refusal that names the place."""
-    known: Any = kind
+    untyped: Any = kind
     try:
-        found: T = _decoder(known)(value)
+        found: T = _decoder(untyped)(value)
     except _Misfit as misfit:
         raise misfit.refusal(where or getattr(kind, "__name__", str(kind))) from misfit.__cause__
     return found
@@ -283,7 +283,7 @@ def _read_fields(kind: Any, plain: Mapping[str, frozenset[type]], decoders: Mapp
 
 
 def _raise_misfit(value: dict[str, Any], plain: Mapping[str, frozenset[type]], decoders: Mapping[str, Decoder]) -> None:
-    """Say in which field a value does not fit."""
+    """Say in which field a value does not fit: decode them again one by one, until that one is met."""
     for name, item in value.items():
         try:
             if type(item) not in plain[name]:

@@ -121,14 +121,20 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         if not flying and len(ready) == 1 and len(head.pending) == 1 and ready[0].effect.kind not in FAMILY:
             await _in_place(hall, run, doing, ready[0], perform)
             continue
-        for one in ready:
-            work = _drive_child if one.effect.kind in FAMILY and not one.denied else perform
-            flying[one.key] = task = asyncio.create_task(work(hall, run, doing, one))
-            doing.attempts[one.key] = one
-            task.add_done_callback(doing.hear)
+        if ready:
+            _begin_beside(hall, run, doing, ready)
         if not flying:
             return head
         await _wait_for_first(hall, run, doing)
+
+
+def _begin_beside(hall: Hall, run: RunId, doing: Drive, ready: list[Pending]) -> None:
+    """Begin effects beside others, each in a task of its own."""
+    for one in ready:
+        work = _drive_child if one.effect.kind in FAMILY and not one.denied else perform
+        doing.flying[one.key] = task = asyncio.create_task(work(hall, run, doing, one))
+        doing.attempts[one.key] = one
+        task.add_done_callback(doing.hear)
 
 
 def _is_plain(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> bool:

@@ -6,7 +6,7 @@ import json
 import types
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from enum import Enum, IntEnum, StrEnum
 from typing import Any, Literal, TypeVar, Union
 
@@ -152,6 +152,38 @@ json_values = st.recursive(
 )
 
 
+@dataclass
+class Scaled:
+    """Takes something besides its fields, which stands between them."""
+
+    base: int
+    times: InitVar[int] = 3
+    name: str = "plain"
+
+    def __post_init__(self, times: int) -> None:
+        self.product = self.base * times
+
+
+@dataclass
+class Particular:
+    """Takes its fields in its own way."""
+
+    base: int
+    name: str = "plain"
+
+    def __init__(self, *, name: str = "own", base: int) -> None:
+        self.name, self.base = name, base
+
+
+def test_a_class_is_made_as_it_wants_to_be_made() -> None:
+    scaled = decode(Scaled, {"base": 2, "name": "thrice"})
+    assert (scaled, scaled.product) == (Scaled(2, name="thrice"), 6)
+    assert decode(Particular, {"base": 2}) == Particular(base=2)
+    assert decode(Particular, {"base": 2}).name == "own"
+    with pytest.raises(Refused, match=r"^Particular\.name: expected a text, got 3$"):
+        decode(Particular, {"base": 2, "name": 3})
+
+
 @settings(max_examples=60, deadline=None)
 @given(json_values)
 def test_plain_json_stays_as_it_is(value: Any) -> None:
@@ -248,6 +280,19 @@ def test_a_refusal_names_the_place_and_what_was_expected(kind: Any, plain: Any, 
     with pytest.raises(Refused) as caught:
         decode(kind, plain, "v")
     assert str(caught.value) == refusal
+
+
+def test_a_refusal_deep_inside_takes_no_longer_to_find_than_the_way_there() -> None:
+    plain: dict[str, Any] = {"name": 0}
+    for _ in range(60):
+        plain = {"name": "around", "inside": [plain]}
+    with pytest.raises(Refused, match=r"^t(\.inside\[0\]){60}\.name: expected a text, got 0$"):
+        decode(Tree, plain, "t")
+
+
+def test_of_several_fields_that_do_not_fit_the_one_that_stands_first_is_named() -> None:
+    with pytest.raises(Refused, match=r"^line\.tags: "):
+        decode(Line, {"tags": 1, "begin": 2}, "line")
 
 
 def test_a_place_without_a_name_is_called_like_its_type() -> None:

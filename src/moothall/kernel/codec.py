@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
+from inspect import signature
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from moothall.errors import DefinitionError, Refused
@@ -252,9 +253,6 @@ def _decode_dataclass(kind: type) -> Decoder:
             raise _Misfit(f"the field {min(required - value.keys())!r} is missing")
         try:
             return read(value)
-        except _Misfit:
-            _raise_misfit(value, plain, decoders)
-            raise
         except (TypeError, ValueError) as error:  # the class itself objects
             raise _Misfit(str(error)) from error
 
@@ -263,34 +261,53 @@ def _decode_dataclass(kind: type) -> Decoder:
 
 def _read_fields(kind: Any, plain: Mapping[str, frozenset[type]], decoders: Mapping[str, Decoder]) -> Decoder:
     """What makes a dataclass of the values of its fields, written out field by field."""
-    known: dict[str, Any] = {"kind": kind, "decoders": decoders}
-    in_order, by_name = list[str](), list[str]()
-    for item in _given(kind):
-        name = item.name
-        known[f"plain_{name}"], known[f"default_{name}"] = plain[name], item.default
-        read = f"_ if type(_ := value[{name!r}]) in plain_{name} else decoders[{name!r}](_)"
-        if item.default_factory is not MISSING:
-            known[f"make_{name}"] = item.default_factory
-            read = f"({read}) if {name!r} in value else make_{name}()"
-        elif item.default is not MISSING:
-            read = f"({read}) if {name!r} in value else default_{name}"
-        if item.kw_only:
-            by_name.append(f"{name}={read}")
-        else:
-            in_order.append(read)
-    made: Decoder = defined(f"def reading(value): return kind({', '.join(in_order + by_name)})", known)
+    known: dict[str, Any] = {"kind": kind, "plain": plain, "decoders": decoders, "_Misfit": _Misfit, "_first": _first}
+    parts = _given(kind)
+    in_order = [item for item in parts if not item.kw_only] + [item for item in parts if item.kw_only]
+    if [item.name for item in in_order] == list(signature(kind).parameters):
+        read = ", ".join(_read_field(item, plain[item.name], known) for item in in_order)
+    else:  # it takes more than its fields, or takes them in its own way
+        read = "**{name: _ if type(_) in plain[name] else decoders[at := name](_) for name, _ in value.items()}"
+    made: Decoder = defined(
+        f"def reading(value):\n    try: return kind({read})\n"
+        "    except _Misfit as misfit: raise _first(misfit, at, value, plain, decoders)",
+        known,
+    )
     return made
 
 
-def _raise_misfit(value: dict[str, Any], plain: Mapping[str, frozenset[type]], decoders: Mapping[str, Decoder]) -> None:
-    """Say in which field a value does not fit: decode them again one by one, until that one is met."""
+def _read_field(item: Field[Any], plain: frozenset[type], known: dict[str, Any]) -> str:
+    """The argument for one field; what it calls by name becomes known."""
+    name = item.name
+    known[f"plain_{name}"], known[f"default_{name}"] = plain, item.default
+    read = f"_ if type(_ := value[{name!r}]) in plain_{name} else decoders[at := {name!r}](_)"
+    if item.default_factory is not MISSING:
+        known[f"make_{name}"] = item.default_factory
+        read = f"({read}) if {name!r} in value else make_{name}()"
+    elif item.default is not MISSING:
+        read = f"({read}) if {name!r} in value else default_{name}"
+    return f"{name}={read}" if item.kw_only else read
+
+
+def _first(
+    misfit: _Misfit,
+    at: str,
+    value: dict[str, Any],
+    plain: Mapping[str, frozenset[type]],
+    decoders: Mapping[str, Decoder],
+) -> _Misfit:
+    """The misfit of the field that the value names first, given that of one; what misfits inside is read only once."""
     for name, item in value.items():
+        if name == at:
+            break
         try:
             if type(item) not in plain[name]:
                 decoders[name](item)
-        except _Misfit as misfit:
-            misfit.path = f".{name}{misfit.path}"
-            raise
+        except _Misfit as earlier:
+            at, misfit = name, earlier
+            break
+    misfit.path = f".{at}{misfit.path}"
+    return misfit
 
 
 def _plain(kind: Any) -> frozenset[type]:

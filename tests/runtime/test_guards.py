@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -354,6 +355,33 @@ async def test_the_same_words_at_another_price_are_nothing_new() -> None:
     hall = hall_of(dearer)
     await watched(hall, circle(), calls=30)
     assert (await drive(hall, RUN)).snapshot.reason == "limit of 3 repetitions reached in judging"
+
+
+class Missed(Event):
+    """Something was not there."""
+
+    reason: str
+
+
+@pytest.mark.anyio
+async def test_the_same_word_said_as_something_else_is_new() -> None:
+    machine = Machine(
+        "either",
+        data=Basket,
+        states=[State("trying", enter=Fetch("bread")), Final("home")],
+        moves=[
+            On("trying", (Fetched, Missed), to="trying", at_most=6),
+            On("trying", (Fetched, Missed), to="home"),
+        ],
+    )
+    ends = cycle((Fetched("no"), Missed("no")))
+
+    async def either(effect: Fetch, context: Context) -> Event:
+        return next(ends)
+
+    hall = hall_of(either)
+    await watched(hall, machine)
+    assert (await drive(hall, RUN)).snapshot.status == "done"
 
 
 def test_a_late_reply_that_is_ignored_does_not_begin_the_count_anew() -> None:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moothall.errors import Conflict, DefinitionError, Refused
-from moothall.runtime.ports import Store
+from moothall.runtime.ports import Lease, Store
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 from tests.stores.values import entry, head, record
@@ -170,6 +170,17 @@ async def test_what_cannot_be_stored_is_the_author_s_mistake_and_leaves_the_run_
     assert (await store.load("one")).head["seq"] == 0
     assert len(await store.entries("one")) == 1
     await store.commit("one", head(1), entry(1))
+
+
+@pytest.mark.anyio
+async def test_what_cannot_be_stored_leaves_the_run_with_whoever_held_it(store: Store) -> None:
+    await begun(store)
+    held = await store.claim("one", (await store.load("one")).lease, "ours", 100.0)
+    assert held is not None
+    with pytest.raises(DefinitionError):
+        await store.commit("one", head(1, object()), entry(1), held, Lease("theirs", held.token + 1, 200.0))
+    assert (await store.load("one")).lease == held
+    await store.commit("one", head(1), entry(1), held, held)
 
 
 @pytest.mark.anyio

@@ -279,9 +279,12 @@ def _compared(same: Same, step: Step, settled: Pending | None) -> Same:
 
 @lru_cache(maxsize=1024)
 def _brought(kind: Any) -> Callable[[Event], Any]:
-    """What an event of this class brings; what it cost does not count."""
-    names = [one.name for one in fields(kind) if one.name != "usage"]
-    return attrgetter(*names) if names else lambda event: None
+    """What an event of this class brings, and as what; what it cost does not count."""
+    names = tuple(one.name for one in fields(kind) if one.name != "usage")
+    if not names:
+        return lambda event: names
+    picked = attrgetter(*names)
+    return lambda event: (names, picked(event))
 
 
 def _content(value: Any) -> int:

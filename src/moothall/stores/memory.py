@@ -60,12 +60,12 @@ class MemoryStore:
         kept = self._runs.get(run)
         if kept is None or kept.length != head.seq - len(earlier):
             raise Conflict(f"run {run} was moved by another writer, or is not there")
-        if lease is not None:
-            if lease.token != kept.lease.token:
-                raise Conflict(f"run {run} is held by another")
-            kept.lease = after or Lease("", lease.token, 0.0)
-        kept.aside = ""
+        if lease is not None and lease.token != kept.lease.token:
+            raise Conflict(f"run {run} is held by another")
         self._keep(kept, head, (*earlier, entry) if earlier else (entry,))
+        kept.aside = ""
+        if lease is not None:
+            kept.lease = after or Lease("", lease.token, 0.0)
 
     def _keep(self, kept: _Kept, head: Head, entries: Sequence[Entry]) -> None:
         if self._strict:

@@ -10,9 +10,10 @@ from moothall.kernel.nodes import Final, On, State
 from moothall.kernel.step import Absent, Answer, Ask, Failed, Moment, Move, Scripted, Value
 from moothall.runtime.hall import Cast, Hall, advance
 from moothall.runtime.journal import Reader
-from moothall.runtime.ports import Performer, Scene
+from moothall.runtime.ports import LEASE, Performer, Scene
 from moothall.runtime.rebuild import compared, rebuilt
 from moothall.runtime.worker import drive
+from tests.runtime.clock import MovableClock
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, hall_of, journal, keep
 
 
@@ -78,6 +79,24 @@ async def test_scripts_are_evaluated_before_the_commit_and_their_answers_stand_i
         ("note", "0.0"),
         ("enough?", "1.0"),
     ]
+
+
+@pytest.mark.anyio
+async def test_a_run_whose_scripts_took_long_is_held_as_long_as_any_other() -> None:
+    clock, hands = MovableClock(), Hands()
+
+    class Slow(Engine):
+        async def __call__(self, ask: Ask, scene: Scene) -> Answer:
+            if ask.script == "enough?":
+                clock.move(LEASE * 0.8)
+            return await super().__call__(ask, scene)
+
+    hall = hall_of(hands, clock=clock)
+    engine = Slow(note=[Value("a"), Absent()], enough=[Value(False)])
+    hall.casts[RUN] = Cast({Fetch.kind: Performer(Fetch, hands)}, evaluate=engine)
+    await begun(hall, SCRIPTED)
+    await advance(hall, RUN, Fetched("bread"), "0.0")
+    assert (await hall.store.load(RUN)).lease.until > clock.now() + LEASE / 2
 
 
 @pytest.mark.anyio

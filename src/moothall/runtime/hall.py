@@ -409,7 +409,7 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
     """Keep what was decided; False where another writer came first, and the run was read again."""
     lease, last = hall.leases.get(run), decisions[-1]
     head, entry = last.head, last.entry
-    after = None if lease is None or head.rests() else _kept(hall, lease, entry.at)
+    after = None if lease is None or head.rests() else _kept(hall, lease)
     earlier = () if len(decisions) == 1 else [one.entry for one in decisions[:-1]]
     try:
         await hall.store.commit(run, head, entry, lease, after, earlier)
@@ -428,11 +428,14 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
     return True
 
 
-def _kept(hall: Hall, lease: Lease, now: float) -> Lease:
-    """The lease after a commit by this hall: its own, renewed from time to time, or one that it takes with it."""
+def _kept(hall: Hall, lease: Lease) -> Lease:
+    """The lease after a commit by this hall: its own, renewed from time to time, or one that it takes with it.
+
+    What is decided may have happened long before: scripts take their time.
+    """
     if lease.owner != hall.owner:
         return hall.held(lease.token + 1)
-    if HALF_A_LEASE < lease.until - now <= LEASE and not lease.crashes:
+    if HALF_A_LEASE < lease.until - hall.clock.now() <= LEASE and not lease.crashes:
         return lease
     return hall.held(lease.token)
 

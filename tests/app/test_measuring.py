@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -221,4 +222,5 @@ async def test_a_run_with_the_name_of_a_child_is_no_child(tmp_path: Path) -> Non
     assert (await measure(store, RUN)).metrics.costs.total().tokens == 167
     assert (await measure_all(store)).costs.total().tokens == 167
     store.close()
-    assert sqlite3.connect(file).execute("SELECT count(*) FROM runs").fetchone() == (3,)
+    with closing(sqlite3.connect(file)) as db:
+        assert db.execute("SELECT count(*) FROM runs").fetchone() == (3,)

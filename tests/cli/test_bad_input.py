@@ -1,6 +1,7 @@
 """Whatever is given wrongly is answered in a sentence and an exit code, never in a traceback."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -185,7 +186,7 @@ def test_a_damaged_journal_is_told_in_a_sentence(moot: Moot, arguments: tuple[st
 
 
 def damage(statement: str) -> None:
-    with sqlite3.connect("home/moothall.db") as db:
+    with closing(sqlite3.connect("home/moothall.db")) as db, db:
         db.execute(statement)
     db.close()
 

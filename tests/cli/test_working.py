@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def row(place: Path, run: str = "mine") -> dict[str, Any]:
 
 
 def change(place: Path, statement: str) -> None:
-    with sqlite3.connect(place / "moothall.db", timeout=SOON) as db:
+    with closing(sqlite3.connect(place / "moothall.db", timeout=SOON)) as db, db:
         db.execute(statement)
     db.close()
 

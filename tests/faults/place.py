@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,7 @@ class Place:
 
     def change(self, statement: str, *values: Any) -> None:
         """Do something to the file beside the store."""
-        with sqlite3.connect(self.file, timeout=SOON) as db:
+        with closing(sqlite3.connect(self.file, timeout=SOON)) as db, db:
             db.execute(statement, values)
         db.close()
 

@@ -98,11 +98,11 @@ class Original:
         before = db.total_changes
         try:
             damage(db, chance, 1 + list(MACHINES).index(run))
+            return logged(db.serialize(), ahead=True) if db.total_changes > before else None
         except sqlite3.IntegrityError:
             return None
-        body = logged(db.serialize(), ahead=True) if db.total_changes > before else None
-        db.close()
-        return body
+        finally:
+            db.close()
 
 
 def logged(body: bytes, *, ahead: bool) -> bytes:

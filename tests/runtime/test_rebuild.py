@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -235,7 +236,7 @@ async def test_repairing_a_head_leaves_the_lease_alone(store: SqliteStore) -> No
 async def test_a_head_is_not_made_from_a_journal_that_is_damaged_too(store: SqliteStore, tmp_path: Path) -> None:
     hall = await driven(store, line("bread", "milk"))
     damage(store)
-    with sqlite3.connect(tmp_path / "runs.db") as db:
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as db, db:
         db.execute("DELETE FROM entries WHERE seq = 0")
     db.close()
     with pytest.raises(Broken, match="run trial: entries of its journal are missing"):

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -153,7 +154,7 @@ async def test_a_lost_lease_in_a_batch_is_a_conflict_for_its_run_only(store: Sql
 async def test_a_failure_of_one_member_does_not_harm_the_others(store: SqliteStore, file: Path) -> None:
     await crowded(store)
     number = store._place("run-11").number
-    with sqlite3.connect(file) as db:
+    with closing(sqlite3.connect(file)) as db, db:
         db.execute(
             f"CREATE TRIGGER cursed BEFORE UPDATE ON runs WHEN NEW.number = {number} "
             "BEGIN SELECT RAISE(ABORT, 'the disk has a hole here'); END"

@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ async def begun(file: Path) -> None:
 
 def change(file: Path, statement: str) -> None:
     """Do to the file what a clumsy hand would."""
-    with sqlite3.connect(file) as db:
+    with closing(sqlite3.connect(file)) as db, db:
         db.execute(statement)
     db.close()
 

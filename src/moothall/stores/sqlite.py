@@ -154,11 +154,11 @@ class SqliteStore:
             raise _unusable(path, error) from error
         try:
             self._prepare(durability)
+            self._anchors = Anchors(anchors / f"{self._name()}.jsonl", tell) if anchors is not None else None
             self._reading = _connected(path)
             self._reading.text_factory = _text
             self._cursors.append(self._reading.cursor())
             self._look = self._cursors[1].execute
-            self._anchors = Anchors(anchors / f"{self._name()}.jsonl", tell) if anchors is not None else None
         except (sqlite3.Error, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in the error
             self._db.close()
             raise _unusable(path, error) from error

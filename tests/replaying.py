@@ -94,10 +94,13 @@ class Notes:
 
 
 def _place(store: Any) -> Any:
-    """Where a store keeps its runs: its file, else itself; a test may have put something around it."""
+    """Where a store keeps its runs: its file, else itself; a test may have put something around it.
+
+    The connection that writes is left alone: a thread of the store may be waiting with it for another writer.
+    """
     while (inner := getattr(store, "_inner", getattr(store, "inner", None))) is not None:
         store = inner
-    db = getattr(store, "_db", None)
+    db = getattr(store, "_reading", None)
     return db.execute("PRAGMA database_list").fetchone()[2] if db is not None else id(store)
 
 

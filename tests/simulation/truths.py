@@ -12,7 +12,7 @@ from typing import Any
 
 from moothall.errors import Broken
 from moothall.kernel.effects import CancelSend, Effect, Send, StartChild
-from moothall.kernel.events import Began, Event, Faltered, Mark, Repeated
+from moothall.kernel.events import Began, Denied, Event, Faltered, Mark, Repeated
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Snapshot, Step
@@ -102,6 +102,8 @@ class Fold:
             self.open[key] = replace(pending, attempt=pending.attempt + 1, denied=denied, began=False)
         elif isinstance(event, Began):
             self.open[key] = replace(self.open[key], began=True)
+        elif isinstance(event, Denied):
+            self.open[key] = replace(self.open[key], denied=event.resource)
 
     def _drop(self, step: Step, entry: Plain) -> None:
         """Forget what the step no longer wants, and charge for it; children are called off."""

@@ -5,6 +5,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,22 @@ def test_a_stop_before_the_command_has_begun_is_no_traceback(tmp_path: Path) -> 
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     assert (process.returncode, out, err) == (1, "", "moot ls: stopped\n")
+
+
+@SIGNALS
+def test_a_stop_while_the_event_loop_is_made_is_no_traceback(tmp_path: Path, number: signal.Signals) -> None:
+    program = (
+        "import asyncio, os, sys\n"
+        "class Half(asyncio.SelectorEventLoop):\n"
+        f"    def __init__(self): os.kill(os.getpid(), {int(number)})\n"
+        "asyncio.events.new_event_loop = Half\n"
+        "from moothall.cli.main import main\n"
+        "sys.argv = ['moot', 'ls']\n"
+        "sys.exit(main())"
+    )
+    environment = {**os.environ, "MOOTHALL_HOME": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", "moot ls: stopped\n")
 
 
 @SIGNALS

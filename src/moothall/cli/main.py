@@ -13,6 +13,7 @@ import errno
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
@@ -80,6 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _seen_to(name, given[1:])
     except KeyboardInterrupt:
+        if arguments is None:
+            _hush()
         print(f"moot {name}: stopped", file=sys.stderr)
         return FAILED
 
@@ -141,8 +144,15 @@ def _write_anything() -> None:
             stream.reconfigure(errors="replace")
 
 
+def _hush() -> None:
+    """Nobody need hear of an event loop that was stopped before it was whole, or while it was being closed."""
+    sys.unraisablehook = lambda unraised: None
+    warnings.simplefilter("ignore")
+
+
 def _stop(number: int, frame: object) -> None:
     """A request to end is treated as Ctrl-C, which the event loop knows how to carry out, if Ctrl-C is not ignored."""
+    _hush()
     if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
         raise KeyboardInterrupt
     signal.raise_signal(signal.SIGINT)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moothall.kernel.events import Event
-from moothall.runtime.journal import Head, Pending, Record, RunId
+from moothall.runtime.journal import Head, Pending, RunId
 from moothall.runtime.ports import Performer
 
 GRACE = 2.0
@@ -76,14 +76,6 @@ class Drive:
         self.begun: set[str] = set()
         self.children: set[str] = set()
         self.resting: set[str] = set()
-
-    def limit(self, record: Record) -> None:
-        """Heed the limits of the run."""
-        for resource, limit in record.limits.items():
-            if resource == "seconds":
-                self.ends = record.began + limit
-            elif resource != "transitions":
-                self.rationed = True
 
     def beat(self, key: str) -> None:
         """A performer is still at work."""

@@ -147,9 +147,7 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
         if isinstance(event, GaveUp) and not event.id and (id := getattr(settled.effect, "id", "")):
             event = replace(event, id=id)
             happening = replace(happening, event=event)
-        within = settled.owner
-        if settled.effect.costs or settled.share is not None or run.machine.costs:
-            bill = _reserved(run, settled)
+        within, bill = settled.owner, _reserved(run, settled)
         others = _all_but(settled, others) if len(others) > 1 else ()
     elif is_effect_key(happening.cause):
         return _ignored(head, happening, _charged(spent, usage))
@@ -368,8 +366,6 @@ def _still_wanted(step: Step, pending: tuple[Pending, ...]) -> tuple[Pending, ..
     if _is_ending(step):
         return tuple(one for one in pending if one.effect.kind == CancelChild.kind)
     left = step.left
-    if not left and not step.effects:
-        return pending
     forgotten = {wanted.effect.id for wanted in step.effects if isinstance(wanted.effect, CancelSend)}
     if not left and not forgotten:
         return pending
@@ -439,8 +435,8 @@ def _wanted(
     """The effects that a step wants, in flight from now on, and how often each subject was asked by then."""
     wanted: list[Pending] = []
     flying, spent, same, _ = remains
-    record, costs, entry, issued = run.record, run.machine.costs, head.seq + 1, dict(head.issued)
-    halted = _halted(record, head.steps, same, happening.at) if record.limits or record.endless else ""
+    record, entry, issued = run.record, head.seq + 1, dict(head.issued)
+    halted = _halted(record, head.steps, same, happening.at)
     for one in step.effects:
         effect, due, denied, share = one.effect, None, "", None
         kind = effect.kind
@@ -451,7 +447,7 @@ def _wanted(
             if isinstance(effect, StartChild):
                 share = _share(run, step, replace(head, pending=flying, spent=spent), wanted, effect)
         if kind not in WAITING:
-            cost = (_cost(run.machine, effect) if costs else effect.costs) if share is None else share
+            cost = _cost(run.machine, effect) if share is None else share
             denied = halted or (_lacking(run, cost, (*flying, *wanted), spent) if cost else "")
         subject = getattr(effect, "agent", kind)
         issued[subject] = nth = issued.get(subject, 0) + 1
@@ -548,14 +544,14 @@ def _denied(run: Run, pending: Pending, head: Head, at: float) -> str:
     if pending.effect.kind in WAITING:
         return ""
     cost = _cost(run.machine, pending.effect) if pending.share is None else pending.share
-    record = run.record
-    halted = _halted(record, head.steps, head.same, at) if record.limits or record.endless else ""
-    return halted or _lacking(run, cost, head.pending, head.spent)
+    return _halted(run.record, head.steps, head.same, at) or _lacking(run, cost, head.pending, head.spent)
 
 
 def _halted(record: Record, steps: int, same: Same, at: float) -> str:
     """Why a run should want nothing more: too many steps, the same again and again, no time left; "" where it may."""
     limits = record.limits
+    if not limits and not record.endless:
+        return ""
     if steps + 1 >= limits.get("transitions", TRANSITIONS):
         return "transitions"
     if same and max(map(_times, same.values())) >= SAME:
@@ -585,6 +581,16 @@ def used_up(run: Run, head: Head, effect: Effect) -> str:
         return ""
     shared = (one for one in limits if one not in _UNSHARED)
     return next((one for one in shared if head.spent.get(one, 0) >= limits[one]), "")
+
+
+def ends_at(record: Record) -> float | None:
+    """When the time of a run is over."""
+    return record.began + record.limits["seconds"] if "seconds" in record.limits else None
+
+
+def is_rationed(record: Record) -> bool:
+    """Whether a run may spend only so much of something that others can use up before an effect begins."""
+    return not record.limits.keys() <= _UNSHARED
 
 
 def limit_of(run: Run, resource: str) -> float:

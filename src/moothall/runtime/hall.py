@@ -205,7 +205,7 @@ async def _first(hall: Hall, run: Run, data: object) -> Decision:
 async def _decided_with_scripts(
     hall: Hall, run: RunId, head: Head, happening: Happening, earlier: Sequence[Decision] = ()
 ) -> Decision:
-    """The decision on an event to which scripts have something to say; `earlier` ones are made and not kept yet."""
+    """The decision on an event, with what scripts say to it; `earlier` ones are made and not kept yet."""
     while True:
         try:
             return _decided(hall, run, head, happening)
@@ -365,10 +365,7 @@ async def advance(
                 head = await reopen(hall, run, hall.runs[run].machine)
             return Advanced(earlier, head.pending, "duplicate")
         happening = Happening(event, cause, hall.clock.now())
-        try:
-            decision = _decided(hall, run, head, happening)
-        except Unanswered:
-            decision = await _decided_with_scripts(hall, run, head, happening)
+        decision = await _decided_with_scripts(hall, run, head, happening)
         if await _committed(hall, run, (decision,)):
             received: Received = "ignored" if decision.entry.ignored else "taken"
             return Advanced(decision.head.seq, decision.head.pending, received)
@@ -382,10 +379,7 @@ async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]])
         for event, cause in ends:
             if in_flight(head, cause) is not None or await hall.store.find(run, cause) is None:
                 happening = make_happening(event, cause, now, ())
-                try:
-                    decision = _decided(hall, run, head, happening)
-                except Unanswered:
-                    decision = await _decided_with_scripts(hall, run, head, happening, decisions)
+                decision = await _decided_with_scripts(hall, run, head, happening, decisions)
                 decisions.append(decision)
                 head = decision.head
         if not decisions or await _committed(hall, run, decisions):
@@ -401,8 +395,7 @@ def _decided(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decisi
         event = clean(GaveUp(str(refusal), usage=getattr(came, "usage", {})))
     if event is not came:
         happening = Happening(event, happening.cause, happening.at, happening.answers)
-    decision = decide(known, head, happening)
-    return cleaned(known, decision, clean) if decision.entry.effects else decision
+    return cleaned(known, decide(known, head, happening), clean)
 
 
 async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> bool:

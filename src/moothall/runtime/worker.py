@@ -28,7 +28,7 @@ from moothall.kernel.events import Began, Denied, Doubted, Event, Exhausted, Exp
 from moothall.runtime.children import cancel_child, child_id, lost_child, open_child, start_child, tell_parent
 from moothall.runtime.cleaning import misfit
 from moothall.runtime.crew import Drive
-from moothall.runtime.decide import in_flight, limit_of, used_up
+from moothall.runtime.decide import ends_at, in_flight, is_rationed, limit_of, used_up
 from moothall.runtime.hall import Hall, advance, advance_all, is_free, let_go, messages, reopen, visiting
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, RunId, TellParent, shaped
 from moothall.runtime.ports import LEASE, make_context
@@ -48,8 +48,9 @@ async def drive(hall: Hall, run: RunId) -> Head:
     head = hall.heads[run]
     if not head.pending or (head.rests() and not _has_family(head) and not _overdue(hall, head)):
         return head
-    crew, doing = hall.crew, Drive(hall.clock.now, partial(messages, hall, run), hall.cast(run).performers)
-    doing.limit(hall.runs[run].record)
+    crew, record = hall.crew, hall.runs[run].record
+    doing = Drive(hall.clock.now, partial(messages, hall, run), hall.cast(run).performers)
+    doing.ends, doing.rationed = ends_at(record), is_rationed(record)
     if run in crew.drives:
         raise Refused(f"run {run} is being driven here already; it goes on there")
     crew.drives[run], doing.task = doing, asyncio.current_task()
@@ -363,16 +364,19 @@ async def _attempt(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Ev
     effect = pending.effect
     if doing.rationed and (lacking := used_up(hall.runs[run], hall.heads[run], effect)):
         return Denied(lacking)
-    key, attempt, deadline = f"{run}.{pending.key}", pending.attempt, doing.ends
-    doing.heard[key] = 0.0 if effect.timeout is None else doing.now()
+    key, attempt, deadline, heard = f"{run}.{pending.key}", pending.attempt, doing.ends, 0.0
     if effect.timeout is not None:
-        deadline = min(deadline or inf, doing.heard[key] + effect.timeout)
+        heard = doing.now()
+        deadline = min(deadline or inf, heard + effect.timeout)
+    doing.heard[key] = heard
     again = attempt > 1 or (pending.began and pending.key not in doing.begun)
     try:
         context = make_context(run, key, pending.nth, attempt, again, deadline, doing, hall.clean)
         return await doing.performers[effect.kind].perform(effect, context)
+    except (DefinitionError, Broken) as error:
+        return GaveUp(f"{_who(effect)}: {error}", "definition")
     except (Exception, asyncio.CancelledError) as error:  # performers stand at the edge of the world
-        if _is_stopping() and not isinstance(error, DefinitionError | Broken):
+        if _is_stopping():
             raise asyncio.CancelledError from error
         return _went_wrong(effect, error)
     finally:
@@ -381,8 +385,6 @@ async def _attempt(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Ev
 
 def _went_wrong(effect: Effect, error: BaseException) -> Event:
     """The event in which an attempt ends whose performer raised."""
-    if isinstance(error, DefinitionError | Broken):
-        return GaveUp(f"{_who(effect)}: {error}", "definition")
     reason = f"{_who(effect)}: {type(error).__name__}: {error}{_where(error)}".encode(errors="replace").decode()
     if not isinstance(error, EffectFailed):
         return Faltered(reason)

@@ -345,6 +345,16 @@ def test_watch_that_is_stopped_says_how_to_go_on_and_that_works(
     assert (rest.returncode, len(rest.stdout.splitlines())) == (0, 1)
 
 
+def test_watch_ends_when_nobody_reads_it_any_more_although_the_run_waits(start: Start, here: Moot) -> None:
+    here("run", "machines.py:SENT", "Ada", "--run-id", "mine")
+    watching = start("watch", "mine")
+    assert watching.stdout is not None
+    assert watching.stderr is not None
+    assert watching.stdout.readline()
+    watching.stdout.close()
+    assert (watching.stderr.read(), watching.wait(SOON)) == ("", 0)
+
+
 def test_watch_of_a_run_that_failed_exits_with_1(here: Moot, place: Path) -> None:
     here("run", "machines.py:STOLEN", "Ada", "--run-id", "mine")
     ran = here("watch", "mine")

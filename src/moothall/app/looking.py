@@ -87,8 +87,13 @@ class Following:
     run: RunId
     next: int = 0
 
-    async def wait_for_end(self, store: Store, tell: Callable[[Mapping[str, Any]], None]) -> str:
-        """Tell every entry, and each new one as it comes, until the run is over; its status then."""
+    async def wait_for_end(
+        self, store: Store, tell: Callable[[Mapping[str, Any]], None], look: Callable[[], object] = lambda: None
+    ) -> str:
+        """Tell every entry, and each new one as it comes, until the run is over; its status then.
+
+        `look` is called before each wait, and may put an end to it.
+        """
         while True:
             stored = await store.load(self.run)
             for entry in await store.entries(self.run, self.next):
@@ -96,6 +101,7 @@ class Following:
                 self.next = int(entry["seq"]) + 1
             if stored.status != "live" and stored.seq < self.next:
                 return stored.status
+            look()
             await asyncio.sleep(LOOK)
 
 

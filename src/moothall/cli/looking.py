@@ -118,7 +118,7 @@ def watch(parser: ArgumentParser) -> Work:
         following = looking.Following(chosen.run, chosen.start)
         with opened(chosen.store) as store:
             try:
-                ended = asyncio.run(following.wait_for_end(store, lambda entry: _tell(chosen, entry)))
+                ended = asyncio.run(following.wait_for_end(store, lambda entry: _tell(chosen, entry), _stop_unread))
             except KeyboardInterrupt:
                 notice(f"stopped; the run is as it was. Go on with:  {_watching(chosen, following)}")
                 return FAILED
@@ -135,7 +135,12 @@ def _watching(chosen: Namespace, following: looking.Following) -> str:
 
 def _tell(chosen: Namespace, entry: Mapping[str, Any]) -> None:
     print(json.dumps(entry, ensure_ascii=False) if chosen.json else told(entry, sys.stdout), flush=True)
-    if is_unread():  # there is no end to wait for
+    _stop_unread()
+
+
+def _stop_unread() -> None:
+    """Where nobody reads any more, there is no end to wait for."""
+    if is_unread():
         raise BrokenPipeError
 
 

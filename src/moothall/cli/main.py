@@ -121,8 +121,8 @@ def _carried_out(name: str, given: Sequence[str]) -> int:
     except MoothallError as error:
         return _told(name, error)
     except Exception as error:  # a fault of ours; whoever met it gets a sentence, and nothing secret is shown
-        is_unread = isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.ENOSPC)
-        if is_unread or os.environ.get("MOOTHALL_DEBUG"):
+        is_full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+        if is_full or isinstance(error, BrokenPipeError) or os.environ.get("MOOTHALL_DEBUG"):
             raise
         what = f"{type(error).__name__}: {error}"
         print(f"moot {name}: {what}; MOOTHALL_DEBUG=1 shows where that happened", file=sys.stderr)

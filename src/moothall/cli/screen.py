@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import select
 import shutil
 import sys
 import threading
@@ -113,8 +114,18 @@ class CleanStream:
 
 
 def is_unread() -> bool:
-    """Whether whoever reads the results has gone."""
-    return isinstance(sys.stdout, CleanStream) and sys.stdout.is_unread
+    """Whether whoever reads the results has gone: a write has failed, or the next one would."""
+    return isinstance(sys.stdout, CleanStream) and (sys.stdout.is_unread or _is_broken(sys.stdout))
+
+
+def _is_broken(stream: CleanStream) -> bool:
+    """Whether a stream is a pipe whose other end is closed."""
+    looking = select.poll()
+    try:
+        looking.register(stream.fileno(), 0)
+    except OSError:  # it is no file
+        return False
+    return any(event & select.POLLERR for _, event in looking.poll(0))
 
 
 @contextmanager

@@ -183,10 +183,10 @@ async def test_a_worker_that_stops_in_the_middle_of_commits_lets_go_of_every_run
         await hands.wait_for_calls(5)
         hands.open("bread")
         for _ in range(1_000):
-            if store._waiting:
+            if store._writing._waiting:
                 break
             await asyncio.sleep(0)
-        assert store._waiting
+        assert store._writing._waiting
     stored = [await store.load(run) for run in runs]
     assert {one.lease.owner for one in stored} == {""}
     assert {len(await store.entries(run)) for run in runs} == {2}

@@ -11,7 +11,8 @@ import pytest
 
 from moothall.errors import Conflict, EffectFailed, MoothallError
 from moothall.runtime.ports import Lease
-from moothall.stores.sqlite import BATCH, SqliteStore
+from moothall.stores.sqlite import SqliteStore
+from moothall.stores.writing import BATCH
 from tests.stores.values import entry, head, record
 
 RUNS = [f"run-{number:02}" for number in range(20)]
@@ -107,7 +108,7 @@ async def test_a_lone_run_commits_in_place_without_a_thread(store: SqliteStore, 
     for seq in (1, 2, 3):
         await store.commit("one", head(seq), entry(seq))
     assert threads == [threading.current_thread().name] * 3
-    assert store._thread is None
+    assert store._writing._thread is None
 
 
 @pytest.mark.anyio

@@ -1,9 +1,6 @@
 """Keeps runs in one SQLite file: write-ahead log, every commit on the disk before it counts.
 
 - The sequence number and the lease's token stand in the first UPDATE; whoever touches no row has lost.
-- A lone run commits in place. Where several runs are driven, commits are gathered and written by one thread, one
-  batch in flight: many share one fsync, and nobody waits for the disk but those who commit. A batch that fails is
-  tried again member by member. Both ways are one piece of code.
 - While others write, reading has a connection of its own and never waits for them. Otherwise it uses the writer's,
   which still knows the pages that it wrote.
 - What is remembered of a run between its commits saves looking it up. It may be forgotten at any time, and is when a
@@ -18,13 +15,10 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
-from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, get_args
 
 import orjson
 
@@ -47,11 +41,8 @@ from moothall.stores.anchors import BEGINNING, Anchor, Anchors, Tell, nobody
 from moothall.stores.auditing import Crown, Link, Trail, verdict
 from moothall.stores.plain import digest_of, packed, packed_pair, read, unpacked, written
 from moothall.stores.sealing import SIZE, Sealing, chain_start
+from moothall.stores.writing import Writing, damaged
 
-BATCH = 256
-"""The most that is written in one transaction."""
-AT_ONCE = 4
-"""How many get their word before others have the loop."""
 LARGEST = 1024 * 1024
 """The most bytes that a head may have."""
 PLACES = 10_000
@@ -61,8 +52,6 @@ LAST = 2**63 - 1
 TABLES = frozenset(("runs", "entries", "texts"))
 
 
-T = TypeVar("T")
-W = TypeVar("W")
 Blob = bytearray
 """How bytes are given to sqlite3: it takes these as they are, and looks for a converter for each `bytes`."""
 
@@ -115,15 +104,6 @@ class _Commit(NamedTuple):
     sealed: _Sealed
 
 
-class _Wish:
-    """Something to be written, and the word that whoever wants it waits for."""
-
-    __slots__ = ("is_over", "what", "word", "work")
-
-    def __init__(self, work: Callable[[Any], Any], what: Any, word: asyncio.Future[Any]) -> None:
-        self.work, self.what, self.word, self.is_over = work, what, word, False
-
-
 class SqliteStore:
     """A store in one file."""
 
@@ -136,20 +116,15 @@ class SqliteStore:
         anchors: Path | None = None,
         tell: Tell = nobody,
     ) -> None:
-        self.crowd = 0
         self._sql = _statements()
         self._sealing = Sealing(key)
         self._places: dict[RunId, _Place] = {}
-        self._waiting: list[_Wish] = []
-        self._writing = False
-        self._thread: ThreadPoolExecutor | None = None
-        self._turn = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connected(path)
             self._db.text_factory = _text
-            self._cursors = [self._db.cursor()]
-            self._execute = self._cursors[0].execute
+            self._writing = Writing(self._db)
+            self._execute = self._writing.execute
         except (sqlite3.Error, OSError) as error:
             raise _unusable(path, error) from error
         try:
@@ -157,11 +132,20 @@ class SqliteStore:
             self._anchors = Anchors(anchors / f"{self._name()}.jsonl", tell) if anchors is not None else None
             self._reading = _connected(path)
             self._reading.text_factory = _text
-            self._cursors.append(self._reading.cursor())
-            self._look = self._cursors[1].execute
+            self._looking = self._reading.cursor()
+            self._look = self._looking.execute
         except (sqlite3.Error, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in the error
             self._db.close()
             raise _unusable(path, error) from error
+
+    @property
+    def crowd(self) -> int:
+        """How many runs are busy with the store."""
+        return self._writing.crowd
+
+    @crowd.setter
+    def crowd(self, busy: int) -> None:
+        self._writing.crowd = busy
 
     def _prepare(self, durability: str) -> None:
         tables = {name for (name,) in self._db.execute(self._sql["tables"])}
@@ -193,7 +177,7 @@ class SqliteStore:
         appended = (entry.seq, entry.cause, Blob(body), Blob(tip))
         if self._anchors is not None:
             self._anchors.say(Anchor("moves", run, BEGINNING))
-        place.number = await self._have_written(self._begin, (row, appended, texts))
+        place.number = await self._writing.have_written(self._begin, (row, appended, texts))
         place.stand(head.seq, tip, wake, parts)
         self._remember(place)
         self._anchor(place, seal)
@@ -229,7 +213,7 @@ class SqliteStore:
             self._anchors.say(Anchor("moves", run, place.seq, place.tip))
         commit = self._encoded(place, head, (*earlier, entry) if earlier else (entry,), lease, after)
         try:
-            await self._have_written(self._move, commit)
+            await self._writing.have_written(self._move, commit)
         except (MoothallError, asyncio.CancelledError):
             self._places.pop(run, None)
             raise
@@ -237,31 +221,6 @@ class SqliteStore:
         place.stand(head.seq, tip, commit.wake, parts)
         self._places[run] = place
         self._anchor(place, seal)
-
-    async def _have_written(self, work: Callable[[W], T], what: W) -> T:
-        """Have something written: in place where nobody else is busy here, else together with what others want."""
-        if self.crowd <= 1 and not self._writing:
-            return self._in_one(work, what)
-        result = await self._wait_for_word(work, what)
-        if isinstance(result, Exception):
-            raise result
-        given: T = result
-        return given
-
-    async def _wait_for_word(self, work: Callable[[W], Any], what: W) -> Any:
-        loop = asyncio.get_running_loop()
-        wish = _Wish(work, what, loop.create_future())
-        self._waiting.append(wish)
-        if not self._writing:
-            self._writing = True
-            loop.call_soon(self._flush)
-        try:
-            return await wish.word
-        except asyncio.CancelledError:  # it is written all the same; who lets go of the run next comes after it
-            if not wish.is_over:
-                wish.word = loop.create_future()
-                await wish.word
-            raise
 
     def _encoded(
         self, place: _Place, head: Head, entries: Sequence[Entry], lease: Lease | None, after: Lease | None
@@ -313,56 +272,6 @@ class SqliteStore:
             )
         tip = self._sealing.entry(before, entry.seq, body)
         return body, tip, kept, self._sealing.head(tip, place.roots.record, kept), parts
-
-    def _flush(self) -> None:
-        """Give the next batch to the writing thread, and the word to those who wait when it is done."""
-        batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="moothall-writer")
-        loop = asyncio.get_running_loop()
-        writing = loop.run_in_executor(self._thread, self._write, [(wish.work, wish.what) for wish in batch])
-        writing.add_done_callback(lambda done: self._tell(loop, zip(batch, done.result(), strict=True)))
-
-    def _tell(self, loop: asyncio.AbstractEventLoop, ends: Iterator[tuple[_Wish, Any]]) -> None:
-        """Give the word to a few, and to the rest when others have had their turn."""
-        told = 0
-        for wish, result in islice(ends, AT_ONCE):
-            told += 1
-            wish.is_over = True
-            if not wish.word.done():
-                wish.word.set_result(result)
-        if told == AT_ONCE:
-            loop.call_soon(self._tell, loop, ends)
-            return
-        self._writing = bool(self._waiting)
-        if self._waiting:
-            self._flush()
-
-    def _write(self, batch: Sequence[tuple[Callable[[Any], Any], Any]]) -> list[Any]:
-        """Write a batch in one transaction; where that fails, each in its own. What each gave, or why it failed."""
-        try:
-            return self._in_one(_each, batch)
-        except Exception as error:  # whatever one of them brings, the others who wait must get their word
-            if len(batch) == 1:
-                return [error]
-        return [self._write((one,))[0] for one in batch]
-
-    def _in_one(self, work: Callable[[W], T], what: W) -> T:
-        """Do some work in one transaction, which is taken back where anything was raised. Threads take turns."""
-        with self._turn:
-            try:
-                self._execute("BEGIN IMMEDIATE")
-                given = work(what)
-                self._execute("COMMIT")
-                return given
-            except BaseException as error:
-                if self._db.in_transaction:
-                    self._execute("ROLLBACK")
-                if isinstance(error, sqlite3.IntegrityError):
-                    raise Broken(f"the journal holds an entry that its head does not know: {error}") from error
-                if isinstance(error, sqlite3.Error):
-                    raise _unwritten(error) from error
-                raise
 
     def _move(self, commit: _Commit) -> None:
         """Write a commit, unless another writer came first."""
@@ -527,14 +436,14 @@ class SqliteStore:
 
     def _found(self, name: str, *values: Any) -> list[Any]:
         try:
-            look = self._look if self._writing else self._execute
+            look = self._look if self._writing.is_busy else self._execute
             return look(self._sql[name], values).fetchall()
         except UnicodeEncodeError:  # a name that cannot be written was never kept
             return []
         except sqlite3.OperationalError as error:
             raise EffectFailed(f"the store could not be read: {error}") from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            raise _damaged(error) from error
+            raise damaged(error) from error
 
     # holding
 
@@ -545,7 +454,9 @@ class SqliteStore:
     async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
         values = (owner, owner, until, run, seen.token)
         try:
-            rows = await self._have_written(lambda row: self._execute(self._sql["claim"], row).fetchall(), values)
+            rows = await self._writing.have_written(
+                lambda row: self._execute(self._sql["claim"], row).fetchall(), values
+            )
         except asyncio.CancelledError:  # it is written all the same, and nobody would know
             await self.release(run, Lease(owner, seen.token + 1, until))
             raise
@@ -576,7 +487,7 @@ class SqliteStore:
 
         if self._anchors is not None:
             self._anchors.say(Anchor("mended", run, head.seq, head=seal))
-        await self._have_written(put_back, row)
+        await self._writing.have_written(put_back, row)
         self._places.pop(run, None)
 
     async def set_aside(self, run: RunId, reason: str) -> None:
@@ -589,7 +500,7 @@ class SqliteStore:
 
     async def forget(self, run: RunId) -> None:
         statements = [one for one in self._sql["forget"].split(";\n") if one.strip()]
-        await self._have_written(lambda name: [self._execute(one, {"run": name}) for one in statements], run)
+        await self._writing.have_written(lambda name: [self._execute(one, {"run": name}) for one in statements], run)
         self._places.pop(run, None)
         if self._anchors is not None:
             self._anchors.say(Anchor("gone", run, BEGINNING))
@@ -632,28 +543,15 @@ class SqliteStore:
         return type(head) is bytes and bool(self._head(run, number, seq, head))
 
     async def _changed(self, name: str, *values: Any) -> bool:
-        return await self._have_written(lambda row: self._execute(self._sql[name], row).rowcount == 1, values)
+        return await self._writing.have_written(lambda row: self._execute(self._sql[name], row).rowcount == 1, values)
 
     def close(self) -> None:
-        if self._thread is not None:
-            self._thread.shutdown()
+        self._writing.close()
         if self._anchors is not None:
             self._anchors.close()
-        for cursor in self._cursors:  # a statement that failed would keep the file open
-            cursor.close()
+        self._looking.close()
         self._reading.close()
         self._db.close()
-
-
-def _each(batch: Sequence[tuple[Callable[[Any], Any], Any]]) -> list[Any]:
-    """What each of a batch gave; one who came too late must not keep the others from being written."""
-    results: list[Any] = []
-    for work, what in batch:
-        try:
-            results.append(work(what))
-        except Conflict as conflict:
-            results.append(conflict)
-    return results
 
 
 _NO_PARTS: Mapping[str, Part] = {}
@@ -742,13 +640,3 @@ def _migrate(db: sqlite3.Connection) -> None:
 
 def _unusable(path: Path, error: Exception) -> Refused:
     return Refused(f"{path} cannot be opened as a store: {error}; name another with --store sqlite:FILE")
-
-
-def _unwritten(error: sqlite3.Error) -> MoothallError:
-    if isinstance(error, sqlite3.OperationalError):
-        return EffectFailed(f"the store could not write: {error}; the run stands where it stood")
-    return _damaged(error)
-
-
-def _damaged(error: Exception) -> Broken:
-    return Broken(f"the store is damaged: {error}; bring back a copy of the file")

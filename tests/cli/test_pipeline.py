@@ -170,6 +170,11 @@ def test_a_run_that_failed_says_so_again_when_it_is_resumed(moot: Moot) -> None:
     assert (again.code, again.out) == (first.code, first.out) == (1, first.out)
 
 
+def test_a_fork_that_waits_for_a_person_exits_as_every_run_that_waits(moot: Moot) -> None:
+    moot("pipeline", "a boat", *scripted(8), "--run-id", "first")
+    assert moot("fork", "first", "--at", "0", "--run-id", "second").code == 5
+
+
 def test_more_can_be_said_of_the_job_as_json(moot: Moot) -> None:
     job = {"brief": "a boat", "inputs": {"wood": "oak"}, "pass_score": 9, "soft_fail_score": 8.5}
     ran = moot("run", "pipeline-1", json.dumps(job), *scripted(8.9), "--run-id", "boat", "--json")

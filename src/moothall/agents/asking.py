@@ -304,8 +304,8 @@ def ask(
 
     An Agent of pydantic-ai and a Runnable of LangChain count as functions, by the name that they have.
 
-    With tools, the agent may have them called, at most `rounds` times, before it replies; each call is an effect of
-    its own, so that a crash repeats at most the one that was under way.
+    With tools, the agent may have them called, in at most `rounds` rounds, before it replies; each call is an effect of
+    its own, so that a crash repeats at most those that were under way.
     """
     name, function = _outside(agent) or _called(agent)
     if type(rounds) is not int or rounds < 1:

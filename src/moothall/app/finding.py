@@ -1,4 +1,4 @@
-"""Finds machines: `FILE.py:NAME`, `package.module:NAME` and built-in ones by name, and the other way round.
+"""Finds machines: `FILE.py:NAME`, `package.module:NAME`, built-in ones and workflows by name, and the other way round.
 
 A file that is loaded to find its machine must not start runs while it is loaded; `run` asks `is_loading`.
 """

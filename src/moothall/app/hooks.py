@@ -191,7 +191,7 @@ class Address:
 
 
 class Command:
-    """A command that reads what is told from its stdin. What it says is not shown."""
+    """A command that reads what is told from its stdin. Where it fails, the last line of its stderr is shown."""
 
     def __init__(self, line: str, patience: Patience) -> None:
         try:

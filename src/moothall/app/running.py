@@ -87,7 +87,7 @@ class Question:
 
 @slotted
 class Outcome(Frozen):
-    """How a run stands: done, failed, limited, cancelled, or waiting for a person."""
+    """How a run stands: done, failed, limited, cancelled, stuck, waiting for a person, or running elsewhere."""
 
     run: RunId
     machine: str

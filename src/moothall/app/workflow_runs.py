@@ -1,8 +1,9 @@
 """Running workflow files: from the file to the machine, who plays in it, what it is given and what it gives.
 
-A workflow is named `FILE.json`, `FILE.json:NAME` or by its name alone. Its source, by which a run finds it again, also
-says which file of roles and which functions it was started with. Both come from the user's command line; a
-workflow file itself never names code.
+A workflow is named `FILE.json`, `FILE.json:NAME`, `FOLDER:NAME` or by its name alone. Its source, by which a run finds
+it again, also says which file of roles and which functions it was started with. The functions come from the user's
+command line, and so does the file of roles, or it lies where such files are looked for; a workflow file itself never
+names code.
 """
 
 from __future__ import annotations

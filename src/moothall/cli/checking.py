@@ -108,8 +108,12 @@ def _level(level: str) -> str:
 def graph(parser: ArgumentParser) -> Work:
     """Draw a machine."""
     parser.add_argument("machine", help=MACHINE)
-    parser.add_argument("--format", choices=("tree", "mermaid", "dot", "json"), default="mermaid", help="what to draw")
-
+    parser.add_argument(
+        "--format",
+        choices=("tree", "mermaid", "dot", "json"),
+        default="mermaid",
+        help="what to draw it as (default: %(default)s)",
+    )
     parser.add_argument("--active", default="", metavar="STATES", help="highlight these states, such as drafting,web")
 
     def work(chosen: Namespace) -> int:

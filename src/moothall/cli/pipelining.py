@@ -12,7 +12,7 @@ from moothall.app.pipeline.orchestrator import OrchestratorResult, result_of
 from moothall.app.pipeline.validating import read_checks
 from moothall.app.running import Outcome, Terms
 from moothall.cli.driving import add_beginning, drive
-from moothall.cli.main import DONE, FAILED
+from moothall.cli.main import DONE, FAILED, WAITING
 from moothall.cli.options import whole_number
 from moothall.cli.screen import print_json
 from moothall.kernel.codec import encode
@@ -66,7 +66,7 @@ def present(chosen: Namespace, outcome: Outcome) -> int:
         print_json(result)
     elif outcome.status not in LIVE:
         print(_told(result))
-    return DONE if result.success else FAILED
+    return WAITING if outcome.status == "waiting" else DONE if result.success else FAILED
 
 
 def _told(result: OrchestratorResult) -> str:

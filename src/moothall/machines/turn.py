@@ -1,7 +1,7 @@
 """An agent with tools: asking → calling → asking … until it has replied, or its reply is unusable, or it is exhausted.
 
-Every call of the model and every call of a tool is an effect of its own, so that a crash repeats at most the one that
-was under way. What is said stands in the thread `turn`; the data hold the question, the tools and what is open.
+Every call of the model and every call of a tool is an effect of its own, so that a crash repeats at most those that
+were under way. What is said stands in the thread `turn`; the data hold the question, the tools and what is open.
 
 - Calls of tools that the agent does not have are answered with an error, and so are those beyond `CALLS` in a round:
   the agent may go on without them.

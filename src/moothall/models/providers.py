@@ -5,7 +5,8 @@ What the rules are:
 
 - A reply is made of a message that came whole. A stream that breaks off is a failure, whatever it had said by then;
   who listens hears pieces, and an empty piece where a reply begins anew.
-- Whatever goes wrong is an `EffectFailed`. It is final where the same request would be refused again.
+- Whatever goes wrong is an `EffectFailed`, final where the same request would be refused again; or a `DefinitionError`
+  where the request cannot even be made.
 - A key goes to its own address only. Nothing leaves by another way, redirects are not followed, and of the headers
   that an SDK finds in the environment none is sent.
 - What is not known is left out: usage that was not reported, the price of a model that nobody knows.

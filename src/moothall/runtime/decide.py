@@ -10,7 +10,8 @@ their due times, and the budget. The rules:
   was granted is denied after all where others have used up everything before it begins.
 - A machine that answers `Exhausted` with nothing but more of what is exhausted has come to its end.
 - A mark changes an effect in flight and moves nothing. An attempt that went wrong is charged, and followed by another
-  or by `GaveUp`.
+  or by `GaveUp`. A note concerns the run and not its machine: a definition adopted it, or it was forked here.
+- What the origin of a fork has done since they parted is in doubt where the fork wants the same.
 - A run that only its budget bounds is watched: what it wants is denied when it has taken too many steps, or when a
   row brings the same for the third time and leaves the data as they were then. Time passing counts as news.
 - A child gets a share of what is left, which stays reserved until the child says what it spent. When its state is

@@ -3,8 +3,10 @@
 `advance` is the durable heart: read, decide, commit. Answers, cancels, timers and the ends of effects all enter
 through it, and nothing writes beside it. Their secrets are replaced first. A repeat of a cause returns the first
 decision; a conflict with another writer means: read again, decide again. Scripts are evaluated before the commit,
-which keeps what they said. Observers see entries after they are committed; what they raise is dropped, so that
-watching cannot harm a run.
+which keeps what they said. Observers see entries after they are committed; one that raises is left out from then on,
+so that watching cannot harm a run.
+
+A run is opened under the definition that it has, or under one that would have taken the same steps and adopts it.
 
 Who performs a run's effects holds its lease. It is taken and given back by the commits themselves: a run is born
 held, and whoever commits the last thing that can be performed lets go. Commits from outside leave the lease alone.

@@ -6,8 +6,8 @@ cancelled. A denied effect ends after those that are being performed: what was p
 raises, the run is told, and decides whether there is another attempt with the same key.
 
 What may be done at most once, or is to be checked first, is marked in the journal before it begins. Who finds such a
-mark that is not their own does not perform the effect: its outcome is unknown. Children are begun by their parent's
-driver and driven beside it, as runs of their own.
+mark that is not their own has the second checked, and does not perform the first: its outcome is unknown. Children are
+begun by their parent's driver and driven beside it, as runs of their own.
 
 Only who holds the lease of a run performs its effects. A pulse, one for all runs of a hall, renews the leases and
 notices what others told the runs meanwhile; an effect that nobody wants any more is then cancelled, and so is one that

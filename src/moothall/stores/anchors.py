@@ -3,7 +3,7 @@
 A chain of signed seals shows every change inside a journal, but not that its end was cut off, and nothing at all to
 whom the key is lost. So there is a file beside, which is only ever appended to: a line when a run begins to move, with
 the entry where it stood, and a line when it has come to rest, with the entry where it stands and its head. A run that
-moved and did not come to rest has an end that nobody can vouch for.
+moved and did not come to rest has an end that nobody can vouch for. A run that was deleted has a line that says so.
 """
 
 from __future__ import annotations

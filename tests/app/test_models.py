@@ -137,6 +137,13 @@ def test_a_level_stands_for_the_model_that_is_set_for_it(tmp_path: Path, monkeyp
     assert absolute_model("smart|fast") == "rehearsal|rehearsal"
 
 
+def test_levels_are_looked_up_when_they_are_used_and_those_that_are_not_set_are_base(tmp_path: Path) -> None:
+    settings(tmp_path, f'[levels]\nbase = "openai:a@{HERE}"\nsmart = "openai:b@{HERE}|rehearsal"')
+    assert absolute_model("levels") == "levels"
+    assert unpriced("levels") == [f"openai:a@{HERE}", f"openai:b@{HERE}"]
+    assert isinstance(open_model("levels"), GatedModel)
+
+
 def test_a_level_without_a_model_says_where_to_set_it(tmp_path: Path) -> None:
     assert "no model is set for the level 'base'" in refusal("base")
 

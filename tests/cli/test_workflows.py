@@ -405,3 +405,47 @@ def test_the_workflows_of_the_document_are_checked_drawn_rehearsed_and_replayed_
     ran = moot("run", f"{name}.json", "a small task", "--model", "rehearsal", "--run-id", "seed", "--json")
     assert (ran.code, ran.json["success"], ran.json["final_state"]) == (0, True, "stop"), ran.err
     assert moot("replay", "seed").code == 0
+
+
+LEVELS = {
+    **BASE,
+    "workflow_name": "levels",
+    "agents": [{"agent_role": name, "context": "talk", "role": "assistant"} for name in ("coder", "reviewer", "clerk")],
+    "contexts": [{"name": "talk"}],
+    "states": [
+        {"name": "start", "transition": [{"target": "coder", "condition": "true"}]},
+        *(
+            {"name": one, "agent": one, "input": "'go'", "transition": [{"target": then, "condition": "true"}]}
+            for one, then in (("coder", "reviewer"), ("reviewer", "clerk"), ("clerk", "stop"))
+        ),
+        {"name": "stop", "input": "this.last_agent_response"},
+    ],
+}
+"""Three agents, one after the other."""
+
+
+@pytest.fixture
+def levelled(tmp_path: Path) -> Path:
+    """A workflow whose roles have levels, and models of which each says who it is and notes that it was asked."""
+    write(tmp_path / "levels.json", LEVELS)
+    roles = {"coder": {"level": "smart"}, "reviewer": {"level": "base"}, "clerk": {"level": "fast"}}
+    (tmp_path / "roles.json").write_text(json.dumps(roles))
+    for model in ("one", "other"):
+        (tmp_path / f"{model}.script").write_text(json.dumps({name: [f"{name} by {model}"] for name in roles}))
+    return tmp_path
+
+
+def test_without_a_model_each_agent_is_played_by_that_of_its_roles_level(moot: Moot, levelled: Path) -> None:
+    scripts = {level: f"scripted:{levelled}/{name}.script" for level, name in (("base", "one"), ("smart", "other"))}
+    (levelled / "home").mkdir()
+    (levelled / "home" / "settings.toml").write_text(
+        "[levels]\n" + "".join(f'{level} = "{script}"\n' for level, script in scripts.items())
+    )
+    started = ("run", "levels.json", "go", "--roles", "roles.json")
+    ran = moot(*started, "--run-id", "mine")
+    assert (ran.code, ran.err.count("rehearsal")) == (0, 0)
+    journal = moot("export", "mine").json["entries"]
+    said = [one["event"]["text"] for one in journal if "text" in one["event"]]
+    assert said == ["coder by other", "reviewer by one", "clerk by one"]
+    assert moot(*started, "--model", scripts["base"], "--json").json["output"] == "clerk by one"
+    assert "coder by one" in moot(*started, "--model", scripts["base"]).err

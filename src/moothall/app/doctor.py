@@ -258,11 +258,8 @@ def _settings() -> Iterator[Check]:
 
 def _set() -> Iterator[Check]:
     named = setting("model")
-    yield (
-        model("model", named)
-        if named.value
-        else Check("model", "ok", f"none is set; {STAND_IN} stands in, and says so")
-    )
+    instead = "those of the levels play" if level_model("base").value else f"{STAND_IN} stands in, and says so"
+    yield model("model", named) if named.value else Check("model", "ok", f"none is set; {instead}")
     yield from (model(one, found) for one in LEVELS if (found := level_model(one)).value)
     yield from _keys()
     try:

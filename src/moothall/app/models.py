@@ -7,6 +7,7 @@
     cassette:FILE[,mode=MODE][,model=MODEL]     recorded replies; all behind `model=` is the name of the recorded one
     MODEL|MODEL                                 the second where the first fails
     base, smart, fast                           what the settings say
+    levels                                      for each agent what they say for the level of its role, else base
 
 An API key belongs to one address. That of `OPENAI_API_KEY` is `OPENAI_BASE_URL`, else OpenAI's own; no other address
 gets it, unless the settings bind it to that one too.
@@ -37,6 +38,7 @@ from moothall.models.scripted import ScriptedModel
 if TYPE_CHECKING:
     from moothall.models.providers import Endpoint, Protocol
 
+BY_LEVEL = "levels"
 WAYS = "rehearsal, scripted:FILE, openai:NAME, anthropic:NAME, google:NAME or cassette:FILE"
 LIBRARY = "pydantic_ai"
 
@@ -100,12 +102,21 @@ def open_model(name: str) -> Model:
 
 
 def absolute_model(name: str) -> str:
-    """A model's name that means the same from another folder, and when settings have changed."""
+    """A model's name that means the same from another folder, and when settings have changed; but for `levels`."""
+    if name == BY_LEVEL:
+        return name
     return "|".join(str(_absolute(parsed(one))) for one in _chain(name)) if name else ""
+
+
+def at_level(level: str) -> str:
+    """The level whose model plays a role of this one."""
+    return level if level_model(level).value else "base"
 
 
 def _chain(name: str) -> list[str]:
     """The names of the models that are asked one after the other. A cassette takes all that follows it."""
+    if name == BY_LEVEL:
+        return _chain("base")
     if name in LEVELS:
         found = level_model(name).value
         if not found:
@@ -208,6 +219,8 @@ def _opened(name: str) -> Model:
 
 def unpriced(name: str) -> list[str]:
     """The models of providers in a name whose price nobody knows."""
+    if name == BY_LEVEL:
+        return sorted({one for level in LEVELS for one in unpriced(at_level(level))})
     found: list[str] = []
     for one in _chain(name) if name else ():
         match parsed(one):

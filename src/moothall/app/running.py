@@ -35,13 +35,14 @@ from moothall.app.casting import (
 )
 from moothall.app.finding import REMEDY, find, is_loading, is_of_workflow, is_workflow, source_of
 from moothall.app.idling import wait_for_end
-from moothall.app.models import absolute_model, unpriced
+from moothall.app.models import BY_LEVEL, absolute_model, unpriced
 from moothall.app.settings import (
     Files,
     checked_cleaner,
     configured_model,
     configured_telemetry,
     durability_of,
+    level_model,
     open_store,
     store_address,
 )
@@ -469,10 +470,12 @@ def _new_hall(store: Store, observers: Sequence[Observer] = ()) -> Hall:
 
 
 def _stand_in(setting: Setting, machine: Machine) -> str:
-    """The model for a run that names none: the stand-in, announced, where an agent has no function."""
+    """The model for a run that names none: those of the levels, else the stand-in, where an agent has no function."""
     missing = unplayed(machine, setting.agents)
     if not missing:
         return ""
+    if level_model("base").value:
+        return BY_LEVEL
     setting.notice(f"no model is set: {STAND_IN} stands in for {', '.join(missing)}; its replies mean nothing")
     return STAND_IN
 

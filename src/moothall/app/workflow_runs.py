@@ -23,10 +23,9 @@ from moothall.agents.conversing import Converse
 from moothall.agents.ports import Model
 from moothall.app.casting import Troupe
 from moothall.app.finding import load, remember, source_of
-from moothall.app.models import open_model
+from moothall.app.models import BY_LEVEL, at_level, open_model
 from moothall.app.running import Outcome
 from moothall.app.scripts import Evaluator
-from moothall.app.settings import level_model
 from moothall.app.workflows import check_file, document_at, file_in, file_of, named, roles_at, roles_file
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.chart import HISTORY, PARALLEL, Chart, Place
@@ -215,8 +214,8 @@ class _Models:
         self._named = named
         self._open: dict[str, Model] = {}
 
-    def __call__(self, of: str) -> Model:
-        name = self._named or level_model(of).value or level_model("base").value or "rehearsal"
+    def __call__(self, level: str) -> Model:
+        name = at_level(level) if self._named == BY_LEVEL else self._named
         if name not in self._open:
             self._open[name] = open_model(name)
         return self._open[name]

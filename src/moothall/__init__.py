@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from moothall.errors import MoothallError as MoothallError
     from moothall.errors import Refused as Refused
     from moothall.kernel.effects import Alarm as Alarm
+    from moothall.kernel.effects import CancelSend as CancelSend
     from moothall.kernel.effects import Effect as Effect
     from moothall.kernel.effects import Send as Send
     from moothall.kernel.events import Answered as Answered
@@ -73,7 +74,7 @@ _ROOMS = {
     "app.forking": "fork",
     "app.running": "Outcome answer arun resume run",
     "errors": "Broken Conflict DefinitionError EffectFailed MoothallError Refused",
-    "kernel.effects": "Alarm Effect Send",
+    "kernel.effects": "Alarm CancelSend Effect Send",
     "kernel.events": "Answered Cancelled ChildDone Done Event Exhausted Expired GaveUp",
     "kernel.machine": "Budget Machine",
     "kernel.nodes": "Final History On Parallel State always anywhere emitting otherwise",

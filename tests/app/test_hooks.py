@@ -78,7 +78,7 @@ async def test_an_address_gets_the_run_and_its_question_as_json() -> None:
             "machine": "one",
             "status": "waiting",
             "states": ["asking"],
-            "questions": [{"id": "0.0", "prompt": "Well?", "schema": {"type": "boolean"}, "due": asked.due}],
+            "questions": [{"id": "0.0", "prompt": "Well?", "schema": {"type": "boolean"}, "due": asked.due, "who": ""}],
         }
     ]
     assert (server.paths, server.types) == (["/hook?token=secret"], ["application/json; charset=utf-8"])

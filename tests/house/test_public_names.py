@@ -11,6 +11,7 @@ PUBLIC: tuple[str, ...] = (
     "Append",
     "Broken",
     "Budget",
+    "CancelSend",
     "Cancelled",
     "ChildDone",
     "Completed",

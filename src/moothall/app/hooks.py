@@ -128,7 +128,8 @@ def told(run: RunId, machine: str, head: Head, asked: list[Question]) -> dict[st
         "status": "waiting",
         "states": list(head.snapshot.active),
         "questions": [
-            {"id": one.id, "prompt": one.prompt, "schema": encode(one.schema), "due": one.due} for one in asked
+            {"id": one.id, "prompt": one.prompt, "schema": encode(one.schema), "due": one.due, "who": one.who}
+            for one in asked
         ],
     }
 

@@ -66,7 +66,9 @@ def run(parser: ArgumentParser) -> Work:
 def add_beginning(parser: ArgumentParser) -> None:
     """What every command has that begins a run."""
     parser.add_argument(
-        "--model", type=named, help="who plays agents that are no functions, such as openai:NAME, smart, levels or rehearsal"
+        "--model",
+        type=named,
+        help="who plays agents that are no functions, such as openai:NAME, smart, levels or rehearsal",
     )
     parser.add_argument(
         "--budget", type=budget_of, help="the most to spend, such as usd=0.50,calls=20,tokens=9000,seconds=60"

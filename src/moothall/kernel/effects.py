@@ -55,7 +55,7 @@ class AskPerson(Effect):
 
 
 class Send(Effect):
-    """Deliver an event to this run after a delay in seconds, wherever it stands then; `id` lets it be cancelled."""
+    """Deliver an event to this run after a delay in seconds, wherever it stands then; `id` is for `CancelSend`."""
 
     kind = "send"
     owned = False
@@ -73,7 +73,7 @@ class Alarm(Effect):
 
 
 class CancelSend(Effect):
-    """Forget a delayed event that has not been delivered yet."""
+    """Forget the delayed event that was sent with this id, if it has not been delivered yet."""
 
     kind = "cancel.send"
     owned = False

@@ -139,8 +139,10 @@ def _vouched(
         return _with(found, "cannot tell", "not all of it was signed with this key")
     rested = max((one.seq for one in said if one.said == "rests"), default=-1)
     moved = max((one.seq for one in said if one.said == "moves"), default=-1)
-    if (rested == latest and moved < latest) or (digest is not None and digest[0] == latest):
+    if rested == latest and moved < latest:
         return _with(found, "intact", "every entry is as it was written, and the latest is anchored")
+    if digest is not None and digest[0] == latest:
+        return _with(found, "intact", "every entry is as it was written, up to that of the digest, which is the latest")
     if not said:
         return _with(found, "cannot tell", "no anchor outside the store knows it, so its end may have been cut off")
     return _with(found, "cannot tell", f"no anchor knows where it rests after entry {max(rested, moved)}")

@@ -62,7 +62,7 @@ class Message(Named):
 
 
 class Finalize(Named):
-    """An event from an invoked session has arrived: time for `<finalize>`, before the event itself is offered."""
+    """An event from an invoked session has arrived: time for `<finalize>`, which then raises the event itself."""
 
     cause: Event = Started()
 
@@ -608,7 +608,7 @@ def _params(flow: Flow, tags: Iterable[Tag]) -> list[tuple[str, Answer]]:
 
 
 def invocation(model: Model, tag: Tag, state: str, *, machine: str | None, finalize: str) -> Content:
-    """The move that starts an invoked session when its state is entered."""
+    """The move that starts an invoked session, once the run has come to rest in its state."""
 
     def doing(flow: Flow) -> None:
         id = flow.id_of(tag, state)
@@ -619,7 +619,8 @@ def invocation(model: Model, tag: Tag, state: str, *, machine: str | None, final
         flow.data["_invoked"] = [*flow.data.get("_invoked", ()), id]
         flow.effects.append(Invoke(name, data, id, forward=tag.get("autoforward") == "true", finalize=finalize))
 
-    return Content(acting(model, ((tag, doing),)), brief(tag), emits={Invoke.kind: 1}, role="invoke", tags=(tag,))
+    run = acting(model, ((tag, doing),))
+    return Content(run, brief(tag), emits={Invoke.kind: 1}, late=True, role="invoke", tags=(tag,))
 
 
 def _markup(flow: Flow, tag: Tag) -> str:
@@ -632,9 +633,21 @@ def _markup(flow: Flow, tag: Tag) -> str:
 
 
 def finalizing(model: Model, invoke: Tag, finalize: Tag) -> Content:
-    """The move that takes over what an invoked session sent; an empty one takes the values of the parameters."""
-    if any(finalize.tags):
-        return block(model, finalize.tags, "finalize")
+    """The move that takes over what an invoked session sent, and raises it for the other rows."""
+    doings = compiled(finalize.tags) or ((finalize, _taking_over(invoke)),)
+
+    def run(data: Any, event: Event, moment: Moment) -> Move[dict[str, Any]]:
+        flow = Flow(model, data, event, moment)
+        if isinstance(event, Finalize):
+            flow.raises.append(event.cause)
+        run_block(flow, doings)
+        return flow.move()
+
+    return Content(run, brief(finalize), emits=emits(finalize.tags), role="finalize", tags=(finalize,))
+
+
+def _taking_over(invoke: Tag) -> Doing:
+    """What an empty `<finalize>` does: variables that were given to the session take the values that it sent."""
     pairs = [(name, name) for name in (invoke.get("namelist") or "").split()]
     pairs += [(one.attributes["name"], one.attributes["location"]) for one in invoke.tags if one.get("location")]
 
@@ -644,7 +657,7 @@ def finalizing(model: Model, invoke: Tag, finalize: Tag) -> Content:
             if isinstance(data, Mapping) and name in data:
                 flow.assign(location, Value(data[name]))
 
-    return Content(acting(model, ((finalize, doing),)), brief(finalize), role="finalize", tags=(finalize,))
+    return doing
 
 
 _ELEMENTS: dict[str, Callable[[Tag], Doing]] = {

@@ -393,9 +393,11 @@ def test_text_inside_data_is_json_or_words(inside: str, value: Any) -> None:
     assert running.snapshot.data["x"] == value
 
 
-def test_markup_inside_data_is_kept_as_text() -> None:
-    running = run('<datamodel><data id="x"><b xmlns="urn:b" c="1">&lt;</b></data></datamodel><state id="a"/>')
-    assert running.snapshot.data["x"] == '<b xmlns="urn:b" c="1">&lt;</b>'
+def test_a_document_inside_data_is_kept_as_markup_and_other_markup_as_text() -> None:
+    inside = '<datamodel><data id="x">{}<b xmlns="urn:b" c="1">&lt;</b></data></datamodel><state id="a"/>'
+    element = '<b xmlns="urn:b" c="1">&lt;</b>'
+    assert run(inside.format("")).snapshot.data["x"] == {"#markup": element}
+    assert run(inside.format("and ")).snapshot.data["x"] == f"and {element}"
 
 
 def test_what_a_document_names_is_fetched_when_it_is_read() -> None:

@@ -39,7 +39,7 @@ from moothall.interop.scxml_content import (
     inline,
     invocation,
     literal,
-    of_text,
+    of_file,
     payload,
     run_block,
 )
@@ -252,6 +252,7 @@ class _Reader:
             for position, script in enumerate(scripts):
                 flow.scripts = model.scripts[: len(functions) + position]
                 run_block(flow, compiled((script,)))
+            flow.data.pop("_functions", None)  # these scripts come before every other one anyway
             return flow.move()
 
         text = " ".join(map(brief, (*outer, *inner, *scripts)))
@@ -283,7 +284,7 @@ class _Reader:
         missing, given = "", inline(tag)
         if tag.get("src") is not None:
             try:
-                given = of_text(self.fetched(tag))
+                given = of_file(self.fetched(tag))
             except DefinitionError as error:
                 missing = str(error)
 

@@ -14,6 +14,7 @@ The data of a run are the variables of the document. Names that begin with "_" b
     _sessionid  who this session is        _parent, _invokeid  who invoked it, and as what
     _ids        how many ids were made     _invoked            the ids of what it invoked
     _bound      states whose late data have their values
+    _functions  what `<script>` in executable content defined, by name, as text: JSON has no functions
 
 `Append`s to the thread "log" are what `<log>` says.
 """
@@ -28,7 +29,8 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from moothall.errors import DefinitionError
-from moothall.interop.scxml_markup import Tag, brief, render
+from moothall.interop.scxml_dom import TREES, of_tag, text_of, trees_in
+from moothall.interop.scxml_markup import Tag, brief, parse, render
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import CancelSend, Effect, Send, StartChild
 from moothall.kernel.events import Event, Misbehaved, Named, Started, matches
@@ -145,14 +147,25 @@ def seconds(text: str) -> float:
 
 
 def inline(tag: Tag) -> Answer:
-    """What stands inside a tag, as a value: markup as text, JSON as what it says, other text with single blanks."""
-    if any(tag.tags):
-        return Value(render(tag.inside, "").strip())
-    return of_text(tag.text)
+    """What stands inside a tag, as a value: a document, JSON as what it says, other text with single blanks."""
+    tags = list(tag.tags)
+    if not tags:
+        return of_text(tag.text)
+    if len(tags) == 1 and not tag.text.strip():
+        return Value(of_tag(tags[0]))
+    return Value(render(tag.inside, "").strip())
+
+
+def of_file(text: str) -> Answer:
+    """The value of a text from a file."""
+    try:
+        return Value(of_tag(parse(text, "markup")))
+    except DefinitionError:
+        return of_text(text)
 
 
 def of_text(text: str) -> Answer:
-    """The value of a text from inside a tag or from a file."""
+    """The value of a text that is no document."""
     words = " ".join(text.split())
     if not words:
         return Absent()
@@ -174,7 +187,7 @@ class Flow:
         self.data: dict[str, Any] = dict(data)
         self.event = event.cause if isinstance(event, Finalize) else event
         self.moment = moment
-        self.scripts: Sequence[str] = model.scripts
+        self.scripts: Sequence[str] = [*model.scripts, *_definitions(data.get("_functions", {}))]
         self.effects: list[Effect] = []
         self.raises: list[Event] = []
         self.appends: list[Append] = []
@@ -252,7 +265,7 @@ class Flow:
             self.data.pop(name, None)
 
     def execute(self, source: str, answer: Answer | None = None) -> None:
-        """Run statements; the variables that they leave behind are the data afterwards."""
+        """Run statements; the variables and functions that they leave behind are there afterwards."""
         scope = self._scope()
         known = {*self.data, *self.model.declared}
         scope["_x"]["names"] = sorted(name for name in known if not name.startswith("_"))
@@ -261,7 +274,12 @@ class Flow:
         after = self._asked(self._script(_STATEMENTS.replace("SOURCE", json.dumps(source)), source), scope)
         if not isinstance(after, Value) or not isinstance(after.value, Mapping):
             raise Wrong("the script engine did not give the variables back")
-        self.data = {name: value for name, value in self.data.items() if name.startswith("_")} | dict(after.value)
+        left = dict(after.value)
+        functions = left.pop("_functions", {})
+        self.data = {name: value for name, value in self.data.items() if name.startswith("_")} | left
+        if functions:
+            self.data["_functions"] = {**self.data.get("_functions", {}), **functions}
+            self.scripts = [*self.scripts, *_definitions(functions)]
 
     def _asked(self, script: str, scope: dict[str, Any]) -> Answer:
         answer = self.moment.evaluate(script, scope)
@@ -279,6 +297,8 @@ class Flow:
             before += "var _event;\n" if isinstance(self.event, Started) else _EVENT
         if self.scripts:
             before += _FUNCTIONS
+        if self._trees():
+            before += TREES
         before += "".join(f"{name} = {system};\n" for name, system in self._standing_for(text))
         if "In" in text or self.scripts:
             before += "function In(id) { return _x.active.includes(id); }\n"
@@ -296,7 +316,16 @@ class Flow:
         about: dict[str, Any] = {"active": sorted(self.moment.active)}
         if self.scripts:
             about |= {"scripts": list(self.scripts), "data": variables}
+        if trees := self._trees():
+            found = {text: tree for inside in trees.values() for text, tree in inside}
+            about |= {"marked": list(trees), "trees": found}
         return {**variables, **self._system(), "_x": about}
+
+    def _trees(self) -> dict[str, list[tuple[str, Mapping[str, Any]]]]:
+        """The names behind which a script finds markup, with the trees that it is to see."""
+        named = {**self.data, "_event": getattr(self.event, "data", None)}
+        found = {name: list(trees_in(value)) for name, value in named.items()}
+        return {name: trees for name, trees in found.items() if trees}
 
     def _system(self) -> dict[str, Any]:
         location = {"location": f"#_scxml_{self.session}"}
@@ -330,6 +359,10 @@ class Flow:
         return id
 
 
+def _definitions(functions: Mapping[str, str]) -> Iterator[str]:
+    return (f"{name} = {text}" for name, text in functions.items())
+
+
 _EVENT = """\
 ["name", "type", "sendid", "origin", "origintype", "invokeid", "data"].forEach(function (name) {
   if (!(name in _event)) _event[name] = undefined;
@@ -341,14 +374,16 @@ Object.assign(globalThis, _x.data);
 """
 _STATEMENTS = """\
 (function (source) {
-  var before = Object.create(null), after = {};
-  Object.keys(globalThis).forEach(function (name) { before[name] = true; });
-  _x.names.forEach(function (name) { delete before[name]; });
+  var before = new Map(Object.entries(globalThis)), after = {}, functions = {};
+  _x.names.forEach(function (name) { before.delete(name); });
   (0, eval)(source);
   Object.keys(globalThis).forEach(function (name) {
-    if (!before[name] && name[0] !== "_" && typeof globalThis[name] !== "function") after[name] = globalThis[name];
+    var value = globalThis[name], known = before.has(name);
+    if (name[0] === "_" || (known && value === before.get(name))) return;
+    if (typeof value === "function") functions[name] = String(value);
+    else if (!known) after[name] = value;
   });
-  return after;
+  return Object.keys(functions).length ? Object.assign(after, { _functions: functions }) : after;
 })(SOURCE)"""
 
 
@@ -627,8 +662,9 @@ def _markup(flow: Flow, tag: Tag) -> str:
     for one in tag.tags:
         if one.name == "content":
             answer = _content(flow, one)
-            if isinstance(answer, Value) and isinstance(answer.value, str):
-                return answer.value
+            text = (text_of(answer.value) or answer.value) if isinstance(answer, Value) else None
+            if isinstance(text, str):
+                return text
     raise Wrong("there is no document to invoke")
 
 

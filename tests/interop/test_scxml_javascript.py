@@ -146,13 +146,16 @@ def test_a_variable_that_was_a_function_can_be_a_value_again(evaluate: Evaluate)
     inside = f"""
     <datamodel><data id="x" expr="1"/></datamodel>
     <state id="a">
-      <onentry><script>x = function () {{ return 7; }};</script>{logging("x()")}
-        <assign location="x" expr="5"/>{logging("x")}</onentry>
+      <onentry><script>x = function () {{ return 7; }}; y = x;</script>{logging("x() + y()")}
+        <assign location="x" expr="5"/><script>y = 6;</script>{logging("x + y")}</onentry>
     </state>"""
-    assert said(run(inside, evaluate)) == [7, 5]
+    assert said(run(inside, evaluate)) == [14, 11]
 
 
 def test_functions_of_the_documents_own_script_take_no_room_in_the_data(evaluate: Evaluate) -> None:
-    inside = f"<script>function twice(n) {{ return 2 * n; }}</script><state id='a'><onentry>{logging('twice(4)')}"
-    running = run(f"{inside}</onentry></state>", evaluate)
-    assert (said(running), "_functions" in running.snapshot.data) == ([8], False)
+    inside = f"""
+    <datamodel><data id="thrice" expr="function (n) {{ return 3 * n; }}"/></datamodel>
+    <script>function twice(n) {{ return 2 * n; }}</script>
+    <state id="a"><onentry><script>x = twice(4) + thrice(4);</script>{logging("x")}</onentry></state>"""
+    running = run(inside, evaluate)
+    assert (said(running), "_functions" in running.snapshot.data) == ([20], False)

@@ -267,7 +267,7 @@ class Flow:
     def execute(self, source: str, answer: Answer | None = None) -> None:
         """Run statements; the variables and functions that they leave behind are there afterwards."""
         scope = self._scope()
-        known = {*self.data, *self.model.declared}
+        known = {*self.data, *self.model.declared, *self.data.get("_functions", {})}
         scope["_x"]["names"] = sorted(name for name in known if not name.startswith("_"))
         if isinstance(answer, Value):
             scope["_x"]["value"] = answer.value
@@ -375,13 +375,12 @@ Object.assign(globalThis, _x.data);
 _STATEMENTS = """\
 (function (source) {
   var before = new Map(Object.entries(globalThis)), after = {}, functions = {};
-  _x.names.forEach(function (name) { before.delete(name); });
   (0, eval)(source);
   Object.keys(globalThis).forEach(function (name) {
-    var value = globalThis[name], known = before.has(name);
-    if (name[0] === "_" || (known && value === before.get(name))) return;
+    var value = globalThis[name];
+    if (name[0] === "_" || (typeof value === "function" && value === before.get(name))) return;
     if (typeof value === "function") functions[name] = String(value);
-    else if (!known) after[name] = value;
+    else if (_x.names.includes(name) || !before.has(name)) after[name] = value;
   });
   return Object.keys(functions).length ? Object.assign(after, { _functions: functions }) : after;
 })(SOURCE)"""

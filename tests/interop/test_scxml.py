@@ -393,9 +393,11 @@ def test_text_inside_data_is_json_or_words(inside: str, value: Any) -> None:
     assert running.snapshot.data["x"] == value
 
 
-def test_markup_inside_data_is_kept_as_text() -> None:
-    running = run('<datamodel><data id="x"><b xmlns="urn:b" c="1">&lt;</b></data></datamodel><state id="a"/>')
-    assert running.snapshot.data["x"] == '<b xmlns="urn:b" c="1">&lt;</b>'
+def test_a_document_inside_data_is_kept_as_markup_and_other_markup_as_text() -> None:
+    inside = '<datamodel><data id="x">{}<b xmlns="urn:b" c="1">&lt;</b></data></datamodel><state id="a"/>'
+    element = '<b xmlns="urn:b" c="1">&lt;</b>'
+    assert run(inside.format("")).snapshot.data["x"] == {"#markup": element}
+    assert run(inside.format("and ")).snapshot.data["x"] == f"and {element}"
 
 
 def test_what_a_document_names_is_fetched_when_it_is_read() -> None:
@@ -479,6 +481,63 @@ def test_an_empty_finalize_takes_over_the_parameters() -> None:
     assert run(inside).snapshot.data["x"] == 1
     inside = inside.replace("</content>", "</content><finalize/>")
     assert run(inside).snapshot.data["x"] == 2
+
+
+def test_what_goes_wrong_in_finalize_is_heard_after_the_event() -> None:
+    child = '<state id="c"><onentry><send event="news" target="#_parent"/></onentry></state>'
+    rows = '<transition event="*"/>'
+    finalize = '<finalize><assign location="unknown" expr="1"/></finalize>'
+    [_, told] = run(invoking(child, rows=rows, finalize=finalize)).steps
+    assert [microstep.event for microstep in told.microsteps][1:] == ["news", "error.execution"]
+
+
+def test_the_rows_of_a_finalized_event_come_before_rows_without_an_event() -> None:
+    child = '<state id="c"><onentry><send event="news" target="#_parent"/></onentry></state>'
+    rows = '<transition cond="x == 2" target="late"/><transition event="news" target="over"/>'
+    finalize = '<finalize><assign location="x" expr="2"/></finalize>'
+    inside = f'<datamodel><data id="x" expr="1"/></datamodel>{invoking(child, rows=rows, finalize=finalize)}'
+    running = run(inside, evaluate=lambda script, scope: Value(scope["x"] == 2))
+    assert (running.active, running.snapshot.data["x"]) == (("over",), 2)
+
+
+RESTING = """
+<datamodel><data id="x" expr="1"/><data id="w"/></datamodel>
+<state id="s">
+  <invoke idlocation="w" namelist="x"><content><scxml version="1.0">
+    <datamodel><data id="x"/></datamodel><state id="c"/></scxml></content></invoke>
+  <state id="a"><transition target="b"/></state>
+  <state id="b"><onentry><if cond="In('s')">{early}<raise event="r"/></if></onentry>
+    <transition event="r"><assign location="x" expr="2"/></transition></state>
+  <transition event="error.communication" target="alone"/>
+</state>
+<state id="alone"/>"""
+
+
+def test_a_session_is_invoked_when_nothing_else_is_left_to_do() -> None:
+    running = run(RESTING.format(early=""))
+    [kid] = running.children.values()
+    assert kid.snapshot.data["x"] == 2
+    assert running.snapshot.data["w"] == kid.id
+
+
+def test_nobody_hears_a_message_that_is_sent_before_its_receiver_is_invoked() -> None:
+    early = '<send event="e" target="#_s.1"/>'
+    assert run(RESTING.format(early=early)).active == ("alone",)
+
+
+def test_an_invocation_of_a_state_that_was_left_at_once_is_not_even_looked_at() -> None:
+    inside = """
+    <state id="a"><invoke type="pigeon"/><transition cond="true" target="b"/></state>
+    <state id="b"><transition event="error" target="c"/></state><state id="c"/>"""
+    assert run(inside).active == ("b",)
+
+
+def test_an_invocation_that_goes_wrong_is_heard_after_all_that_was_raised() -> None:
+    inside = """
+    <state id="a"><onentry><raise event="one"/></onentry><invoke type="pigeon"/>
+      <transition event="one"><raise event="two"/></transition><transition event="*"/></state>"""
+    [step] = run(inside).steps
+    assert [microstep.event for microstep in step.microsteps] == ["", "one", "two", "error.execution"]
 
 
 def test_a_document_that_cannot_be_invoked_is_an_error_of_communication() -> None:

@@ -66,16 +66,15 @@ class Draft:
 
 
 @st.composite
-def drafts(draw: st.DrawFn) -> Draft:
-    """Machines of up to about a dozen states, three levels deep."""
+def drafts(draw: st.DrawFn, rows: int = 1) -> Draft:
+    """Machines of up to about a dozen states, three levels deep, with so many rows at least."""
     names = (f"s{number}" for number in range(100))
     made: dict[str, str] = {}
     states = tuple(_node(draw, names, made, depth=3) for _ in range(draw(st.integers(2, 3))))
     if not any(isinstance(state, State | Parallel) for state in states):
         states = (State("first"), *states)
         made["first"] = "state"
-    rows = draw(st.lists(_row(made), min_size=1, max_size=14))
-    return Draft(states, tuple(rows))
+    return Draft(states, tuple(draw(st.lists(_row(made), min_size=rows, max_size=rows + 13))))
 
 
 def _node(draw: st.DrawFn, names: Any, made: dict[str, str], depth: int) -> Node:

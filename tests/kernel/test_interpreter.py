@@ -1304,6 +1304,52 @@ def test_no_guard_or_move_can_swallow_a_question() -> None:
     assert transition(machine, begun(machine).snapshot, Named("go")) == Ask("one", None)
 
 
+def late(mark: str, *raises: str) -> Scripted:
+    """An entry move that waits: it notes who is active, wants a fetch of its own and raises events."""
+
+    def run(log: Log, event: Event, moment: Moment) -> Move[Log]:
+        log = replace(log, notes=(*log.notes, f"{mark}:{''.join(sorted(moment.active))} on {event.name}"))
+        return Move(log, (Fetch(mark),), raises=tuple(map(Named, raises)))
+
+    return Scripted(run, mark, {Fetch.kind: 1}, late=True)
+
+
+def test_late_moves_are_done_when_nothing_else_is_left_to_do_outer_states_first() -> None:
+    inner = State("b", enter=[late("B"), note("+b"), raising("x")])
+    machine = made(
+        [State("o"), State("a", [inner], enter=late("A"))], [On("o", "go", to="a"), On("b", "x", do=note("x"))]
+    )
+    step = told(machine, "go")
+    assert step.snapshot.data.notes == ("+b", "x", "A:ab on x", "B:ab on x")
+    assert [(wanted.effect, wanted.owner) for wanted in step.effects] == [(Fetch("A"), "a"), (Fetch("B"), "b")]
+
+
+def test_a_state_that_is_left_before_the_run_is_at_rest_does_not_begin() -> None:
+    machine = made([State("a", enter=late("A")), State("b", enter=late("B"))], [On("a", always, to="b")])
+    assert begun(machine).snapshot.data.notes == ("B:b on run.started",)
+    ending = made([State("a", enter=late("A")), Final("b", enter=late("B"))], [On("a", always, to="b")])
+    assert begun(ending).snapshot.data.notes == ()
+
+
+def test_what_late_moves_raise_is_seen_to_in_the_same_step_and_they_are_not_done_again() -> None:
+    machine = made(
+        [State("a", [State("b"), State("c", enter=late("C"))], enter=late("A", "on"))], [On("b", "on", to="c")]
+    )
+    step = begun(machine)
+    assert step.snapshot.data.notes == ("A:ab on run.started", "C:ac on on")
+    assert (step.snapshot.active, len(step.effects)) == (("c",), 2)
+
+
+def test_a_late_move_is_done_each_time_its_state_is_entered() -> None:
+    machine = made([State("a", enter=late("A"))], [On("a", "again", to="a"), On("a", "stay")])
+    assert notes(machine, "again", "stay") == ("A:a on run.started", "A:a on again")
+
+
+def test_what_a_late_move_wants_ends_with_its_state() -> None:
+    machine = made([State("a", enter=late("A", "on")), State("b")], [On("a", "on", to="b")])
+    assert (begun(machine).snapshot.active, begun(machine).effects) == (("b",), ())
+
+
 def test_a_result_may_be_scripted() -> None:
     over = Final("over", result=Scripted(lambda log, event, moment: sorted(moment.active), "active"))
     assert told(made([State("a"), over], [On("a", "go", to="over")]), "go").snapshot.output == ["over"]

@@ -15,6 +15,7 @@ from moothall.kernel.interpreter import accepts, possible, start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Guard
 from moothall.kernel.step import Answer, Ask, Snapshot, Step, Value
+from tests.kernel.algorithm import Naive, TooLong
 from tests.kernel.machines import EVENTS, Count, Draft, Remainder, drafts
 
 stories = st.lists(st.sampled_from(EVENTS), max_size=8)
@@ -39,6 +40,23 @@ def told(machine: Machine, events: Sequence[str], *, forgetful: bool = False) ->
 @given(drafts(), stories)
 def test_the_same_input_gives_an_equal_step(draft: Draft, story: list[str]) -> None:
     assert told(draft.machine(), story) == told(draft.machine(), story)
+
+
+@settings(max_examples=150, deadline=None)
+@given(drafts(rows=15), st.lists(st.sampled_from(EVENTS), min_size=6, max_size=12))
+def test_every_step_is_the_one_of_the_algorithm_read_naively(draft: Draft, story: list[str]) -> None:
+    machine = draft.machine()
+    naive = Naive(draft, machine.max_microsteps)
+    for number, step in enumerate(told(machine, story)):
+        try:
+            naive.tell(story[number - 1]) if number else naive.begin()
+        except TooLong:
+            assert step.snapshot.status == "failed"
+            return
+        found = step.snapshot
+        assert step.microsteps == tuple(naive.microsteps)
+        assert set(found.active) == {spot.node.name for spot in naive.active if spot.is_atomic}
+        assert (found.data, found.status == "live") == (naive.data, naive.running)
 
 
 @MANY

@@ -77,7 +77,11 @@ INTERPRETER: Rows = (
     ("offer: the microstep does not name its event", "        choice.event,\n", '        "",\n'),
     ("settle: one microstep too many", "if len(self.microsteps) > limit:", "if len(self.microsteps) > limit + 1:"),
     ("settle: one microstep too few", "if len(self.microsteps) > limit:", "if len(self.microsteps) >= limit:"),
-    ("settle: the bound of the machine is not read", "limit = self.machine.max_microsteps", "limit = 1000"),
+    (
+        "settle: the bound of the machine is not read",
+        "limit, begun = self.machine.max_microsteps, 0",
+        "limit, begun = 1000, 0",
+    ),
     (
         "settle: guards may go wrong more often",
         "elif len(self.misguided) > limit:",
@@ -95,6 +99,33 @@ INTERPRETER: Rows = (
         "elif self.machine.chart.eventless and not self.queue and (choice",
     ),
     ("settle: a run that has ended goes on", 'while self.status == "live":', "while True:"),
+    ("settle: late moves are done again", "self.begin(self.microsteps[begun:])", "self.begin(self.microsteps)"),
+    (
+        "settle: late moves before raised events",
+        "            elif self.queue:\n                self.offer",
+        "            elif self.queue and not (self.machine.chart.late and begun < len(self.microsteps)):\n"
+        "                self.offer",
+    ),
+    (
+        "begin: states that were left begin",
+        "            entered.difference_update(chart.by_name[name] for name in microstep.exited)\n",
+        "",
+    ),
+    (
+        "begin: inner states begin first",
+        "for index in sorted(entered)]:\n            late",
+        "for index in sorted(entered, reverse=True)]:\n            late",
+    ),
+    (
+        "begin: effects belong to nobody",
+        "self.follow((action, place.name, _seen",
+        "self.follow((action, None, _seen",
+    ),
+    (
+        "enter: late moves are done at once",
+        "for action in place.enter if not action.late]",
+        "for action in place.enter]",
+    ),
     (
         "untaken: an error is ignored by a strict machine",
         '== "strict":\n            self.end("failed"',

@@ -7,9 +7,11 @@
   does not exist, a name used twice, and two targets that cannot be active together.
 - Variables get their values before anything else happens: every outermost state begins with the move "datamodel",
   which does nothing the second time. With late binding, a state's own data get theirs when it is first entered.
-- Each `<onentry>` and `<onexit>` is a block of its own. `<invoke>` is the last thing that entering a state does.
+- Each `<onentry>` and `<onexit>` is a block of its own. `<invoke>` is a late move: it happens when nothing else is
+  left to do, and not at all where its state was left by then.
 - A row for "*" takes every event of the document and none of the runtime's, so that a run can be cancelled. While
-  an event from an invoked session is finalized, no other row is tried.
+  an event from an invoked session is finalized, no other row is tried; the event itself comes next, and then what
+  went wrong in between.
 
 `write` gives a document with the same states, rows, events and targets. Guards and moves that came from a document
 go back as they were; those written in Python appear by name, in attributes of Moothall's own namespace.
@@ -37,7 +39,7 @@ from moothall.interop.scxml_content import (
     inline,
     invocation,
     literal,
-    of_text,
+    of_file,
     payload,
     run_block,
 )
@@ -250,6 +252,7 @@ class _Reader:
             for position, script in enumerate(scripts):
                 flow.scripts = model.scripts[: len(functions) + position]
                 run_block(flow, compiled((script,)))
+            flow.data.pop("_functions", None)  # these scripts come before every other one anyway
             return flow.move()
 
         text = " ".join(map(brief, (*outer, *inner, *scripts)))
@@ -281,7 +284,7 @@ class _Reader:
         missing, given = "", inline(tag)
         if tag.get("src") is not None:
             try:
-                given = of_text(self.fetched(tag))
+                given = of_file(self.fetched(tag))
             except DefinitionError as error:
                 missing = str(error)
 

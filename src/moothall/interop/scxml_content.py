@@ -14,6 +14,7 @@ The data of a run are the variables of the document. Names that begin with "_" b
     _sessionid  who this session is        _parent, _invokeid  who invoked it, and as what
     _ids        how many ids were made     _invoked            the ids of what it invoked
     _bound      states whose late data have their values
+    _functions  what `<script>` in executable content defined, by name, as text: JSON has no functions
 
 `Append`s to the thread "log" are what `<log>` says.
 """
@@ -28,7 +29,8 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from moothall.errors import DefinitionError
-from moothall.interop.scxml_markup import Tag, brief, render
+from moothall.interop.scxml_dom import TREES, of_tag, text_of, trees_in
+from moothall.interop.scxml_markup import Tag, brief, parse, render
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import CancelSend, Effect, Send, StartChild
 from moothall.kernel.events import Event, Misbehaved, Named, Started, matches
@@ -62,7 +64,7 @@ class Message(Named):
 
 
 class Finalize(Named):
-    """An event from an invoked session has arrived: time for `<finalize>`, before the event itself is offered."""
+    """An event from an invoked session has arrived: time for `<finalize>`, which then raises the event itself."""
 
     cause: Event = Started()
 
@@ -145,14 +147,25 @@ def seconds(text: str) -> float:
 
 
 def inline(tag: Tag) -> Answer:
-    """What stands inside a tag, as a value: markup as text, JSON as what it says, other text with single blanks."""
-    if any(tag.tags):
-        return Value(render(tag.inside, "").strip())
-    return of_text(tag.text)
+    """What stands inside a tag, as a value: a document, JSON as what it says, other text with single blanks."""
+    tags = list(tag.tags)
+    if not tags:
+        return of_text(tag.text)
+    if len(tags) == 1 and not tag.text.strip():
+        return Value(of_tag(tags[0]))
+    return Value(render(tag.inside, "").strip())
+
+
+def of_file(text: str) -> Answer:
+    """The value of a text from a file."""
+    try:
+        return Value(of_tag(parse(text, "markup")))
+    except DefinitionError:
+        return of_text(text)
 
 
 def of_text(text: str) -> Answer:
-    """The value of a text from inside a tag or from a file."""
+    """The value of a text that is no document."""
     words = " ".join(text.split())
     if not words:
         return Absent()
@@ -174,7 +187,7 @@ class Flow:
         self.data: dict[str, Any] = dict(data)
         self.event = event.cause if isinstance(event, Finalize) else event
         self.moment = moment
-        self.scripts: Sequence[str] = model.scripts
+        self.scripts: Sequence[str] = [*model.scripts, *_definitions(data.get("_functions", {}))]
         self.effects: list[Effect] = []
         self.raises: list[Event] = []
         self.appends: list[Append] = []
@@ -252,16 +265,21 @@ class Flow:
             self.data.pop(name, None)
 
     def execute(self, source: str, answer: Answer | None = None) -> None:
-        """Run statements; the variables that they leave behind are the data afterwards."""
+        """Run statements; the variables and functions that they leave behind are there afterwards."""
         scope = self._scope()
-        known = {*self.data, *self.model.declared}
+        known = {*self.data, *self.model.declared, *self.data.get("_functions", {})}
         scope["_x"]["names"] = sorted(name for name in known if not name.startswith("_"))
         if isinstance(answer, Value):
             scope["_x"]["value"] = answer.value
         after = self._asked(self._script(_STATEMENTS.replace("SOURCE", json.dumps(source)), source), scope)
         if not isinstance(after, Value) or not isinstance(after.value, Mapping):
             raise Wrong("the script engine did not give the variables back")
-        self.data = {name: value for name, value in self.data.items() if name.startswith("_")} | dict(after.value)
+        left = dict(after.value)
+        functions = left.pop("_functions", {})
+        self.data = {name: value for name, value in self.data.items() if name.startswith("_")} | left
+        if functions:
+            self.data["_functions"] = {**self.data.get("_functions", {}), **functions}
+            self.scripts = [*self.scripts, *_definitions(functions)]
 
     def _asked(self, script: str, scope: dict[str, Any]) -> Answer:
         answer = self.moment.evaluate(script, scope)
@@ -279,6 +297,8 @@ class Flow:
             before += "var _event;\n" if isinstance(self.event, Started) else _EVENT
         if self.scripts:
             before += _FUNCTIONS
+        if self._trees():
+            before += TREES
         before += "".join(f"{name} = {system};\n" for name, system in self._standing_for(text))
         if "In" in text or self.scripts:
             before += "function In(id) { return _x.active.includes(id); }\n"
@@ -296,7 +316,16 @@ class Flow:
         about: dict[str, Any] = {"active": sorted(self.moment.active)}
         if self.scripts:
             about |= {"scripts": list(self.scripts), "data": variables}
+        if trees := self._trees():
+            found = {text: tree for inside in trees.values() for text, tree in inside}
+            about |= {"marked": list(trees), "trees": found}
         return {**variables, **self._system(), "_x": about}
+
+    def _trees(self) -> dict[str, list[tuple[str, Mapping[str, Any]]]]:
+        """The names behind which a script finds markup, with the trees that it is to see."""
+        named = {**self.data, "_event": getattr(self.event, "data", None)}
+        found = {name: list(trees_in(value)) for name, value in named.items()}
+        return {name: trees for name, trees in found.items() if trees}
 
     def _system(self) -> dict[str, Any]:
         location = {"location": f"#_scxml_{self.session}"}
@@ -330,6 +359,10 @@ class Flow:
         return id
 
 
+def _definitions(functions: Mapping[str, str]) -> Iterator[str]:
+    return (f"{name} = {text}" for name, text in functions.items())
+
+
 _EVENT = """\
 ["name", "type", "sendid", "origin", "origintype", "invokeid", "data"].forEach(function (name) {
   if (!(name in _event)) _event[name] = undefined;
@@ -341,14 +374,15 @@ Object.assign(globalThis, _x.data);
 """
 _STATEMENTS = """\
 (function (source) {
-  var before = Object.create(null), after = {};
-  Object.keys(globalThis).forEach(function (name) { before[name] = true; });
-  _x.names.forEach(function (name) { delete before[name]; });
+  var before = new Map(Object.entries(globalThis)), after = {}, functions = {};
   (0, eval)(source);
   Object.keys(globalThis).forEach(function (name) {
-    if (!before[name] && name[0] !== "_" && typeof globalThis[name] !== "function") after[name] = globalThis[name];
+    var value = globalThis[name];
+    if (name[0] === "_" || (typeof value === "function" && value === before.get(name))) return;
+    if (typeof value === "function") functions[name] = String(value);
+    else if (_x.names.includes(name) || !before.has(name)) after[name] = value;
   });
-  return after;
+  return Object.keys(functions).length ? Object.assign(after, { _functions: functions }) : after;
 })(SOURCE)"""
 
 
@@ -608,7 +642,7 @@ def _params(flow: Flow, tags: Iterable[Tag]) -> list[tuple[str, Answer]]:
 
 
 def invocation(model: Model, tag: Tag, state: str, *, machine: str | None, finalize: str) -> Content:
-    """The move that starts an invoked session when its state is entered."""
+    """The move that starts an invoked session, once the run has come to rest in its state."""
 
     def doing(flow: Flow) -> None:
         id = flow.id_of(tag, state)
@@ -619,22 +653,36 @@ def invocation(model: Model, tag: Tag, state: str, *, machine: str | None, final
         flow.data["_invoked"] = [*flow.data.get("_invoked", ()), id]
         flow.effects.append(Invoke(name, data, id, forward=tag.get("autoforward") == "true", finalize=finalize))
 
-    return Content(acting(model, ((tag, doing),)), brief(tag), emits={Invoke.kind: 1}, role="invoke", tags=(tag,))
+    run = acting(model, ((tag, doing),))
+    return Content(run, brief(tag), emits={Invoke.kind: 1}, late=True, role="invoke", tags=(tag,))
 
 
 def _markup(flow: Flow, tag: Tag) -> str:
     for one in tag.tags:
         if one.name == "content":
             answer = _content(flow, one)
-            if isinstance(answer, Value) and isinstance(answer.value, str):
-                return answer.value
+            text = (text_of(answer.value) or answer.value) if isinstance(answer, Value) else None
+            if isinstance(text, str):
+                return text
     raise Wrong("there is no document to invoke")
 
 
 def finalizing(model: Model, invoke: Tag, finalize: Tag) -> Content:
-    """The move that takes over what an invoked session sent; an empty one takes the values of the parameters."""
-    if any(finalize.tags):
-        return block(model, finalize.tags, "finalize")
+    """The move that takes over what an invoked session sent, and raises it for the other rows."""
+    doings = compiled(finalize.tags) or ((finalize, _taking_over(invoke)),)
+
+    def run(data: Any, event: Event, moment: Moment) -> Move[dict[str, Any]]:
+        flow = Flow(model, data, event, moment)
+        if isinstance(event, Finalize):
+            flow.raises.append(event.cause)
+        run_block(flow, doings)
+        return flow.move()
+
+    return Content(run, brief(finalize), emits=emits(finalize.tags), role="finalize", tags=(finalize,))
+
+
+def _taking_over(invoke: Tag) -> Doing:
+    """What an empty `<finalize>` does: variables that were given to the session take the values that it sent."""
     pairs = [(name, name) for name in (invoke.get("namelist") or "").split()]
     pairs += [(one.attributes["name"], one.attributes["location"]) for one in invoke.tags if one.get("location")]
 
@@ -644,7 +692,7 @@ def finalizing(model: Model, invoke: Tag, finalize: Tag) -> Content:
             if isinstance(data, Mapping) and name in data:
                 flow.assign(location, Value(data[name]))
 
-    return Content(acting(model, ((finalize, doing),)), brief(finalize), role="finalize", tags=(finalize,))
+    return doing
 
 
 _ELEMENTS: dict[str, Callable[[Tag], Doing]] = {

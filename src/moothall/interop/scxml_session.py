@@ -71,11 +71,14 @@ class Session(Simulation):
 
     def _receive(self, delivery: Delivery) -> None:
         event = delivery.event
-        for invoke, owner in self._invocations():
-            if invoke.finalize and invoke.id == getattr(event, "invokeid", ""):
-                self._offer(Finalize(invoke.finalize, cause=event), owner)
+        invocations = self._invocations()
+        for invoke, _ in invocations:
             if invoke.forward and invoke.id in self.children:
                 self.world.agenda.put(Delivery(self.children[invoke.id], event, self))
+        for invoke, owner in invocations:
+            if invoke.finalize and invoke.id == getattr(event, "invokeid", ""):
+                self._offer(Finalize(invoke.finalize, cause=event), owner)
+                return
         super()._receive(delivery)
 
     def _invocations(self) -> list[tuple[Invoke, str | None]]:

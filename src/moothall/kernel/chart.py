@@ -44,10 +44,11 @@ _NO_STATES: list[int] = []
 class Bound:
     """An action of the table with its place, for messages, the effects that it may emit and the keys it may write."""
 
-    __slots__ = ("allowed", "call", "scripted", "where", "writes")
+    __slots__ = ("allowed", "call", "late", "scripted", "where", "writes")
 
     def __init__(self, action: Action, where: str, allowed: Mapping[str, int] | None, writes: Names | None) -> None:
         self.scripted = isinstance(action, Scripted)
+        self.late = isinstance(action, Scripted) and action.late
         self.call: Callable[..., Any]
         if isinstance(action, Scripted):
             self.call = action.run
@@ -230,6 +231,7 @@ class Chart:
         for row in self.rows:
             self._aim(row)
         self.eventless = any(row.descriptors is None for row in self.rows)
+        self.late = any(action.late for place in self.places for action in place.enter)
         if self.problems:
             raise DefinitionError(f"machine {name}: " + "; ".join(self.problems))
 

@@ -6,7 +6,8 @@ Pure and synchronous. The semantics are those of SCXML's algorithm (W3C Recommen
   document order; the first row whose guard holds is chosen. Of two rows that would leave the same state the
   inner one wins, else the earlier one.
 - A microstep leaves states innermost first, does the rows' moves, enters states outermost first. Then rows
-  without an event are tried, then raised events, until nothing is left to do. Snapshots exist only there.
+  without an event are tried, then raised events, until nothing is left to do; then late entry moves are done, and
+  what they raise is seen to. Snapshots exist only there.
 - `errors` is read in two places: at a guard that went wrong (strict: nothing is taken for this event; scxml:
   the guard counts as false), and at an `error.*` event that no row takes (strict: the run fails; scxml: ignored).
 - An event that matches nothing gives a step with nothing taken.
@@ -186,8 +187,8 @@ class _Turn:
             self.untaken(event)
 
     def settle(self) -> None:
-        """Go on until nothing is left to do: rows without an event first, then raised events."""
-        limit = self.machine.max_microsteps
+        """Go on until nothing is left to do: rows without an event first, then raised events, then late moves."""
+        limit, begun = self.machine.max_microsteps, 0
         while self.status == "live":
             if len(self.microsteps) > limit:
                 self.end("failed", _explained(self.first, self.microsteps, limit))
@@ -198,8 +199,22 @@ class _Turn:
                 self.take(choice)
             elif self.queue:
                 self.offer(self.queue.popleft())
+            elif self.machine.chart.late and begun < len(self.microsteps):
+                self.begin(self.microsteps[begun:])
+                begun = len(self.microsteps)
             else:
                 return
+
+    def begin(self, microsteps: Iterable[Microstep]) -> None:
+        """Do the late moves of the states that were entered in these microsteps and not left again."""
+        chart, entered = self.machine.chart, set[int]()
+        for microstep in microsteps:
+            entered.difference_update(chart.by_name[name] for name in microstep.exited)
+            entered.update(chart.by_name[name] for name in microstep.entered)
+        around = chart.around(self.active)
+        for place in [chart.places[index] for index in sorted(entered)]:
+            late = [action for action in place.enter if action.late]
+            self.follow((action, place.name, _seen(chart, action, around), None) for action in late)
 
     def untaken(self, event: Event) -> None:
         name = event.name
@@ -768,7 +783,7 @@ def _enter(chart: Chart, plan: Plan, entering: _Entering, around: set[int]) -> N
     for index in sorted(entering.states):
         place = chart.places[index]
         around.add(index)
-        actions = list(place.enter)
+        actions = [action for action in place.enter if not action.late]
         if index in entering.defaults:
             actions += place.starting
         actions += entering.restored.get(index, ())

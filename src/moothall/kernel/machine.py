@@ -82,7 +82,7 @@ class Machine:
         if self.budget is not None and not isinstance(self.budget, Budget):
             raise DefinitionError(f"machine {self.name}: write budget=Budget(calls=20), not {self.budget!r}")
         object.__setattr__(self, "chart", Chart(self.name, self.states, self.start, self.moves))
-        object.__setattr__(self, "restless", self.chart.eventless or self.max_microsteps < 1)
+        object.__setattr__(self, "restless", self.chart.eventless or self.chart.late or self.max_microsteps < 1)
         if is_dataclass(self.data):
             self._check_fields({item.name for item in fields(self.data)})
         # In a dictionary that shares its keys with those of other machines, as a cached property leaves it behind,

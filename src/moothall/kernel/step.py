@@ -7,7 +7,7 @@ stands, what it appends and what it wants.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import KW_ONLY, field
 from typing import Any, Generic, Literal, TypeVar
 
 from moothall.kernel.effects import Effect
@@ -143,11 +143,16 @@ class Moment(Frozen):
 
 
 class Scripted(Frozen):
-    """A guard or move that needs to know the active states, or to have a script evaluated."""
+    """A guard or move that needs to know the active states, or to have a script evaluated.
+
+    A late entry move waits until nothing else is left to do, and is not done where its state was left by then.
+    """
 
     run: Callable[[Any, Event, Moment], Any]
     label: str
     emits: Mapping[str, int] = field(default_factory=dict)
+    _: KW_ONLY
+    late: bool = False
 
 
 def In(state: str) -> Scripted:

@@ -1,8 +1,8 @@
 """`make conformance`: reproduce the score on the statechart suites of the npm package @scion-scxml/test-framework.
 
 The package is fetched with `npm pack`, an index is written beside its documents, and `moot conformance` runs it. The
-W3C-derived documents that ask a person to look at a log, that need a web server (BasicHTTP) or an XML data model
-(DOM) are optional or manual there; they are counted apart.
+W3C-derived documents that ask a person to look at a log, or that need a web server (BasicHTTP), are manual or optional
+there; they are counted apart.
 """
 
 import json
@@ -17,7 +17,6 @@ LEGACY = {"more-parallel/test10", "more-parallel/test10b"}
 APART = {
     **dict.fromkeys(("178", "230", "250", "301", "307", "415"), "a person has to look"),
     **dict.fromkeys("201 509 510 518 519 520 522 531 532 534 567 577".split(), "optional: BasicHTTP"),  # noqa: SIM905
-    **dict.fromkeys(("557", "561"), "optional: DOM"),
 }
 
 

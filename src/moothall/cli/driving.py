@@ -13,7 +13,7 @@ from typing import Any
 
 from moothall.app import running
 from moothall.app.finding import built_in, find, is_of_workflow, is_workflow
-from moothall.app.looking import account_of
+from moothall.app.looking import account_of, show
 from moothall.app.running import Outcome, Setting, Terms
 from moothall.app.spending import Account
 from moothall.cli.main import DONE, FAILED, PROVIDER, WAITING
@@ -150,9 +150,7 @@ def drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, An
         try:
             outcome = asyncio.run(_watched(progress, go(setting)))
             while (value := _prompted(chosen, outcome)) is not LATER:
-                [asked] = outcome.questions
-                going_on = running.go_on_with_answer(setting, asked.run, value, asked.id)
-                outcome = asyncio.run(_watched(progress, going_on))
+                outcome = asyncio.run(_watched(progress, _answered(setting, outcome, value)))
         except KeyboardInterrupt:
             progress.clear()
             notice(_stopped(asyncio.run(running.exists(store, run)), command("resume", chosen, run)))
@@ -162,6 +160,19 @@ def drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, An
         code = own(chosen, outcome) if own is not None else _present(chosen, outcome, plain)
         _explain(chosen, outcome, asyncio.run(account_of(store, outcome.run)))
         return code
+
+
+async def _answered(setting: Setting, outcome: Outcome, value: Any) -> Outcome:
+    """How the run stands after an answer; as before where that was refused and the question is still open."""
+    [asked] = outcome.questions
+    try:
+        return await running.go_on_with_answer(setting, asked.run, value, asked.id)
+    except Refused as error:
+        still_open = (await show(setting.store, asked.run)).summary.questions
+        if asked.id not in (one["id"] for one in still_open):
+            raise
+        notice(str(error))
+        return outcome
 
 
 def _stopped(begun: bool, go_on: str) -> str:

@@ -24,6 +24,7 @@ from typing import Any, Literal
 from moothall.errors import DefinitionError
 from moothall.kernel import events as known
 from moothall.kernel.chart import Chart, sequence
+from moothall.kernel.codec import require_storable
 from moothall.kernel.events import Event
 from moothall.kernel.nodes import Action, Final, History, Names, Node, On, Parallel, State
 
@@ -132,6 +133,13 @@ class Machine:
                 if found.setdefault(name, kind) != kind:
                     raise DefinitionError(f"machine {self.name}: two reply shapes are called {name!r}; rename one")
         return found
+
+    def require_types(self) -> None:
+        """Refuse types that cannot be stored. Not when the table is made: they may be defined below it."""
+        if self.data is not None:
+            require_storable(self.data, f"machine {self.name}: data")
+        for name, kind in self.shapes.items():
+            require_storable(kind, f"machine {self.name}: {name}")
 
     def actions(self) -> tuple[Action, ...]:
         """Every action of the table, as the author wrote it."""

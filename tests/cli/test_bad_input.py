@@ -78,7 +78,10 @@ def test_days_that_are_none_delete_nothing(moot: Moot, days: str) -> None:
         ("machines.py:NONE", "machines.py has no machine 'NONE'; its machines are LETTER, NAMED"),
         ("machines.py", "name one as machines.py:NAME"),
         ("no.such.module:X", "there is no workflow or module 'no'"),
-        ("coder_reviewr", "there is no workflow or module 'coder_reviewr'; a file is written FILE.py:NAME, and `moot wor"),
+        (
+            "coder_reviewr",
+            "there is no workflow or module 'coder_reviewr'; a file is written FILE.py:NAME, and `moot wor",
+        ),
         ("wanting:X", "wanting.py:1: ModuleNotFoundError: No module named 'nowhere_at_all'"),
         ("", "names no machine"),
         ("..:X", "names no module"),

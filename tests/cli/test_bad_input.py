@@ -54,8 +54,12 @@ def refused(ran: Ran, code: int) -> str:
         (("worker", "--most", "9" * 5000), "argument --most: a whole number of at least 1"),
         (("pipeline", "text", "--max-iterations", "-1"), "argument --max-iterations: a whole number of at least 0"),
         (("pipeline", "text", "--token-budget", "nan"), "argument --token-budget: a whole number of at least 0"),
+        (("run", "machines.py:LETTER", "caf\udce9"), "argument input: it is no text in the encoding of this terminal"),
+        (("answer", "none", "--text", "caf\udce9"), "argument --text: it is no text in the encoding of this terminal"),
+        (("cancel", "none", "--reason", "caf\udce9"), "argument --reason: it is no text in the encoding"),
+        (("pipeline", "caf\udce9"), "argument brief: it is no text in the encoding of this terminal"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+    ids=lambda value: ascii(" ".join(value)) if isinstance(value, tuple) else "",
 )
 def test_wrong_usage_exits_with_2(moot: Moot, arguments: tuple[str, ...], says: str) -> None:
     assert says in refused(moot(*arguments), USAGE)

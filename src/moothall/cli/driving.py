@@ -29,6 +29,7 @@ from moothall.cli.options import (
     store_of,
     telemetry_of,
     tell,
+    words,
 )
 from moothall.cli.questions import LATER, prompted, read_json, shown
 from moothall.cli.screen import Progress, harmless, notice, print_json, status
@@ -45,7 +46,9 @@ BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transiti
 def run(parser: ArgumentParser) -> Work:
     """Start a machine or a workflow."""
     parser.add_argument("machine", help=MACHINE)
-    parser.add_argument("input", nargs="?", help="the input: a text for the first field of the data, or a JSON object")
+    parser.add_argument(
+        "input", nargs="?", type=words, help="the input: a text for the first field of the data, or a JSON object"
+    )
     parser.add_argument("--input-json", type=named, metavar="FILE", help="read the input from a JSON file")
     parser.add_argument("--roles", type=named, metavar="FILE", help="the roles of a workflow's agents")
     parser.add_argument(
@@ -96,7 +99,7 @@ def answer(parser: ArgumentParser) -> Work:
     parser.add_argument("question", nargs="?", help="the question's id, where several are open")
     parser.add_argument("--yes", action="store_true", help="answer yes")
     parser.add_argument("--no", action="store_true", help="answer no")
-    parser.add_argument("--text", help="answer with a text")
+    parser.add_argument("--text", type=words, help="answer with a text")
     parser.add_argument(
         "--as", dest="person", default="", metavar="NAME", help="who answers, where a question says who may"
     )
@@ -122,7 +125,7 @@ def answer(parser: ArgumentParser) -> Work:
 def cancel(parser: ArgumentParser) -> Work:
     """Ask a run to stop."""
     parser.add_argument("run", help="the run's id")
-    parser.add_argument("--reason", default="asked for at the command line", help="why, for the journal")
+    parser.add_argument("--reason", type=words, default="asked for at the command line", help="why, for the journal")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     add_store(parser)
     add_quiet(parser)

@@ -81,6 +81,13 @@ def named(text: str) -> str:
     return text
 
 
+def words(text: str) -> str:
+    """What a run is told at the command line; bytes that are no characters here cannot be kept."""
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ArgumentTypeError("it is no text in the encoding of this terminal; write UTF-8 and set LC_ALL=C.UTF-8")
+    return text
+
+
 def whole_number(least: int) -> Callable[[str], int]:
     """What an option takes that counts something."""
 

@@ -78,7 +78,7 @@ def add_beginning(parser: ArgumentParser) -> None:
     )
     add_run_id(parser, "run")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    add_driving(parser)
+    add_driving(parser, store=named)
 
 
 def resume(parser: ArgumentParser) -> Work:

@@ -60,6 +60,12 @@ async def wait(data: Any, event: Any) -> Any:
     return data
 
 
+@dataclass(frozen=True)
+class Visit:
+    when: date | None = None
+    then: tuple[Visit, ...] = ()
+
+
 # what is refused
 
 
@@ -157,6 +163,24 @@ def test_states_of_different_regions_may_be_aimed_at_together() -> None:
 @pytest.mark.parametrize("targets", [("s", "a"), ("a", "s"), ("a", "a")])
 def test_a_state_and_what_is_inside_it_may_be_aimed_at_together(targets: tuple[str, ...]) -> None:
     Machine("m", states=[State("x"), INNER], moves=[On("x", "go", to=targets)])
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ({"states": ["a"]}, "machine m: 'a' in states is none of State, Parallel, Final, History"),
+        ({"states": "a"}, "machine m: states is a list of State, Parallel, Final, History, not 'a'"),
+        ({"states": [On("a", "go")]}, "machine m: On("),
+        ({"moves": [State("a")]}, "machine m: State("),
+        ({"moves": On("a", "go")}, "machine m: moves is a list of On, not On("),
+        ({"data": Visit()}, "machine m: write data=Visit, the class itself"),
+    ],
+    ids=["a name", "a text", "a row", "a state", "one row", "a value"],
+)
+def test_what_is_no_state_no_row_and_no_class_is_refused(more: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        Machine("m", **{"states": [State("a")], "moves": [], **more})
+    assert str(caught.value).startswith(problem)
 
 
 def test_errors_are_strict_or_those_of_scxml() -> None:
@@ -378,12 +402,6 @@ def test_a_machine_knows_the_shapes_that_its_table_asks_for() -> None:
     ]
     machine = Machine("m", states=states, moves=[On("a", "go", do=(keep, Shaped(three=str)))])
     assert dict(machine.shapes) == {"one": int, "two": bool, "three": str, "four": str, "five": str, "six": str}
-
-
-@dataclass(frozen=True)
-class Visit:
-    when: date | None = None
-    then: tuple[Visit, ...] = ()
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,10 @@ class Machine:
             raise DefinitionError(f"machine {self.name}: errors must be 'strict' or 'scxml', not {self.errors!r}")
         if self.budget is not None and not isinstance(self.budget, Budget):
             raise DefinitionError(f"machine {self.name}: write budget=Budget(calls=20), not {self.budget!r}")
+        if is_dataclass(type(self.data)):
+            raise DefinitionError(f"machine {self.name}: write data={type(self.data).__name__}, the class itself")
+        _require_list(self.name, "states", self.states, (State, Parallel, Final, History))
+        _require_list(self.name, "moves", self.moves, (On,))
         object.__setattr__(self, "chart", Chart(self.name, self.states, self.start, self.moves))
         object.__setattr__(self, "restless", self.chart.eventless or self.chart.late or self.max_microsteps < 1)
         if is_dataclass(self.data):
@@ -164,6 +168,15 @@ class Machine:
 
 
 _KNOWN = tuple(one for one in vars(known).values() if isinstance(one, type) and issubclass(one, Event) and one.name)
+
+
+def _require_list(machine: str, what: str, given: object, kinds: tuple[type, ...]) -> None:
+    names = ", ".join(kind.__name__ for kind in kinds)
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise DefinitionError(f"machine {machine}: {what} is a list of {names}, not {given!r}")
+    for one in given:
+        if not isinstance(one, kinds):
+            raise DefinitionError(f"machine {machine}: {one!r} in {what} is none of {names}")
 
 
 def _with_subclasses(event: type[Event]) -> Iterator[type[Event]]:

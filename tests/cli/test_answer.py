@@ -115,6 +115,28 @@ def test_a_question_that_was_never_asked_is_refused_and_the_open_one_named(waiti
     assert f"run mine has no question {question!r}; open questions are 1.0 (Send DEAR ADA?)" in ran.err
 
 
+TWO = """
+from moothall import Answered, Final, Machine, On, State, question
+
+TWO = Machine("two",
+    states=[State("asking", enter=[question("Tea?"), question("Milk?")]), Final("served")],
+    moves=[On("asking", Answered, at_most=1), On("asking", Answered, to="served")])
+"""
+
+
+def test_of_several_questions_each_has_a_command_of_its_own_that_can_be_copied(moot: Moot) -> None:
+    Path("two.py").write_text(TWO)
+    asked = moot("run", "two.py", "--run-id", "mine")
+    ways = [f"answer with:  moot answer mine {question} --yes | --no" for question in ("0.0", "0.1")]
+    assert [line for line in asked.err.splitlines() if line.startswith("answer")] == ways
+    assert [line for line in moot("show", "mine").out.splitlines() if line.startswith("answer")] == ways
+    refused = moot("answer", "mine", "--yes")
+    assert refused.code == 1
+    assert "open questions are 0.0 (Tea?), 0.1 (Milk?); name the one that is answered" in refused.err
+    last = moot("answer", "mine", "0.1", "--yes")
+    assert last.err.splitlines()[-1] == "answer with:  moot answer mine --yes | --no"
+
+
 def test_a_run_that_is_over_takes_no_answer(moot: Moot) -> None:
     moot("run", "machines.py:LETTER", "Ada", "--run-id", "mine")
     ran = moot("answer", "mine", "--yes")

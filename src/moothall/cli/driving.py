@@ -229,8 +229,10 @@ def _explain(chosen: Namespace, outcome: Outcome, account: Account) -> None:
     if outcome.status != "done" or not chosen.quiet:
         why = f": {harmless(outcome.reason)}" if outcome.reason else ""
         print(f"{outcome.run} is {status(outcome.status, sys.stderr)}{why} ({account})", file=sys.stderr)
+    runs = [question.run for question in outcome.questions]
     for question in outcome.questions:
-        print(shown(encode(question), command("answer", chosen, question.run)), file=sys.stderr)
+        which = question.run if runs.count(question.run) == 1 else f"{question.run} {question.id}"
+        print(shown(encode(question), command("answer", chosen, which)), file=sys.stderr)
 
 
 def _source(parser: ArgumentParser, chosen: Namespace) -> str:

@@ -127,9 +127,9 @@ def store_of(chosen: Namespace) -> Iterator[Store]:
         yield store
 
 
-def command(name: str, chosen: Namespace, run: str) -> str:
+def command(name: str, chosen: Namespace, what: str) -> str:
     """A command line that a person can copy."""
-    return f"moot {name} {run}" + (f" --store {shlex.quote(chosen.store)}" if chosen.store else "")
+    return f"moot {name} {what}" + (f" --store {shlex.quote(chosen.store)}" if chosen.store else "")
 
 
 def tell(chosen: Namespace, text: str) -> None:

@@ -140,10 +140,15 @@ class Machine:
 
     def require_types(self) -> None:
         """Refuse types that cannot be stored. Not when the table is made: they may be defined below it."""
-        if self.data is not None:
-            require_storable(self.data, f"machine {self.name}: data")
-        for name, kind in self.shapes.items():
+        _ = self._stored
+
+    @cached_property
+    def _stored(self) -> tuple[tuple[str, Any], ...]:
+        """What is stored of a run, each with its type."""
+        found = (("data", Any if self.data is None else self.data), *self.shapes.items())
+        for name, kind in found:
             require_storable(kind, f"machine {self.name}: {name}")
+        return found
 
     def actions(self) -> tuple[Action, ...]:
         """Every action of the table, as the author wrote it."""

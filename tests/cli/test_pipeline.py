@@ -208,16 +208,11 @@ def test_a_cancelled_pipeline_keeps_the_best_so_far(moot: Moot) -> None:
     assert (resumed.code, resumed.out) == (1, "failed, 1 iteration: asked for at the command line\n\nboat 1\n")
 
 
-def test_a_fork_that_waits_for_a_person_has_not_failed(moot: Moot) -> None:
+def test_whoever_forks_in_a_script_is_told_that_it_will_ask_unless_it_may_repeat(moot: Moot) -> None:
     moot("pipeline", "a boat", *scripted(8), "--run-id", "boat")
     forked = moot("fork", "boat", "--at", "2", "--run-id", "ship")
-    assert forked.code == 5
     assert "it asks what became of it; with --repeat it would do it again" in forked.err
     assert moot("resume", "ship").code == 5
-
-
-def test_a_fork_that_may_repeat_comes_to_its_end_and_is_told_nothing_of_asking(moot: Moot) -> None:
-    moot("pipeline", "a boat", *scripted(8), "--run-id", "boat")
     forked = moot("fork", "boat", "--at", "2", "--repeat")
     assert forked.code == 0
     assert "it asks" not in forked.err

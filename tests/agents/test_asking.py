@@ -20,6 +20,7 @@ from moothall.agents.asking import (
     question,
     render,
     shape_name,
+    tool,
     yes,
 )
 from moothall.errors import DefinitionError
@@ -125,6 +126,17 @@ def test_only_a_question_with_a_deadline_can_expire() -> None:
 @pytest.mark.parametrize(("value", "held"), [(True, True), (False, False), ("yes", False), (1, False), (None, False)])
 def test_yes_holds_for_the_answer_yes_and_nothing_like_it(value: Any, held: bool) -> None:
     assert yes(None, Answered(value)) is held
+
+
+@pytest.mark.parametrize("seconds", ["2 days", "10", -1, 0], ids=repr)
+def test_a_time_that_is_no_number_of_seconds_is_refused(seconds: Any) -> None:
+    for wanted in (
+        lambda: ask("writer", "Write", timeout=seconds),
+        lambda: question("Well?", within=seconds),
+        lambda: tool("weigh", timeout=seconds),
+    ):
+        with pytest.raises(DefinitionError, match=f"is a number of seconds above 0, not {seconds!r}"):
+            wanted()
 
 
 def test_spans_of_time_are_seconds() -> None:

@@ -81,7 +81,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_module_is_named_with_the_way_to_write_a_file() -> None:
-    assert complaint("nowhere_at_all:X") == "there is no module 'nowhere_at_all'; a file is written FILE.py:NAME"
+    missing = "there is no workflow or module 'nowhere_at_all'; a file is written FILE.py:NAME"
+    assert complaint("nowhere_at_all:X") == f"{missing}, and `moot workflows` lists workflows"
 
 
 def test_an_unknown_name_says_which_machines_there_are(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """`moot answer`: one answer, of the right shape, to one question."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from moothall.cli.questions import shown
 from tests.cli.ran import Moot
 
 
@@ -45,6 +47,52 @@ def test_an_answer_of_the_wrong_shape_exits_with_1_says_where_and_changes_nothin
     assert moot("show", "mine", "--json").json["summary"]["status"] == "waiting"
 
 
+def test_whoever_is_asked_for_a_shape_is_shown_it(moot: Moot) -> None:
+    asked = moot("run", "machines.py:PAINTED", "Ada", "--run-id", "mine")
+    assert asked.err.splitlines()[-2:] == [
+        "answer with:  moot answer mine --json FILE (or - for stdin, or the JSON itself)",
+        'of the shape: {"colour": "red" | "green"}',
+    ]
+    assert moot("show", "mine").out.endswith('of the shape: {"colour": "red" | "green"}\n')
+
+
+@pytest.mark.parametrize(
+    ("schema", "form"),
+    [
+        ({"type": "boolean"}, ""),
+        ({"type": "string"}, ""),
+        ({"enum": ["red", "green"]}, ""),
+        ({}, ""),
+        ({"type": "integer"}, "integer"),
+        ({"enum": [1, 2]}, "1 | 2"),
+        ({"anyOf": [{"type": "number"}, {"type": "null"}]}, "number | null"),
+        ({"type": "array", "items": {"type": "boolean"}}, "[true | false, …]"),
+        ({"type": "array"}, "[…, …]"),
+        ({"type": "array", "prefixItems": [{"type": "string"}, {}], "items": False}, '["…", …]'),
+        ({"type": "object"}, "{…}"),
+        (
+            {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": ["null"]}}, "required": ["a"]},
+            '{"a": "…", "b"?: …}',
+        ),
+        ({"enum": ["\x1b[2J", 1]}, '"\\u001b[2J" | 1'),
+        (True, "…"),
+    ],
+    ids=str,
+)
+def test_a_schema_is_shown_as_one_would_write_the_json_down(schema: Any, form: str) -> None:
+    question = {"id": "1.0", "prompt": "Well?", "schema": schema, "due": None}
+    _, _, shape = shown(question, "moot answer mine").partition("\nof the shape: ")
+    assert shape == form
+
+
+@pytest.mark.parametrize("given", ['{"colour": red}', "[1,", '"red'])
+def test_json_that_is_none_is_not_taken_for_the_name_of_a_file(moot: Moot, given: str) -> None:
+    moot("run", "machines.py:PAINTED", "Ada", "--run-id", "mine")
+    ran = moot("answer", "mine", "--json", given)
+    assert ran.code == 1
+    assert ran.err.startswith(f"moot answer: {given} is no JSON: ")
+
+
 def test_yes_to_a_question_for_a_shape_is_refused(moot: Moot) -> None:
     moot("run", "machines.py:PAINTED", "Ada", "--run-id", "mine")
     ran = moot("answer", "mine", "--yes")
@@ -65,6 +113,28 @@ def test_a_question_that_was_never_asked_is_refused_and_the_open_one_named(waiti
     ran = waiting("answer", "mine", question, "--yes")
     assert ran.code == 1
     assert f"run mine has no question {question!r}; open questions are 1.0 (Send DEAR ADA?)" in ran.err
+
+
+TWO = """
+from moothall import Answered, Final, Machine, On, State, question
+
+TWO = Machine("two",
+    states=[State("asking", enter=[question("Tea?"), question("Milk?")]), Final("served")],
+    moves=[On("asking", Answered, at_most=1), On("asking", Answered, to="served")])
+"""
+
+
+def test_of_several_questions_each_has_a_command_of_its_own_that_can_be_copied(moot: Moot) -> None:
+    Path("two.py").write_text(TWO)
+    asked = moot("run", "two.py", "--run-id", "mine")
+    ways = [f"answer with:  moot answer mine {question} --yes | --no" for question in ("0.0", "0.1")]
+    assert [line for line in asked.err.splitlines() if line.startswith("answer")] == ways
+    assert [line for line in moot("show", "mine").out.splitlines() if line.startswith("answer")] == ways
+    refused = moot("answer", "mine", "--yes")
+    assert refused.code == 1
+    assert "open questions are 0.0 (Tea?), 0.1 (Milk?); name the one that is answered" in refused.err
+    last = moot("answer", "mine", "0.1", "--yes")
+    assert last.err.splitlines()[-1] == "answer with:  moot answer mine --yes | --no"
 
 
 def test_a_run_that_is_over_takes_no_answer(moot: Moot) -> None:

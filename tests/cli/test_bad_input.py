@@ -54,8 +54,12 @@ def refused(ran: Ran, code: int) -> str:
         (("worker", "--most", "9" * 5000), "argument --most: a whole number of at least 1"),
         (("pipeline", "text", "--max-iterations", "-1"), "argument --max-iterations: a whole number of at least 0"),
         (("pipeline", "text", "--token-budget", "nan"), "argument --token-budget: a whole number of at least 0"),
+        (("run", "machines.py:LETTER", "caf\udce9"), "argument input: it is no text in the encoding of this terminal"),
+        (("answer", "none", "--text", "caf\udce9"), "argument --text: it is no text in the encoding of this terminal"),
+        (("cancel", "none", "--reason", "caf\udce9"), "argument --reason: it is no text in the encoding"),
+        (("pipeline", "caf\udce9"), "argument brief: it is no text in the encoding of this terminal"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+    ids=lambda value: ascii(" ".join(value)) if isinstance(value, tuple) else "",
 )
 def test_wrong_usage_exits_with_2(moot: Moot, arguments: tuple[str, ...], says: str) -> None:
     assert says in refused(moot(*arguments), USAGE)
@@ -77,19 +81,25 @@ def test_days_that_are_none_delete_nothing(moot: Moot, days: str) -> None:
         ("none.py:X", "there is no file none.py"),
         ("machines.py:NONE", "machines.py has no machine 'NONE'; its machines are LETTER, NAMED"),
         ("machines.py", "name one as machines.py:NAME"),
-        ("no.such.module:X", "there is no module 'no'"),
+        ("no.such.module:X", "there is no workflow or module 'no'"),
+        (
+            "coder_reviewr",
+            "there is no workflow or module 'coder_reviewr'; a file is written FILE.py:NAME, and `moot wor",
+        ),
+        ("wanting:X", "wanting.py:1: ModuleNotFoundError: No module named 'nowhere_at_all'"),
         ("", "names no machine"),
         ("..:X", "names no module"),
         ("syntax.py", "syntax.py:2: SyntaxError"),
         ("raising.py", "raising.py:1: ZeroDivisionError"),
         ("running.py", "running.py starts a run while it is loaded; put that under"),
         ("binary.py", "binary.py"),
-        ("machines.txt:X", "there is no module 'machines.txt'"),
+        ("machines.txt:X", "there is no workflow or module 'machines.txt'"),
     ],
 )
 def test_a_machine_that_cannot_be_found_exits_with_4(moot: Moot, command: str, source: str, says: str) -> None:
     Path("syntax.py").write_text("x = 1\nif x\n")
     Path("raising.py").write_text("1 / 0\n")
+    Path("wanting.py").write_text("import nowhere_at_all\n")
     Path("running.py").write_text("from machines import *\nfrom moothall import run\nrun(LETTER, 'Ada')\n")
     Path("binary.py").write_bytes(b"\x00\xff\xfe")
     complaint = refused(moot(command, source), DEFINITION)

@@ -22,6 +22,36 @@ def test_a_machine_with_an_endless_loop_exits_with_4_and_names_the_loop(moot: Mo
     assert ran.out.splitlines()[-1].startswith("no bound: writing → mending → writing")
 
 
+UNSTORABLE = """
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from moothall import Final, Machine, On, Replied, State, ask
+
+@dataclass(frozen=True)
+class Verdict:
+    given: date
+
+async def writer(prompt: str) -> str:
+    Path("called").touch()
+    return prompt
+
+JUDGED = Machine("judged",
+    states=[State("writing", enter=ask(writer, "Write")), State("judging", enter=ask("judge", "Judge", reply=Verdict)),
+            Final("judged")],
+    moves=[On("writing", Replied, to="judging"), On("judging", Replied, to="judged")])
+"""
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_a_shape_that_cannot_be_stored_is_found_before_anybody_is_asked(moot: Moot, command: str) -> None:
+    Path("judged.py").write_text(UNSTORABLE)
+    ran = moot(command, "judged.py")
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err.startswith(f"moot {command}: machine judged: Verdict.given: date cannot be stored; use dataclasses")
+    assert not Path("called").exists()
+
+
 def test_check_as_json_has_findings_and_certificate(moot: Moot) -> None:
     good = moot("check", "machines.py:LETTER", "--json").json
     assert set(good) == {"machine", "findings", "certificate"}

@@ -61,6 +61,19 @@ def test_what_cannot_be_read_exits_with_4(mine: Moot, what: str, bad: str) -> No
     assert [one["run"] for one in mine("ls", "--json").json] == ["mine"]
 
 
+OF_A_RUN = ("show", "watch", "export", "metrics", "costs", "report", "replay", "audit", "resume", "cancel", "fork")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("ls",), ("prune",), ("answer", "mine", "--yes"), *((one, "mine") for one in OF_A_RUN)]
+)
+def test_a_store_that_is_not_there_is_not_made_by_who_looks_for_a_run(mine: Moot, arguments: tuple[str, ...]) -> None:
+    ran = mine(*arguments, "--store", "sqlite:no/such/store.db")
+    assert (ran.code, ran.out) == (DEFINITION, "")
+    assert "there is no store sqlite:no/such/store.db; the first run in it would make it" in ran.err
+    assert not Path("no").exists()
+
+
 @pytest.mark.parametrize("place", ["folder.json", "circle.json", "machines.py/below", "no/such/folder", "x" * 300])
 @pytest.mark.parametrize("what", WRITING)
 def test_what_cannot_be_written_exits_with_4(mine: Moot, what: str, place: str) -> None:

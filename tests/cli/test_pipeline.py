@@ -208,6 +208,16 @@ def test_a_cancelled_pipeline_keeps_the_best_so_far(moot: Moot) -> None:
     assert (resumed.code, resumed.out) == (1, "failed, 1 iteration: asked for at the command line\n\nboat 1\n")
 
 
+def test_whoever_forks_in_a_script_is_told_that_it_will_ask_unless_it_may_repeat(moot: Moot) -> None:
+    moot("pipeline", "a boat", *scripted(8), "--run-id", "boat")
+    forked = moot("fork", "boat", "--at", "2", "--run-id", "ship")
+    assert "it asks what became of it; with --repeat it would do it again" in forked.err
+    assert moot("resume", "ship").code == 5
+    forked = moot("fork", "boat", "--at", "2", "--repeat")
+    assert forked.code == 0
+    assert "it asks" not in forked.err
+
+
 def test_a_machine_of_the_users_that_has_the_same_name_is_shown_as_it_is(moot: Moot) -> None:
     Path("own.py").write_text(
         "from moothall import Final, Machine, On, State, always\n"

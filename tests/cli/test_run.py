@@ -58,6 +58,28 @@ def test_a_failed_run_exits_with_1_and_names_the_reason(moot: Moot) -> None:
     assert "is failed: thief: OSError: the ink is dry (" in ran.err
 
 
+FORGIVING = """
+from pathlib import Path
+from moothall import EffectFailed, Final, GaveUp, Machine, On, Replied, State, ask
+
+async def thief(prompt: str) -> str:
+    raise EffectFailed("the ink is dry, the paper is wet, the pen is lost, and nobody is there to help", final=True)
+
+FORGIVING = Machine("forgiving",
+    states=[State("writing", enter=ask(thief, "Write")), Final("written"), Final("forgiven")],
+    moves=[On("writing", Replied, to="written"), On("writing", GaveUp, to="forgiven")])
+"""
+
+
+def test_a_failure_that_a_row_takes_is_told_to_its_end_with_file_and_line(moot: Moot) -> None:
+    Path("forgiving.py").write_text(FORGIVING)
+    ran = moot("run", "forgiving.py", "--run-id", "mine")
+    [line] = [line for line in ran.err.splitlines() if "error.effect" in line]
+    assert "and nobody is there to help" in line
+    assert line.endswith("forgiving.py:6)  done")
+    assert line in moot("show", "mine").out.splitlines()
+
+
 def test_a_run_at_its_limit_exits_with_1_and_still_prints_the_best_result_so_far(moot: Moot) -> None:
     ran = moot("run", "machines.py:ENDLESS", "Ada", "--budget", "calls=3")
     assert (ran.code, ran.out) == (1, "DEAR ADA\n")

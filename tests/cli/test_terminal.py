@@ -88,6 +88,29 @@ def test_a_question_for_a_text_takes_what_is_typed(place: Path) -> None:
     assert entries[-1]["event"]["value"] == "Eve"
 
 
+def test_whoever_answers_in_the_wrong_shape_is_told_why_and_asked_again(place: Path) -> None:
+    with terminal("run", "machines.py:PAINTED", "Ada", "--run-id", "mine", home=place, keyboard=True) as screen:
+        screen.read_until('your answer as JSON, {"colour": "red" | "green"}, or Enter to answer later: ')
+        screen.type('{"colour": "blue"}\n')
+        screen.read_until("the answer.colour: expected one of 'red', 'green', got 'blue'")
+        screen.read_until("Which colour for Ada?")
+        screen.type('{"colour": "green"}\n')
+        screen.read_all()
+    assert screen.process.returncode == 0
+    assert standing(place, "mine") == ["painted"]
+
+
+def test_whoever_answers_when_the_run_is_over_is_not_asked_again(place: Path) -> None:
+    with terminal("run", "machines.py:SENT", "Ada", "--run-id", "mine", home=place, keyboard=True) as screen:
+        screen.read_until("Enter to answer later: ")
+        moot("cancel", "mine", home=place)
+        screen.type("yes\n")
+        said = screen.read_all()
+    assert screen.process.returncode == 1
+    assert "moot run: run mine has no question '1.0'; no question is open" in said
+    assert said.count("Enter to answer later") == 1
+
+
 def test_nobody_is_asked_where_there_is_no_keyboard(place: Path) -> None:
     with terminal("run", "machines.py:SENT", "Ada", home=place) as screen:
         assert "Enter to answer later" not in screen.read_all()

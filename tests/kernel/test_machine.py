@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pytest
 
@@ -45,6 +46,24 @@ def other(data: Any, event: Any) -> Any:
 
 def big(data: Any, event: Any, *, least: int = 0) -> bool:
     return True
+
+
+def three(data: Any, event: Any, more: Any) -> Any:
+    return data
+
+
+def by_name(data: Any, event: Any, *, more: Any) -> Any:
+    return data
+
+
+async def wait(data: Any, event: Any) -> Any:
+    return data
+
+
+@dataclass(frozen=True)
+class Visit:
+    when: date | None = None
+    then: tuple[Visit, ...] = ()
 
 
 # what is refused
@@ -95,10 +114,37 @@ INNER = State("s", [State("a"), State("b"), History("memory", "a")])
         ([State("a")], [On("a", otherwise, to="a")], "otherwise in a has no row above it and nothing to wait for"),
         ([State("a")], [On("a", "go", do="keep")], "a on go: 'keep' is neither a function nor an effect"),  # type: ignore[arg-type]
         ([State("a", enter=[7])], [], "a, enter: 7 is neither a function nor an effect"),  # type: ignore[list-item]
+        ([State("a")], [On("a", "go", when="big")], "a on go: the guard 'big' is no function"),  # type: ignore[arg-type]
+        ([State("a")], [On("a", "go", when=lambda data: True)], "two arguments: the data and the event"),  # type: ignore[arg-type,misc]
+        ([State("a")], [On("a", "go", do=lambda: 1)], "two arguments: the data and the event"),  # type: ignore[arg-type]
+        ([State("a", exit=three)], [], "a, exit: three ("),  # type: ignore[arg-type]
+        ([State("a", enter=by_name)], [], "a, enter: by_name ("),  # type: ignore[arg-type]
+        ([State("a")], [On("a", "go", do=wait)], ") is async; agents and tools may wait, guards and moves are plain"),
+        ([State("a")], [On("a", "go", when=wait)], ") is async; agents and tools may wait, guards and moves are plain"),  # type: ignore[arg-type]
     ],
 )
 def test_a_machine_that_cannot_mean_what_it_says_is_refused(states: list[Node], moves: list[On], problem: str) -> None:
     assert problem in refusal(states, *moves)
+
+
+def test_a_function_that_does_not_fit_is_named_with_its_place() -> None:
+    line = wait.__code__.co_firstlineno
+    assert f"a on go: wait ({__file__}:{line}) is async" in refusal([State("a")], On("a", "go", do=wait))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda *both: True,
+        lambda data, *rest: True,
+        lambda data, event=None, more=None: True,
+        partial(big, least=1),
+        big,
+    ],
+    ids=["any", "at least one", "more that may be left out", "partly given", "more by name that may be left out"],
+)
+def test_whatever_can_be_given_data_and_event_may_be_a_guard(function: Any) -> None:
+    Machine("m", states=[State("a")], moves=[On("a", "go", when=function)])
 
 
 def test_all_problems_are_told_together() -> None:
@@ -117,6 +163,24 @@ def test_states_of_different_regions_may_be_aimed_at_together() -> None:
 @pytest.mark.parametrize("targets", [("s", "a"), ("a", "s"), ("a", "a")])
 def test_a_state_and_what_is_inside_it_may_be_aimed_at_together(targets: tuple[str, ...]) -> None:
     Machine("m", states=[State("x"), INNER], moves=[On("x", "go", to=targets)])
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ({"states": ["a"]}, "machine m: 'a' in states is none of State, Parallel, Final, History"),
+        ({"states": "a"}, "machine m: states is a list of State, Parallel, Final, History, not 'a'"),
+        ({"states": [On("a", "go")]}, "machine m: On("),
+        ({"moves": [State("a")]}, "machine m: State("),
+        ({"moves": On("a", "go")}, "machine m: moves is a list of On, not On("),
+        ({"data": Visit()}, "machine m: write data=Visit, the class itself"),
+    ],
+    ids=["a name", "a text", "a row", "a state", "one row", "a value"],
+)
+def test_what_is_no_state_no_row_and_no_class_is_refused(more: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        Machine("m", **{"states": [State("a")], "moves": [], **more})
+    assert str(caught.value).startswith(problem)
 
 
 def test_errors_are_strict_or_those_of_scxml() -> None:
@@ -338,6 +402,36 @@ def test_a_machine_knows_the_shapes_that_its_table_asks_for() -> None:
     ]
     machine = Machine("m", states=states, moves=[On("a", "go", do=(keep, Shaped(three=str)))])
     assert dict(machine.shapes) == {"one": int, "two": bool, "three": str, "four": str, "five": str, "six": str}
+
+
+@pytest.mark.parametrize(
+    ("data", "shape", "refusal"),
+    [
+        (Visit, bool, "machine m: data.when: date cannot be stored; use dataclasses"),
+        (list[Visit], bool, "machine m: data.when: date cannot be stored; use dataclasses"),
+        (None, Visit, "machine m: reply.when: date cannot be stored; use dataclasses"),
+        (None, "Visit", "machine m: reply: 'Visit' is the name of a type; write the type itself"),
+    ],
+    ids=["data", "inside a list", "shape", "a name"],
+)
+def test_a_type_that_cannot_be_stored_is_refused_with_its_place(data: Any, shape: Any, refusal: str) -> None:
+    machine = Machine("m", states=[State("a", enter=Shaped(reply=shape))], moves=[], data=data)
+    with pytest.raises(DefinitionError) as caught:
+        machine.require_types()
+    assert str(caught.value).startswith(refusal)
+
+
+@dataclass(frozen=True)
+class Chain:
+    link: Literal["iron", "gold"]
+    sizes: tuple[int, ...] | None = None
+    by_name: Mapping[str, Chain] = field(default_factory=dict)
+    anything: Any = None
+
+
+@pytest.mark.parametrize("data", [Chain, dict, dict[str, Any], list[Chain], str, int | None], ids=str)
+def test_a_type_that_can_be_stored_is_not_refused(data: Any) -> None:
+    Machine("m", states=[State("a", enter=Shaped(reply=data))], moves=[], data=data).require_types()
 
 
 def test_two_shapes_of_one_name_are_refused() -> None:

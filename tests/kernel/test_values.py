@@ -87,6 +87,13 @@ def test_a_value_is_made_from_its_fields_and_nothing_else(arguments: tuple[Any, 
         Pair(1, four=4)  # type: ignore[call-arg]
 
 
+def test_whoever_misspells_a_field_reads_which_value_was_to_be_made() -> None:
+    with pytest.raises(TypeError, match=r"^Pair\.__init__\(\) got an unexpected keyword argument 'tow'"):
+        Pair(1, tow="b")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^Slim\.__new__\(\) got an unexpected keyword argument 'tow'"):
+        Slim(1, tow="b")  # type: ignore[call-arg]
+
+
 def test_a_value_may_look_at_itself_when_it_is_made() -> None:
     assert Positive(1).number == 1
     with pytest.raises(ValueError, match="not positive"):

@@ -310,6 +310,7 @@ def ask(
     name, function = _outside(agent) or _called(agent)
     if type(rounds) is not int or rounds < 1:
         raise DefinitionError(f"ask {name}: rounds is a whole number of at least 1, not {rounds!r}")
+    _require_seconds(f"ask {name}: timeout", timeout)
     asking = Asking(name, template, _paths(template, f"ask {name}"), reply, function, timeout)
     return Turning(asking, tuple(map(as_tool, tools)), rounds) if tools else asking
 
@@ -332,8 +333,7 @@ def tool(
         raise DefinitionError(f"tool {name}: repeats is one of {', '.join(get_args(Repeats))}, not {repeats!r}")
     if (check is None) == (repeats == "check-first"):
         raise DefinitionError(f"tool {name}: `check` and repeats='check-first' belong together")
-    if timeout is not None and not timeout > 0:
-        raise DefinitionError(f"tool {name}: timeout is a number of seconds above 0, not {timeout!r}")
+    _require_seconds(f"tool {name}: timeout", timeout)
     return Tool(name, found, repeats, check, timeout)
 
 
@@ -364,7 +364,13 @@ def question(prompt: str, answer: Any = YesNo, *, within: float | None = None, w
 
     `who` is the only one whose answer counts; without it, anybody's does.
     """
+    _require_seconds(f"question {prompt!r}: within", within)
     return Questioning(prompt, _paths(prompt, "question"), answer, within, who)
+
+
+def _require_seconds(what: str, given: object) -> None:
+    if given is not None and not (isinstance(given, int | float) and given > 0):
+        raise DefinitionError(f"{what} is a number of seconds above 0, not {given!r}")
 
 
 def yes(data: Any, event: Answered) -> bool:

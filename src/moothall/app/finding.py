@@ -29,6 +29,7 @@ DIGITS = 9
 WITHOUT_MACHINES = sys.stdlib_module_names | {"moothall", "__main__"}
 """Where no machine of an author is: in the standard library, and with us. The program itself is looked at last."""
 REMEDY = 'put that under `if __name__ == "__main__":`'
+_ELSEWHERE = "a file is written FILE.py:NAME, and `moot workflows` lists workflows"
 _loading: list[str] = []
 _loaded: dict[str, ModuleType] = {}
 """The modules of files that were found before, by their absolute path."""
@@ -224,11 +225,11 @@ def _load_module(name: str) -> ModuleType:
     _loading.append(name)
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise DefinitionError(f"there is no module {error.name!r}; a file is written FILE.py:NAME") from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a user's module may raise anything while it is loaded
+        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
+            raise DefinitionError(f"there is no workflow or module {error.name!r}; {_ELSEWHERE}") from error
         raise _unloadable(_outermost(error) or name, error) from error
     finally:
         _loading.pop()

@@ -184,6 +184,7 @@ class Terms(Frozen):
 
 async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> Outcome:
     """Begin a run and drive it as far as it goes."""
+    machine.require_types()
     hall = hall_of(setting)
     run = new_id(machine, hall.clean) if terms.run is None else usable_id(terms.run, hall.clean)
     limits = own_limits(machine) if terms.budget is None else {**own_limits(machine), **terms.budget.limits()}

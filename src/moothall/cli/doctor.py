@@ -11,7 +11,7 @@ from textwrap import wrap
 
 from moothall.app.doctor import Check, examine
 from moothall.cli.main import DONE, FAILED
-from moothall.cli.options import add_store
+from moothall.cli.options import add_store, named
 from moothall.cli.screen import painted, print_json
 
 Work = Callable[[Namespace], int]
@@ -20,7 +20,7 @@ COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 def doctor(parser: ArgumentParser) -> Work:
     """Look at the installation and the store."""
-    add_store(parser)
+    add_store(parser, named)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
     def work(chosen: Namespace) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from moothall.app import running
 from moothall.app.finding import built_in, find, is_of_workflow, is_workflow
-from moothall.app.looking import account_of
+from moothall.app.looking import account_of, show
 from moothall.app.running import Outcome, Setting, Terms
 from moothall.app.spending import Account
 from moothall.cli.main import DONE, FAILED, PROVIDER, WAITING
@@ -29,6 +29,7 @@ from moothall.cli.options import (
     store_of,
     telemetry_of,
     tell,
+    words,
 )
 from moothall.cli.questions import LATER, prompted, read_json, shown
 from moothall.cli.screen import Progress, harmless, notice, print_json, status
@@ -45,7 +46,9 @@ BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transiti
 def run(parser: ArgumentParser) -> Work:
     """Start a machine or a workflow."""
     parser.add_argument("machine", help=MACHINE)
-    parser.add_argument("input", nargs="?", help="the input: a text for the first field of the data, or a JSON object")
+    parser.add_argument(
+        "input", nargs="?", type=words, help="the input: a text for the first field of the data, or a JSON object"
+    )
     parser.add_argument("--input-json", type=named, metavar="FILE", help="read the input from a JSON file")
     parser.add_argument("--roles", type=named, metavar="FILE", help="the roles of a workflow's agents")
     parser.add_argument(
@@ -75,7 +78,7 @@ def add_beginning(parser: ArgumentParser) -> None:
     )
     add_run_id(parser, "run")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    add_driving(parser)
+    add_driving(parser, store=named)
 
 
 def resume(parser: ArgumentParser) -> Work:
@@ -96,7 +99,7 @@ def answer(parser: ArgumentParser) -> Work:
     parser.add_argument("question", nargs="?", help="the question's id, where several are open")
     parser.add_argument("--yes", action="store_true", help="answer yes")
     parser.add_argument("--no", action="store_true", help="answer no")
-    parser.add_argument("--text", help="answer with a text")
+    parser.add_argument("--text", type=words, help="answer with a text")
     parser.add_argument(
         "--as", dest="person", default="", metavar="NAME", help="who answers, where a question says who may"
     )
@@ -122,7 +125,7 @@ def answer(parser: ArgumentParser) -> Work:
 def cancel(parser: ArgumentParser) -> Work:
     """Ask a run to stop."""
     parser.add_argument("run", help="the run's id")
-    parser.add_argument("--reason", default="asked for at the command line", help="why, for the journal")
+    parser.add_argument("--reason", type=words, default="asked for at the command line", help="why, for the journal")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     add_store(parser)
     add_quiet(parser)
@@ -150,9 +153,7 @@ def drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, An
         try:
             outcome = asyncio.run(_watched(progress, go(setting)))
             while (value := _prompted(chosen, outcome)) is not LATER:
-                [asked] = outcome.questions
-                going_on = running.go_on_with_answer(setting, asked.run, value, asked.id)
-                outcome = asyncio.run(_watched(progress, going_on))
+                outcome = asyncio.run(_watched(progress, _answered(setting, outcome, value)))
         except KeyboardInterrupt:
             progress.clear()
             notice(_stopped(asyncio.run(running.exists(store, run)), command("resume", chosen, run)))
@@ -162,6 +163,19 @@ def drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, An
         code = own(chosen, outcome) if own is not None else _present(chosen, outcome, plain)
         _explain(chosen, outcome, asyncio.run(account_of(store, outcome.run)))
         return code
+
+
+async def _answered(setting: Setting, outcome: Outcome, value: Any) -> Outcome:
+    """How the run stands after an answer; as before where that was refused and the question is still open."""
+    [asked] = outcome.questions
+    try:
+        return await running.go_on_with_answer(setting, asked.run, value, asked.id)
+    except Refused as error:
+        still_open = (await show(setting.store, asked.run)).summary.questions
+        if asked.id not in (one["id"] for one in still_open):
+            raise
+        notice(str(error))
+        return outcome
 
 
 def _stopped(begun: bool, go_on: str) -> str:
@@ -215,8 +229,10 @@ def _explain(chosen: Namespace, outcome: Outcome, account: Account) -> None:
     if outcome.status != "done" or not chosen.quiet:
         why = f": {harmless(outcome.reason)}" if outcome.reason else ""
         print(f"{outcome.run} is {status(outcome.status, sys.stderr)}{why} ({account})", file=sys.stderr)
+    runs = [question.run for question in outcome.questions]
     for question in outcome.questions:
-        print(shown(encode(question), command("answer", chosen, question.run)), file=sys.stderr)
+        which = question.run if runs.count(question.run) == 1 else f"{question.run} {question.id}"
+        print(shown(encode(question), command("answer", chosen, which)), file=sys.stderr)
 
 
 def _source(parser: ArgumentParser, chosen: Namespace) -> str:

@@ -51,7 +51,10 @@ def _may_repeat(chosen: Namespace, origin: Origin) -> bool:
     if not origin.performed:
         return False
     notice("\n".join([f"run {chosen.run} has done this after entry {origin.shared}:", *listed(origin.performed)]))
-    if chosen.repeat or chosen.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return bool(chosen.repeat)
+    if chosen.repeat:
+        return True
+    if chosen.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        notice("where the fork comes to it, it asks what became of it; with --repeat it would do it again")
+        return False
     print("may the fork do it again where it comes to it? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -88,7 +88,8 @@ def show(parser: ArgumentParser) -> Work:
         for entry in shown.entries:
             print(told(entry, sys.stdout))
         for question in head.questions:
-            print(asked(question, command("answer", chosen, head.run)))
+            which = head.run if len(head.questions) == 1 else f"{head.run} {question['id']}"
+            print(asked(question, command("answer", chosen, which)))
         return DONE
 
     return work

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -20,6 +21,7 @@ from moothall.app.settings import (
     store_file,
 )
 from moothall.cli.screen import notice
+from moothall.errors import DefinitionError
 from moothall.runtime.ports import Store
 
 MACHINE = "FILE.py:NAME, package.module:NAME, FILE.json[:NAME], or by name a built-in machine or a workflow"
@@ -29,11 +31,24 @@ RISK = (
 )
 
 
-def add_store(parser: ArgumentParser) -> None:
+def named(text: str) -> str:
+    """What an option takes that names something: an empty text, as of a variable that is not set, names nothing."""
+    if not text.strip():
+        raise ArgumentTypeError("it is empty; name something, or leave the option out")
+    return text
+
+
+def kept(text: str) -> str:
+    """A store that a command finds its runs in; one that is not there is not made, for its name is wrong."""
+    file = store_file(named(text))
+    if file is not None and not os.path.lexists(file):
+        raise DefinitionError(f"there is no store {text}; the first run in it would make it")
+    return text
+
+
+def add_store(parser: ArgumentParser, kind: Callable[[str], str] = kept) -> None:
     """Where runs are kept."""
-    parser.add_argument(
-        "--store", type=named, help="where runs are kept: sqlite:FILE (default: in the state directory)"
-    )
+    parser.add_argument("--store", type=kind, help="where runs are kept: sqlite:FILE (default: in the state directory)")
 
 
 def add_run_id(parser: ArgumentParser, what: str) -> None:
@@ -52,9 +67,9 @@ def add_quiet(parser: ArgumentParser) -> None:
     )
 
 
-def add_driving(parser: ArgumentParser) -> None:
+def add_driving(parser: ArgumentParser, store: Callable[[str], str] = kept) -> None:
     """What every command has that drives runs."""
-    add_store(parser)
+    add_store(parser, store)
     add_quiet(parser)
     parser.add_argument(
         "--durability",
@@ -74,10 +89,10 @@ def add_driving(parser: ArgumentParser) -> None:
     )
 
 
-def named(text: str) -> str:
-    """What an option takes that names something: an empty text, as of a variable that is not set, names nothing."""
-    if not text.strip():
-        raise ArgumentTypeError("it is empty; name something, or leave the option out")
+def words(text: str) -> str:
+    """What a run is told at the command line; bytes that are no characters here cannot be kept."""
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ArgumentTypeError("it is no text in the encoding of this terminal; write UTF-8 and set LC_ALL=C.UTF-8")
     return text
 
 
@@ -112,9 +127,9 @@ def store_of(chosen: Namespace) -> Iterator[Store]:
         yield store
 
 
-def command(name: str, chosen: Namespace, run: str) -> str:
+def command(name: str, chosen: Namespace, what: str) -> str:
     """A command line that a person can copy."""
-    return f"moot {name} {run}" + (f" --store {shlex.quote(chosen.store)}" if chosen.store else "")
+    return f"moot {name} {what}" + (f" --store {shlex.quote(chosen.store)}" if chosen.store else "")
 
 
 def tell(chosen: Namespace, text: str) -> None:

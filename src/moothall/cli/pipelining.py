@@ -13,7 +13,7 @@ from moothall.app.pipeline.validating import read_checks
 from moothall.app.running import Outcome, Terms
 from moothall.cli.driving import add_beginning, drive
 from moothall.cli.main import DONE, FAILED, WAITING
-from moothall.cli.options import whole_number
+from moothall.cli.options import whole_number, words
 from moothall.cli.screen import print_json
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
@@ -27,7 +27,7 @@ LIVE = ("running", "waiting", "stuck")
 
 def pipeline(parser: ArgumentParser) -> Work:
     """Run a pipeline."""
-    parser.add_argument("brief", help="what is to be made")
+    parser.add_argument("brief", type=words, help="what is to be made")
     parser.add_argument(
         "--max-iterations",
         type=whole_number(0),

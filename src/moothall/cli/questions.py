@@ -15,6 +15,7 @@ from moothall.errors import DefinitionError, Refused
 
 YES_NO = {"type": "boolean"}
 WORDS = {"y": True, "yes": True, "n": False, "no": False}
+FORMS = {"boolean": "true | false", "string": '"…"', "object": "{…}"}
 LATER = object()
 
 
@@ -25,7 +26,8 @@ def shown(question: Mapping[str, Any], command: str) -> str:
     who = question.get("who", "")
     head = f"question {question['id']}{f' for {who}' if who else ''}{deadline}"
     asked = painted(f"{head}: {harmless(question['prompt'])}", "bold", sys.stderr)
-    return f"{asked}\nanswer with:  {command} {_way(question['schema'])}" + (f" --as {who}" if who else "")
+    way = f"{asked}\nanswer with:  {command} {_way(question['schema'])}" + (f" --as {who}" if who else "")
+    return f"{way}\nof the shape: {form}" if (form := _form_of_json(question["schema"])) else way
 
 
 def _way(schema: Any) -> str:
@@ -34,6 +36,34 @@ def _way(schema: Any) -> str:
     if choices := _choices(schema):
         return f"--text {' | '.join(map(str, choices))}"
     return "--text TEXT" if schema == {"type": "string"} else "--json FILE (or - for stdin, or the JSON itself)"
+
+
+def _form_of_json(schema: Any) -> str:
+    """What an answer has to look like that can only be given as JSON; nothing where anything will do."""
+    is_simple = schema in (YES_NO, {"type": "string"}, {}) or bool(_choices(schema))
+    return "" if is_simple else harmless(_form(schema))
+
+
+def _form(schema: Any) -> str:
+    """A schema as one would write the JSON down; `?` marks what may be left out."""
+    match schema:
+        case {"enum": [*choices]}:
+            return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
+        case {"anyOf": [*choices]}:
+            return " | ".join(map(_form, choices))
+        case {"type": "object", "properties": dict(fields)}:
+            return "{" + ", ".join(_field(schema, name, inner) for name, inner in fields.items()) + "}"
+        case {"type": "array", "prefixItems": [*inner]}:
+            return f"[{', '.join(map(_form, inner))}]"
+        case {"type": "array"}:
+            return f"[{_form(schema.get('items'))}, …]"
+        case {"type": str(kind)}:
+            return FORMS.get(kind, kind)
+    return "…"
+
+
+def _field(schema: Mapping[str, Any], name: str, inner: Any) -> str:
+    return f"{json.dumps(name, ensure_ascii=False)}{'' if name in schema.get('required', ()) else '?'}: {_form(inner)}"
 
 
 def _choices(schema: Any) -> list[Any]:
@@ -59,7 +89,8 @@ def _hint(schema: Any) -> str:
         return "[y]es, [n]o"
     if choices := _choices(schema):
         return ", ".join(map(str, choices))
-    return "your answer" if schema == {"type": "string"} else "your answer as JSON"
+    form = _form_of_json(schema)
+    return "your answer" if schema == {"type": "string"} else "your answer as JSON" + (f", {form}" if form else "")
 
 
 def _meant(schema: Any, said: str) -> Any:
@@ -86,8 +117,9 @@ def read_json(name: str) -> Any:
             return json.loads(name)
         except RecursionError as error:
             raise Refused("the JSON is nested too deeply") from error
-        except ValueError:
-            pass
+        except ValueError as error:
+            if name.lstrip()[:1] in tuple('{["'):
+                raise Refused(f"{name} is no JSON: {error}") from error
     try:
         return json.loads(sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8"))
     except OSError as error:

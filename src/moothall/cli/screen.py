@@ -28,6 +28,8 @@ from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 HEARD = 60
 """How much of what a model says is seen while it speaks."""
+SAID, REASON = 60, 400
+"""How much is seen of what was said, and of why something went wrong; the file and the line stand at its end."""
 STATUS_COLOURS = {"done": "green", "waiting": "yellow", "running": "cyan", "limited": "yellow"}
 
 
@@ -223,16 +225,18 @@ def told(entry: Mapping[str, Any], stream: TextIO) -> str:
     if "status" in entry:
         reason = f": {harmless(entry['reason'])}" if "reason" in entry else ""
         note += f"  {status(entry['status'], stream)}{reason}"
-    return f"{entry['seq']:>5}  {painted(way, 'bold', stream)}  {happened(entry['event'])}{note}"
+    happening = happened(entry["event"], has_room="reason" not in entry)
+    return f"{entry['seq']:>5}  {painted(way, 'bold', stream)}  {happening}{note}"
 
 
-def happened(event: Mapping[str, Any]) -> str:
-    """An event of a journal in a few words."""
+def happened(event: Mapping[str, Any], *, has_room: bool) -> str:
+    """An event of a journal in a few words; where there is room, with the whole reason of what went wrong."""
     who = event.get("agent") or event.get("tool") or ""
     said = event.get("text") or event.get("reason") or event.get("resource") or ""
     if not said and event.get("value") is not None:
         said = json.dumps(event["value"], ensure_ascii=False)
-    return " ".join(part for part in (event["name"], who, shortened(said)) if part)
+    width = REASON if has_room and said == event.get("reason") else SAID
+    return " ".join(part for part in (event["name"], who, shortened(said, width)) if part)
 
 
 def wanted(effect: Effect) -> str:
@@ -240,7 +244,7 @@ def wanted(effect: Effect) -> str:
     return getattr(effect, "agent", "") or getattr(effect, "tool", "") or effect.kind
 
 
-def shortened(text: str, width: int = 60) -> str:
+def shortened(text: str, width: int = SAID) -> str:
     """A text on one line, cut where it is long."""
     line = printable(" ".join(text.split()))
     return line if len(line) <= width else line[: width - 1] + "…"

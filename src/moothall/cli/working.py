@@ -12,7 +12,7 @@ from moothall.app import running
 from moothall.app.running import Setting
 from moothall.app.settings import store_address
 from moothall.cli.main import DONE
-from moothall.cli.options import add_driving, hook_of, store_of, telemetry_of, tell, whole_number
+from moothall.cli.options import add_driving, hook_of, named, store_of, telemetry_of, tell, whole_number
 from moothall.cli.screen import Log, notice
 from moothall.runtime.observing import Aside
 
@@ -29,7 +29,7 @@ def worker(parser: ArgumentParser) -> Work:
         action="store_true",
         help="end when nothing is due and nothing driven here wants anything in the next half minute",
     )
-    add_driving(parser)
+    add_driving(parser, store=named)
 
     def work(chosen: Namespace) -> int:
         with store_of(chosen) as store, telemetry_of(chosen) as telemetry, hook_of(chosen, notice) as hook:

@@ -12,6 +12,7 @@ same answer in every run, so all of it may be forgotten at any time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import CO_COROUTINE, CO_VARARGS
 from types import FunctionType, MethodType
 from typing import Any, Literal
 
@@ -54,10 +55,12 @@ class Bound:
             self.call = action.run
         elif isinstance(action, Effect):
             self.call = lambda data, event: action
-        elif callable(action):
-            self.call = _entered(action)
-        else:
+        elif not callable(action):
             raise DefinitionError(f"{where}: {action!r} is neither a function nor an effect")
+        elif why := _unfit(action):
+            raise DefinitionError(f"{where}: {why}")
+        else:
+            self.call = _entered(action)
         self.where = where
         self.allowed = emitted(action) if allowed is None else allowed
         self.writes = written(action) if writes is None else frozenset((writes,) if isinstance(writes, str) else writes)
@@ -67,6 +70,21 @@ def _entered(action: Any) -> Any:
     """What to call for an action: of an object its method, which Python enters without going by way of its type."""
     method = vars(type(action)).get("__call__")
     return MethodType(method, action) if isinstance(method, FunctionType) else action
+
+
+def _unfit(function: object) -> str:
+    """Why something cannot be a guard or a move, and where it stands; of a callable object nothing more is known."""
+    if not isinstance(function, FunctionType):
+        return "" if callable(function) else f"{function!r} is no function"
+    code, name = function.__code__, function.__qualname__
+    place = f"{name} ({code.co_filename}:{code.co_firstlineno})"
+    if code.co_flags & CO_COROUTINE:
+        return f"{place} is async; agents and tools may wait, guards and moves are plain functions"
+    needed = code.co_argcount - len(function.__defaults__ or ())
+    named = code.co_kwonlyargcount - len(function.__kwdefaults__ or ())
+    if named or needed > 2 or (code.co_argcount < 2 and not code.co_flags & CO_VARARGS):
+        return f"{place} has to take two arguments: the data and the event"
+    return ""
 
 
 def emitted(action: Action) -> Mapping[str, int]:
@@ -372,6 +390,8 @@ class Chart:
         if on.do:
             allowed = None if on.emits is None else {kind.kind: most for kind, most in on.emits.items()}
             row.actions = bind(on.do, str(row), allowed, on.writes)
+        if row.guard is not None and not row.guard_scripted and (why := _unfit(row.guard)):
+            self.problems.append(f"{row}: the guard {why}")
         if on.at_most is not None and not _is_count(on.at_most):
             self.problems.append(f"{row}: at_most must be a whole number, not {on.at_most!r}")
         if place.kind == FINAL or place.kind == HISTORY:

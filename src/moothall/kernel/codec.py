@@ -229,14 +229,36 @@ def _decode_enum(kind: type[Enum]) -> Decoder:
     return decoder
 
 
-def _decode_dataclass(kind: type) -> Decoder:
+def require_storable(kind: Any, where: str, around: tuple[Any, ...] = ()) -> None:
+    """Refuse a type that has no place in JSON, and name the field that has it."""
+    if isinstance(kind, str):
+        raise DefinitionError(f"{where}: {kind!r} is the name of a type; write the type itself")
+    if is_dataclass(kind):
+        for name, hint in _parts(kind).items() if kind not in around else ():
+            require_storable(hint, f"{where}.{name}", (*around, kind))
+        return
+    for argument in get_args(kind) if get_origin(kind) is not Literal else ():
+        if argument is not Ellipsis:
+            require_storable(argument, where, around)
+    try:
+        _decoder(kind)
+    except DefinitionError as error:
+        raise DefinitionError(f"{where}: {error}") from error
+
+
+def _parts(kind: Any) -> dict[str, Any]:
+    """The fields that a dataclass is made from, with their types."""
     try:
         hints = get_type_hints(kind)
     except NameError as error:
         raise DefinitionError(
             f"{kind.__name__}: the type {error.name!r} of a field cannot be found; define it at the top of its module"
         ) from error
-    parts = {item.name: hints[item.name] for item in _given(kind)}
+    return {item.name: hints[item.name] for item in _given(kind)}
+
+
+def _decode_dataclass(kind: type) -> Decoder:
+    parts = _parts(kind)
     required = frozenset(_required(kind))
     plain = {name: _plain(hint) for name, hint in parts.items()}
     decoders: dict[str, Decoder] = {}
@@ -330,7 +352,8 @@ def _decode_collection(kind: Any, origin: Any, arguments: tuple[Any, ...]) -> De
         return _decode_fixed(tuple(_decoder(argument) for argument in arguments))
     make = _SEQUENCES.get(origin)
     if make is None:
-        raise DefinitionError(f"{kind} cannot be stored; use dataclasses, lists, tuples, dicts, strings and numbers")
+        name = kind.__name__ if isinstance(kind, type) else kind
+        raise DefinitionError(f"{name} cannot be stored; use dataclasses, lists, tuples, dicts, strings and numbers")
     return _decode_sequence(make, _decoder(arguments[0] if arguments else Any))
 
 

@@ -69,6 +69,7 @@ def slotted(cls: type[T]) -> type[T]:
     opened = type(cls.__name__, (), {"__slots__": names})
     known: dict[str, Any] = {"_open": opened}
     new = defined(f"def __new__({_parameters(cls, 'cls', known)}):\n{_filled_slots(cls, _values(cls))}", known)
+    new.__qualname__ = f"{cls.__qualname__}.__new__"
     shown = ", ".join(f"{name!r}: self.{name}" for name in names)
     contents = defined(f"def contents(self): return {{{shown}}}", {})
     body |= {"__slots__": (), "__new__": new, "__dict__": property(contents)}
@@ -143,6 +144,7 @@ def _initialiser(cls: type[Frozen]) -> Callable[..., None]:
         )
     except SyntaxError as error:
         raise TypeError(f"{cls.__name__}: a field without a default stands below one that has one") from error
+    made.__qualname__ = f"{cls.__qualname__}.__init__"  # whoever passes the wrong arguments reads it
     return made
 
 

@@ -24,6 +24,7 @@ from typing import Any, Literal
 from moothall.errors import DefinitionError
 from moothall.kernel import events as known
 from moothall.kernel.chart import Chart, sequence
+from moothall.kernel.codec import require_storable
 from moothall.kernel.events import Event
 from moothall.kernel.nodes import Action, Final, History, Names, Node, On, Parallel, State
 
@@ -81,6 +82,10 @@ class Machine:
             raise DefinitionError(f"machine {self.name}: errors must be 'strict' or 'scxml', not {self.errors!r}")
         if self.budget is not None and not isinstance(self.budget, Budget):
             raise DefinitionError(f"machine {self.name}: write budget=Budget(calls=20), not {self.budget!r}")
+        if is_dataclass(type(self.data)):
+            raise DefinitionError(f"machine {self.name}: write data={type(self.data).__name__}, the class itself")
+        _require_list(self.name, "states", self.states, (State, Parallel, Final, History))
+        _require_list(self.name, "moves", self.moves, (On,))
         object.__setattr__(self, "chart", Chart(self.name, self.states, self.start, self.moves))
         object.__setattr__(self, "restless", self.chart.eventless or self.chart.late or self.max_microsteps < 1)
         if is_dataclass(self.data):
@@ -133,6 +138,18 @@ class Machine:
                     raise DefinitionError(f"machine {self.name}: two reply shapes are called {name!r}; rename one")
         return found
 
+    def require_types(self) -> None:
+        """Refuse types that cannot be stored. Not when the table is made: they may be defined below it."""
+        _ = self._stored
+
+    @cached_property
+    def _stored(self) -> tuple[tuple[str, Any], ...]:
+        """What is stored of a run, each with its type."""
+        found = (("data", Any if self.data is None else self.data), *self.shapes.items())
+        for name, kind in found:
+            require_storable(kind, f"machine {self.name}: {name}")
+        return found
+
     def actions(self) -> tuple[Action, ...]:
         """Every action of the table, as the author wrote it."""
         return self._actions
@@ -156,6 +173,15 @@ class Machine:
 
 
 _KNOWN = tuple(one for one in vars(known).values() if isinstance(one, type) and issubclass(one, Event) and one.name)
+
+
+def _require_list(machine: str, what: str, given: object, kinds: tuple[type, ...]) -> None:
+    names = ", ".join(kind.__name__ for kind in kinds)
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise DefinitionError(f"machine {machine}: {what} is a list of {names}, not {given!r}")
+    for one in given:
+        if not isinstance(one, kinds):
+            raise DefinitionError(f"machine {machine}: {one!r} in {what} is none of {names}")
 
 
 def _with_subclasses(event: type[Event]) -> Iterator[type[Event]]:

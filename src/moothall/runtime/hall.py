@@ -516,7 +516,7 @@ def _question(run: RunId, head: Head, question: str | None) -> Pending | None:
         return open_[0]
     if not open_ and head.snapshot.status != "live":
         raise Refused(f"run {run} is {head.snapshot.status}; it accepts no answer")
-    raise Refused(f"run {run}: {_open_questions(head)}")
+    raise Refused(f"run {run}: {_open_questions(head)}" + ("; name the one that is answered" if open_ else ""))
 
 
 async def _answered(hall: Hall, run: RunId, question: str) -> int:

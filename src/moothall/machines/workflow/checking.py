@@ -396,33 +396,46 @@ def _far_ways(view: _View) -> Iterator[Problem]:
     """States that a run never comes to, or from which it never comes to its end."""
     leads = {name: set(_leading(view, pointer, state)) for name, (pointer, state) in view.by_name.items()}
     reached = _closure({START}, leads)
-    back: dict[str, set[str]] = {}
-    for name, targets in leads.items():
-        for target in targets:
-            back.setdefault(target, set()).add(name)
-    ending = _closure({STOP}, back)
+    ending = _closure({STOP}, _reversed(leads))
     for name, (pointer, _) in view.by_name.items():
         if name not in reached and name != STOP:
             yield _warning("W_UNREACHABLE", pointer, f"no transition leads to {name}", "remove it, or lead there")
-    lost = [name for name in view.by_name if name in reached and name not in ending]
-    if lost and len(lost) > 1:
-        pointer = view.by_name[lost[0]][0]
-        why = f"from {', '.join(lost[:5])} no way leads to {STOP}: only a limit ends the run"
-        yield _warning("W_NO_EXIT", pointer, why, f"add a transition to {STOP}")
+    circle = _circling({name: targets for name, targets in leads.items() if name in reached - ending})
+    names = [name for name in view.by_name if name in circle]
+    if names and _looks(STOP) not in map(_looks, names):  # else that name is the mistake, and has been told
+        why = f"from {', '.join(names[:5])} no way leads to {STOP}: only a limit ends the run"
+        yield _error("E_NO_EXIT", view.by_name[names[0]][0], why, f"add a transition to {STOP}")
 
 
 def _leading(view: _View, pointer: str, state: Plain) -> Iterator[str]:
     """Where a run may stand after a state: its targets, what is inside, and what is around it."""
-    for _, one in _objects(state, "transition", pointer):
-        if not is_false(_text(one, "condition")):
-            yield _text(one, "target")
+    ways = list(_open_ways(state, pointer))
+    yield from (_text(one, "target") for one in ways)
     yield from filter(None, (_text(state, "on_error"), _text(view.workflow, "on_error")))
-    if "stop" in (state.get("on_no_match"), view.workflow.get("on_no_match")):
+    may_match_none = not any(is_true(_text(one, "condition")) for one in ways)
+    if may_match_none and "stop" in (state.get("on_no_match"), view.workflow.get("on_no_match")):
         yield STOP
     for key in ("states", "parallel"):
         yield from (_text(one, "name") for _, one in _objects(state, key, pointer))
     if view.is_inside(pointer):
         yield _text(view.at[pointer.rsplit("/", 2)[0]], "name")
+
+
+def _open_ways(state: Plain, pointer: str) -> Iterator[Plain]:
+    """The transitions that a run may take: none that never holds, and none behind one that always does."""
+    for _, one in _objects(state, "transition", pointer):
+        if not is_false(_text(one, "condition")):
+            yield one
+        if is_true(_text(one, "condition")):
+            return
+
+
+def _reversed(leads: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    back: dict[str, set[str]] = {}
+    for name, targets in leads.items():
+        for target in targets:
+            back.setdefault(target, set()).add(name)
+    return back
 
 
 def _closure(names: set[str], leads: Mapping[str, set[str]]) -> set[str]:
@@ -433,6 +446,26 @@ def _closure(names: set[str], leads: Mapping[str, set[str]]) -> set[str]:
                 found.add(name)
                 todo.append(name)
     return found
+
+
+def _circling(leads: Mapping[str, set[str]]) -> set[str]:
+    """The names on circles of several, and between such circles."""
+    others = {name: (targets & leads.keys()) - {name} for name, targets in leads.items()}
+    going_on = _leading_on(others)
+    back = _reversed({name: others[name] & going_on for name in going_on})
+    return _leading_on({name: back.get(name, set()) for name in going_on})
+
+
+def _leading_on(leads: Mapping[str, set[str]]) -> set[str]:
+    """The names from which a way leads on for ever."""
+    back, left = _reversed(leads), {name: len(targets) for name, targets in leads.items()}
+    todo = [name for name, count in left.items() if not count]
+    while todo:
+        for name in back.get(todo.pop(), ()):
+            left[name] -= 1
+            if not left[name]:
+                todo.append(name)
+    return {name for name, count in left.items() if count}
 
 
 # what states do

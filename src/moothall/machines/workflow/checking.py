@@ -59,11 +59,12 @@ class Around(Frozen):
 def checked(document: Document, around: Around) -> tuple[Problem, ...]:
     """All problems of a file, in the order of its lines."""
     found = list(document.problems)
+    names = _Names("workflow")
     if not any(problem.code in _UNREAD for problem in document.problems):
         for index, (base, workflow) in enumerate(workflows_in(document.value)):
             inner = _workflow_problems(workflow, around, document.value) if isinstance(workflow, dict) else _NO_OBJECT
             named = _name_of(workflow) or f"number {index + 1}"
-            for problem in (*inner, *_same_name(document.value, index)):
+            for problem in (*inner, *names.told(_name_of(workflow), "/workflow_name")):
                 line = document.line(base + problem.pointer)
                 found.append(replace(problem, line=line, workflow=named if base else ""))
     return tuple(sorted(found, key=lambda one: (one.line, one.pointer)))
@@ -78,12 +79,6 @@ def workflows_in(value: Any) -> list[tuple[str, Any]]:
 
 _UNREAD = frozenset(("E_JSON", "E_ENCODING", "E_LIMIT_SIZE", "E_LIMIT_DEPTH"))
 _NO_OBJECT = (Problem("error", "E_TYPE", "", "a workflow is an object", "write { … }, or an array of such objects"),)
-
-
-def _same_name(value: Any, index: int) -> Iterator[Problem]:
-    names = [_name_of(one) for one in value] if isinstance(value, list) else []
-    if names and names[index] and names[index] in names[:index]:
-        yield _twice("/workflow_name", "workflow", names[index])
 
 
 def _name_of(workflow: Any) -> str:
@@ -200,15 +195,18 @@ _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{name}{digit}" for name in ("com", "lpt") for digit in range(1, 10))]
 )
 _LOOKALIKES = str.maketrans(
-    "аАВеЕЗіІјЈКМНоОрРсСТуУхХѕЅԁһӏԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαινρυκ", "aABeE3iIjJKMHoOpPcCTyYxXsSdhlqwABEZHIKMNOPTYXoaivpuk"
+    "аАВеЕЗіІјЈКМНоОрРсСТуУхХѕЅԁһӏԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαινρυκ01", "aABeE3iIjJKMHoOpPcCTyYxXsSdhlqwABEZHIKMNOPTYXoaivpukol"
 )
+
+_ACCENTS = frozenset(map(chr, range(0x300, 0x370)))
 
 
 def _names(view: _View, _: Around) -> Iterator[Problem]:
     workflow = view.workflow
-    if _text(workflow, "workflow_name").lower() in _DEVICES:
-        why = f"{workflow['workflow_name']!r} is the name of a device on some systems"
-        yield _error("E_NAME", "/workflow_name", why, "rename it")
+    if (called := _text(workflow, "workflow_name")).lower() in _DEVICES:
+        yield _error("E_NAME", "/workflow_name", f"{called!r} is the name of a device on some systems", "rename it")
+    if called in _INHERITED:
+        yield from _misnamed(called, "/workflow_name")
     for key in ("input", "output"):
         if isinstance(part := workflow.get(key), dict) and isinstance(part.get("name"), str):
             yield from _misnamed(part["name"], f"/{key}/name")
@@ -216,7 +214,8 @@ def _names(view: _View, _: Around) -> Iterator[Problem]:
     yield from _named_list(view.agents, "agent_role", "agent", _CONTAINER)
     yield from _named_list(view.states, "name", "state", frozenset("*"), (STOP,))
     variables = workflow.get("variables")
-    yield from _variable_names(variables if isinstance(variables, dict) else {}, _text_of_input(workflow))
+    if isinstance(variables, dict):
+        yield from _variable_names(variables, _text_of_input(workflow))
 
 
 _CONTAINER = frozenset(("get", "has", "size", "keys", "values", "entries", "forEach"))
@@ -239,32 +238,45 @@ def _named_list(
     parts: Sequence[tuple[str, Plain]], key: str, what: str, reserved: frozenset[str], known: Sequence[str] = ()
 ) -> Iterator[Problem]:
     """Names that are none, that stand twice, or that a person takes for another."""
-    seen = {_looks(name): name for name in known}
-    exact: set[str] = set()
+    names = _Names(what, known)
     for pointer, part in parts:
         name = part.get(key)
-        if not isinstance(name, str):
-            continue
-        yield from _misnamed(name, f"{pointer}/{key}", reserved)
-        other = seen.setdefault(_looks(name), name)
-        if name in exact:
-            yield _twice(f"{pointer}/{key}", what, name)
+        if isinstance(name, str):
+            yield from _misnamed(name, f"{pointer}/{key}", reserved)
+            yield from names.told(name, f"{pointer}/{key}")
+
+
+class _Names:
+    """The names of one kind that came by; `known` are there before any."""
+
+    def __init__(self, what: str, known: Sequence[str] = ()) -> None:
+        self._what = what
+        self._exact: set[str] = set()
+        self._like = {_looks(name): name for name in known}
+
+    def told(self, name: str, pointer: str) -> Iterator[Problem]:
+        """What is wrong with the next name among those before it."""
+        other = self._like.setdefault(_looks(name), name)
+        if name and name in self._exact:
+            yield _twice(pointer, self._what, name)
         elif other != name:
-            why = f"{name!a} looks like {other!a}, and is another {what}"
-            yield _warning("W_CONFUSABLE_NAME", f"{pointer}/{key}", why, "rename one of them")
-        exact.add(name)
+            why = f"{name!a} looks like {other!a}, and is another {self._what}"
+            yield _warning("W_CONFUSABLE_NAME", pointer, why, "rename one of them")
+        self._exact.add(name)
 
 
 def _looks(name: str) -> str:
     """What a name looks like to a hasty reader."""
-    plain = unicodedata.normalize("NFKC", name).translate(_LOOKALIKES)
-    return "".join(one for one in plain.casefold() if one.isprintable() and not unicodedata.combining(one))
+    plain = unicodedata.normalize("NFKD", name).translate(_LOOKALIKES)
+    return "".join(one for one in plain.casefold() if one.isprintable() and one not in _ACCENTS)
 
 
 def _variable_names(variables: Plain, given: str) -> Iterator[Problem]:
+    names = _Names("value", (given,))
     for name, value in variables.items():
         pointer = f"/variables/{escaped(name)}"
         yield from _misnamed(name, pointer)
+        yield from names.told(name, pointer)
         if name == given:
             why = f"{name!r} is the input; a variable of that name would overwrite what the caller gives"
             yield _error("E_SHADOW_INPUT", pointer, why, "rename the variable")
@@ -505,7 +517,7 @@ def _doing(pointer: str, state: Plain, agent: str) -> Iterator[Problem]:
     speaks = bool(agent) and function not in ("clearConversation", "script")
     if "input" in state and not speaks:
         yield from _without_effect(pointer, state, ("input",), "where no agent is told something")
-    if speaks and "input" not in state:
+    if speaks and not str(state.get("input", "")).strip():
         why = f"{agent} is told nothing new"
         yield _warning("W_NO_INPUT", f"{pointer}/input", why, "write an input, or leave it so")
     if not sub:
@@ -634,6 +646,9 @@ def _scripts(view: _View, around: Around) -> Iterator[Problem]:
         if fault and source.kind == "input":
             why = f"it is no expression ({fault}) and stands for itself, as a text"
             yield _warning("W_INPUT_TEXT", source.pointer, why, "put a text into quotes inside: \"'…'\"")
+        elif source.kind == "input" and assigns(source.text):
+            why = "it assigns, and only scripts may"
+            yield _error("E_EXPR_ASSIGN", source.pointer, why, "assign in a script, or put a text into quotes: \"'…'\"")
         elif fault:
             yield _error("E_EXPR_SYNTAX", source.pointer, f"it is no JavaScript: {fault}", "correct it")
 

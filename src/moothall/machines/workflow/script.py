@@ -44,12 +44,12 @@ def assigns(condition: str) -> bool:
 
 
 def _is_default(rest: tuple[Token, ...]) -> bool:
-    """Whether an equals sign gives a parameter of an arrow function its default."""
+    """Whether an equals sign gives a parameter of a function its default."""
     depth = 0
     for at, token in enumerate(rest):
         depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
         if depth < 0:
-            return token.text == ")" and [one.text for one in rest[at + 1 : at + 2]] == ["=>"]
+            return token.text == ")" and any(one.text in ("=>", "{") for one in rest[at + 1 : at + 2])
     return False
 
 

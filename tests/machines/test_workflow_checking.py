@@ -212,6 +212,8 @@ def test_what_has_no_effect_or_looks_wrong_is_a_warning_and_no_error(change: Cha
         "/[=]/.test(common_data.x) // n = 1",
         "common_data.list.map((x, i = 1) => x + i).length > 0",
         "common_data.list.some(function (x, least = 1) { return x > least })",
+        "(([first = 1]) => first)(common_data.list) === 1",
+        pytest.param("((a=" * 11_000 + "1" + ")=>1)" * 11_000, id="defaults inside defaults"),
         "(() => { let n = 0; for (const x of common_data.list) n += x; return n > 1; })()",
     ],
 )

@@ -59,10 +59,10 @@ class Around(Frozen):
 def checked(document: Document, around: Around) -> tuple[Problem, ...]:
     """All problems of a file, in the order of its lines."""
     found = list(document.problems)
-    names = _Names("workflow")
+    names, beside = _Names("workflow"), {_name_of(one): one for _, one in workflows_in(document.value)}
     if not any(problem.code in _UNREAD for problem in document.problems):
         for index, (base, workflow) in enumerate(workflows_in(document.value)):
-            inner = _workflow_problems(workflow, around, document.value) if isinstance(workflow, dict) else _NO_OBJECT
+            inner = _workflow_problems(workflow, around, beside) if isinstance(workflow, dict) else _NO_OBJECT
             named = _name_of(workflow) or f"number {index + 1}"
             for problem in (*inner, *names.told(_name_of(workflow), "/workflow_name")):
                 line = document.line(base + problem.pointer)
@@ -86,7 +86,7 @@ def _name_of(workflow: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _workflow_problems(workflow: Plain, around: Around, value: Any) -> Iterator[Problem]:
+def _workflow_problems(workflow: Plain, around: Around, beside: Mapping[str, Any]) -> Iterator[Problem]:
     view = _View(workflow)
     if len(view.states) > MOST:
         why = f"it has {len(view.states)} states"
@@ -96,7 +96,7 @@ def _workflow_problems(workflow: Plain, around: Around, value: Any) -> Iterator[
     for rule in (_names, _parts, _ways, _actions, _questions, _nesting, _roles):
         yield from rule(view, around)
     yield from _scripts(view, around)
-    yield from _sub_workflows(view, {_name_of(one): one for _, one in workflows_in(value)}, around)
+    yield from _sub_workflows(view, beside, around)
 
 
 class _View:
@@ -309,10 +309,11 @@ def _parts(view: _View, _: Around) -> Iterator[Problem]:
         if isinstance(part := workflow.get(key), dict) and not _text(part, "description"):
             yield _warning("W_DESCRIPTION", f"/{key}/description", f"the {key} is not described", "describe it")
     contexts = {_text(context, "name") for _, context in view.contexts}
+    known = _first_of(contexts)
     for pointer, agent in view.agents:
         name = agent.get("context")
         if isinstance(name, str) and name not in contexts:
-            yield _unknown("CONTEXT", f"{pointer}/context", "context", name, contexts)
+            yield _unknown("context", f"{pointer}/context", name, known)
     used = {_text(agent, "context") for _, agent in view.agents}
     asked = {_text(state, "agent") for _, state in view.states}
     yield from _unused(view, view.contexts, "name", "context", used)
@@ -320,9 +321,13 @@ def _parts(view: _View, _: Around) -> Iterator[Problem]:
     yield from _output(view)
 
 
-def _unknown(code: str, pointer: str, what: str, name: str, known: Iterable[str]) -> Problem:
-    there = ", ".join(sorted(filter(None, known))[:12]) or "none"
-    return _error(f"E_UNKNOWN_{code}", pointer, f"no {what} is called {ascii(name)[:60]}", f"there are: {there}")
+def _unknown(what: str, pointer: str, name: str, known: str) -> Problem:
+    why = f"no {what} is called {ascii(name)[:60]}"
+    return _error(f"E_UNKNOWN_{what.upper()}", pointer, why, f"there are: {known}")
+
+
+def _first_of(names: Iterable[str]) -> str:
+    return ", ".join(sorted(filter(None, names))[:12]) or "none"
 
 
 def _unused(view: _View, parts: Sequence[tuple[str, Plain]], key: str, what: str, used: set[str]) -> Iterator[Problem]:
@@ -356,9 +361,10 @@ def _ways(view: _View, _: Around) -> Iterator[Problem]:
     if START not in {_text(state, "name") for _, state in view.top} and isinstance(view.workflow.get("states"), list):
         yield _error("E_NO_START", "/states", f"no state is called {START!r}", f"call the first one {START!r}")
     if view.is_whole:
+        known = _first_of(view.by_name)
         for pointer, target in _targets(view):
             if target != STOP and target not in view.by_name:
-                yield _unknown("STATE", pointer, "state", target, view.by_name)
+                yield _unknown("state", pointer, target, known)
     for pointer, state in view.states:
         yield from _own_ways(view, pointer, state)
     if view.is_whole and START in view.by_name:
@@ -485,10 +491,11 @@ def _leading_on(leads: Mapping[str, set[str]]) -> set[str]:
 
 def _actions(view: _View, _: Around) -> Iterator[Problem]:
     agents = {_text(agent, "agent_role") for _, agent in view.agents}
+    known = _first_of(agents)
     for pointer, state in view.states:
         name, agent = state.get("agent"), _text(state, "agent")
         if isinstance(name, str) and name not in agents:
-            yield _unknown("AGENT", f"{pointer}/agent", "agent", name, agents)
+            yield _unknown("agent", f"{pointer}/agent", name, known)
         if _text(state, "name") == STOP and not view.is_inside(pointer):
             yield from _without_effect(pointer, state, _NOT_OF_STOP, f"in {STOP}")
             continue
@@ -657,7 +664,7 @@ def _scripts(view: _View, around: Around) -> Iterator[Problem]:
 
 
 def _sub_workflows(view: _View, beside: Mapping[str, Any], around: Around) -> Iterator[Problem]:
-    pattern = "use letters, digits, '_' and '-'; a workflow is found by its name"
+    pattern, known = "use letters, digits, '_' and '-'; a workflow is found by its name", ""
     for pointer, state in view.states:
         name = _action(state).get("sub_workflow")
         place = f"{pointer}/action/sub_workflow"
@@ -666,7 +673,8 @@ def _sub_workflows(view: _View, beside: Mapping[str, Any], around: Around) -> It
         if any(problem.code == "E_NAME" for problem in misfits({"workflow_name": name})):
             yield _error("E_NAME", place, f"{ascii(name)[:60]} is no name of a workflow", pattern)
         elif (child := _found(name, beside, around)) is None:
-            yield _unknown("WORKFLOW", place, "workflow", name, beside)
+            known = known or _first_of(beside)
+            yield _unknown("workflow", place, name, known)
         else:
             yield from _given(f"{place}_input", _action(state).get("sub_workflow_input"), child)
     if circle := _circle(_name_of(view.workflow), view.workflow, beside, around):

@@ -57,6 +57,8 @@ FORMATS = (
     of_provider("openai key", "sk-proj-", some(120, DASHED)),
     of_provider("openai key", "sk-svcacct-", some(80, DASHED)),
     of_provider("openai key", "sk-or-v1-", some(64, "0123456789abcdef")),
+    of_provider("openai key", "sk-test-", some(38)),
+    of_provider("openai key", "sk-live-", some(38)),
     of_provider("anthropic key", "sk-ant-api03-", some(93, DASHED), "AA"),
     of_provider("anthropic key", "sk-ant-oat01-", some(90, DASHED)),
     of_provider("google key", "AIza", some(35, DASHED)),

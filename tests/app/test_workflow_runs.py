@@ -471,7 +471,16 @@ async def test_the_input_is_read_by_its_type(tmp_path: Path, type_: str, given: 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("type_", "given"),
-    [("string", 3), ("string", None), ("number", "three"), ("number", True), ("object", [1]), ("array", "{}")],
+    [
+        *(("string", 3), ("string", None), ("object", [1]), ("array", "{}"), ("array", "[" * 5000 + "]" * 5000)),
+        *(
+            ("number", "three"),
+            ("number", True),
+            ("number", "NaN"),
+            ("number", "1e999"),
+            ("object", '{"a": 1, "a": 2}'),
+        ),
+    ],
 )
 async def test_an_input_of_another_type_is_refused_before_anything_happens(
     tmp_path: Path, type_: str, given: Any

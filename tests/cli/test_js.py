@@ -31,6 +31,16 @@ def test_no_data_are_needed(moot: Moot) -> None:
     assert moot("js", "common_data.x").out == "undefined\n"
 
 
+@pytest.mark.parametrize(("text", "value"), [("-1", -1), ("-1e1", -10), ("-Math.min(2,3)", -2)])
+def test_behind_two_dashes_a_text_may_begin_with_one(moot: Moot, text: str, value: int) -> None:
+    assert moot("js", "--json", "--", text).json == {"value": value}
+
+
+def test_behind_two_dashes_no_text_is_an_option(moot: Moot) -> None:
+    assert "json is not defined" in moot("js", "--", "--json").err
+    assert "there is no file -x.json" in moot("check", "--", "-x.json", "-y.json").err
+
+
 def test_as_json_an_answer_can_be_told_from_none(moot: Moot) -> None:
     assert moot("js", "null", "--json").json == {"value": None}
     assert moot("js", "undefined", "--json").json == {}

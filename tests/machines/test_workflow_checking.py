@@ -95,11 +95,14 @@ ERRORS: list[tuple[Change, str, str]] = [
     (put("/states/1/transition/0/target", "nowhere"), "E_UNKNOWN_STATE", "/states/1/transition/0/target"),
     (put("/states/1/on_error", "nowhere"), "E_UNKNOWN_STATE", "/states/1/on_error"),
     (put(CONDITION, "false"), "E_NO_EXIT", "/states/1"),
+    (put("/states/2/transition/1/target", "code"), "E_NO_EXIT", "/states/1"),
+    (put("/states/2/transition/1", {"target": "code", "condition": "true"}), "E_NO_EXIT", "/states/1"),
     (put(CONDITION, "  "), "E_EXPR_SYNTAX", CONDITION),
     (put("/states/0/action/script", ""), "E_EXPR_SYNTAX", "/states/0/action/script"),
     (put(CONDITION, "common_data.n += 1"), "E_EXPR_ASSIGN", CONDITION),
     (put(CONDITION, "common_data.n++ < 3"), "E_EXPR_ASSIGN", CONDITION),
     (put(CONDITION, "`${common_data.a = 1}`"), "E_EXPR_ASSIGN", CONDITION),
+    (put("/states/1/input", "common_data.asked = true"), "E_EXPR_ASSIGN", "/states/1/input"),
     (drop("/states/1/agent"), "E_REQUIRED", "/states/1/agent"),
     (put("/states/1/ask", {"question": "Well?"}), "E_AMBIGUOUS_ACTION", "/states/1/ask"),
     (put("/states/1/action", {"sub_workflow": "base"}), "E_AMBIGUOUS_ACTION", "/states/1/action"),
@@ -111,6 +114,7 @@ ERRORS: list[tuple[Change, str, str]] = [
     (put("/workflow_name", "a b"), "E_NAME", "/workflow_name"),
     (put("/workflow_name", "base\n"), "E_NAME", "/workflow_name"),
     (put("/workflow_name", "COM1"), "E_NAME", "/workflow_name"),
+    (put("/workflow_name", "constructor"), "E_NAME", "/workflow_name"),
     (put("/states/1/name", ""), "E_NAME", "/states/1/name"),
     (put("/states/1/name", "co\u200bde"), "E_NAME", "/states/1/name"),
     (put("/states/1/name", "a" * 1000), "E_NAME", "/states/1/name"),
@@ -165,7 +169,6 @@ WARNINGS: list[tuple[Change, str, str]] = [
         "/states/1/transition/1",
     ),
     (put("/states/2/transition/0/condition", "false"), "W_NEVER_TAKEN", "/states/2/transition/0/condition"),
-    (put("/states/2/transition/1/target", "code"), "W_NO_EXIT", "/states/0"),
     (put("/contexts/1", {"name": "spare"}), "W_UNUSED", "/contexts/1"),
     (put("/agents/2", {"agent_role": "idler", "context": "talk", "role": "user"}), "W_UNUSED", "/agents/2"),
     (put("/output/name", "other"), "W_OUTPUT_UNSET", "/output/name"),
@@ -176,8 +179,13 @@ WARNINGS: list[tuple[Change, str, str]] = [
     (put("/states/0/retry", {"attempts": 2}), "W_NO_EFFECT", "/states/0/retry"),
     (put("/states/1/join", "all"), "W_NO_EFFECT", "/states/1/join"),
     (drop("/states/1/input"), "W_NO_INPUT", "/states/1/input"),
+    (put("/states/1/input", " "), "W_NO_INPUT", "/states/1/input"),
     (put("/states/4", {"name": "revіew", "transition": ON}), "W_CONFUSABLE_NAME", "/states/4/name"),
     (put("/states/4", {"name": "STOP", "transition": ON}), "W_CONFUSABLE_NAME", "/states/4/name"),
+    (put("/states/4", {"name": "st0p", "transition": ON}), "W_CONFUSABLE_NAME", "/states/4/name"),
+    (put("/states/4", {"name": "stop\u0301", "transition": ON}), "W_CONFUSABLE_NAME", "/states/4/name"),
+    (put("/variables/tаsk", "attacker default"), "W_CONFUSABLE_NAME", "/variables/tаsk"),
+    (put("/variables/Max_iterations", 900), "W_CONFUSABLE_NAME", "/variables/Max_iterations"),
 ]
 
 
@@ -203,6 +211,9 @@ def test_what_has_no_effect_or_looks_wrong_is_a_warning_and_no_error(change: Cha
         "'x = 1' === `y = ${a === 1}`",
         "/[=]/.test(common_data.x) // n = 1",
         "common_data.list.map((x, i = 1) => x + i).length > 0",
+        "common_data.list.some(function (x, least = 1) { return x > least })",
+        "(([first = 1]) => first)(common_data.list) === 1",
+        pytest.param("((a=" * 11_000 + "1" + ")=>1)" * 11_000, id="defaults inside defaults"),
         "(() => { let n = 0; for (const x of common_data.list) n += x; return n > 1; })()",
     ],
 )
@@ -264,6 +275,22 @@ def test_a_circle_of_sub_workflows_is_named_also_across_files() -> None:
 def test_two_workflows_of_one_name_in_a_file_are_told_apart_by_their_place() -> None:
     found = problems(BASE, deepcopy(BASE))
     assert [(one.code, one.pointer, one.workflow) for one in found] == [("E_DUP_NAME", "/workflow_name", "base")]
+
+
+def test_names_of_other_scripts_that_differ_are_not_taken_for_each_other() -> None:
+    assert told(changed(put("/variables", {"はし": 1, "ばし": 2, "größe": 3, "длина": 4, "名前": 5}))) == set()
+
+
+def test_two_workflows_whose_names_look_alike_are_a_warning() -> None:
+    assert told(BASE, {**BASE, "workflow_name": "Base"}) == {("W_CONFUSABLE_NAME", "/workflow_name")}
+
+
+def test_a_loop_through_a_state_that_looks_like_stop_is_told_by_that_name() -> None:
+    def change(workflow: Plain) -> None:
+        put("/states/2/transition/1/target", "ѕtop")(workflow)
+        put("/states/4", {"name": "ѕtop", "transition": [{"target": "code", "condition": "true"}]})(workflow)
+
+    assert [one.code for one in problems(changed(change))] == ["W_CONFUSABLE_NAME"]
 
 
 @pytest.mark.parametrize("value", [None, 1, "text", True, [], [1], [[]]])

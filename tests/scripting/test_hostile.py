@@ -261,6 +261,8 @@ CHANGES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "variables": ("common_data.variables = {a: 1}", {"variables": {"a": 1}}, []),
     "a variable": ("common_data.variables.a = 1; variables.b = 2", {"a": 1, "b": 2}, []),
     "a poisoned stringify": ("JSON.stringify = () => '0'; Object.keys = () => []; common_data.x = 1", {"x": 1}, []),
+    "a poisoned iterator": ("Array.prototype[Symbol.iterator] = function*(){yield '\"x\":NaN'}; common_data.y = 1", {"y": 1}, []),
+    "an empty iterator": ("Array.prototype[Symbol.iterator] = function*(){}; common_data.y = 1", {"y": 1}, []),
 }  # fmt: skip
 
 

@@ -410,7 +410,7 @@ _FORMATS: Mapping[str, Mapping[tuple[str, ...], str]] = {
     "anthropic key": {("sk-ant-",): _begun("sk-ant-") + _DIGIT + "[A-Za-z0-9_-]{16,}+"},
     "openai key": {
         ("sk-",): _begun("sk-")
-        + f"(?:(?:proj|svcacct|admin|service|None|or)-{_DIGIT}[A-Za-z0-9_-]{{16,}}+"
+        + f"(?:(?:proj|svcacct|admin|service|None|or|test|live)-{_DIGIT}[A-Za-z0-9_-]{{16,}}+"
         + "|(?=[A-Za-z]{0,60}[0-9])[A-Za-z0-9]{20,}+[A-Za-z0-9_-]*+)",
     },
     "google key": {("AIza",): _begun("AIza") + "[A-Za-z0-9_-]{35}" + _END},

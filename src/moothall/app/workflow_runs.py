@@ -8,7 +8,6 @@ names code.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from inspect import iscoroutinefunction, isfunction
@@ -36,6 +35,7 @@ from moothall.machines.turn import Use
 from moothall.machines.workflow.checking import workflows_in
 from moothall.machines.workflow.compiling import WorkflowMachine, first_work, machine_of
 from moothall.machines.workflow.definition import Workflow
+from moothall.machines.workflow.document import read
 from moothall.machines.workflow.plan import typed
 from moothall.machines.workflow.schema import cleaned
 from moothall.machines.workflow.work import Work
@@ -240,10 +240,11 @@ def work_of(machine: WorkflowMachine, given: Any) -> Work:
     if given is None:
         raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and was given nothing")
     if isinstance(given, str) and wanted != "string":
-        try:
-            given = json.loads(given)
-        except ValueError as error:
-            raise Refused(f"{machine.name} takes {name!r}, a {wanted}; {given[:60]!r} is no JSON") from error
+        document = read(given.encode("utf-8", "surrogatepass"))
+        if document.problems:
+            why = document.problems[0].why
+            raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and {given[:60]!r} is none: {why}")
+        given = document.value
     if typed(given) != wanted:
         raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and was given a {typed(given)}")
     return first_work(workflow, given)

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from moothall import __version__
 from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, MoothallError, Refused
@@ -112,7 +112,7 @@ def _carried_out(name: str, given: Sequence[str]) -> int:
         room = import_module(f"moothall.cli.{COMMANDS[name].room}")
         own = argparse.ArgumentParser(prog=f"moot {name}", description=_sentence(COMMANDS[name].help))
         work = getattr(room, name)(own)
-        chosen = own.parse_intermixed_args(given)
+        chosen = _parsed(own, given)
         signal.signal(signal.SIGTERM, _stop)
         if name not in ("trust", "doctor"):
             import_module("moothall.cli.screen").tell_of_unused_project()
@@ -127,6 +127,24 @@ def _carried_out(name: str, given: Sequence[str]) -> int:
         what = f"{type(error).__name__}: {error}"
         print(f"moot {name}: {what}; MOOTHALL_DEBUG=1 shows where that happened", file=sys.stderr)
         return FAILED
+
+
+def _parsed(own: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:
+    """What was given. Intermixed parsing takes `-x` for an option even behind `--`: there it is marked as a text."""
+    here = given.index("--") if "--" in given else len(given)
+    texts = (_TEXT + one if one.startswith("-") else one for one in given[here + 1 :])
+    chosen = own.parse_intermixed_args([*given[:here], *texts])
+    return argparse.Namespace(**{name: _unmarked(value) for name, value in vars(chosen).items()})
+
+
+_TEXT = "\0"
+"""What no argument of a process can begin with."""
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unmarked(one) for one in value]
+    return value.removeprefix(_TEXT) if isinstance(value, str) else value
 
 
 def _told(name: str, error: MoothallError) -> int:

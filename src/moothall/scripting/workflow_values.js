@@ -86,7 +86,8 @@ new function () {
         value === undefined ? "{}" : '{"value":' + writer(refuse).write(value, "the value", null) + "}";
 
     function changes(before, after) {
-        let [set, removed] = ["", ""];
+        let set = "";
+        let removed = "";
         for (let names = keys(after), at = 0; at < names.length; at++)
             if (before[names[at]] !== after[names[at]])
                 set += (set && ",") + stringify(names[at]) + ":" + after[names[at]];

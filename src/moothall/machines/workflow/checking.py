@@ -59,11 +59,12 @@ class Around(Frozen):
 def checked(document: Document, around: Around) -> tuple[Problem, ...]:
     """All problems of a file, in the order of its lines."""
     found = list(document.problems)
+    names, beside = _Names("workflow"), {_name_of(one): one for _, one in workflows_in(document.value)}
     if not any(problem.code in _UNREAD for problem in document.problems):
         for index, (base, workflow) in enumerate(workflows_in(document.value)):
-            inner = _workflow_problems(workflow, around, document.value) if isinstance(workflow, dict) else _NO_OBJECT
+            inner = _workflow_problems(workflow, around, beside) if isinstance(workflow, dict) else _NO_OBJECT
             named = _name_of(workflow) or f"number {index + 1}"
-            for problem in (*inner, *_same_name(document.value, index)):
+            for problem in (*inner, *names.told(_name_of(workflow), "/workflow_name")):
                 line = document.line(base + problem.pointer)
                 found.append(replace(problem, line=line, workflow=named if base else ""))
     return tuple(sorted(found, key=lambda one: (one.line, one.pointer)))
@@ -80,18 +81,12 @@ _UNREAD = frozenset(("E_JSON", "E_ENCODING", "E_LIMIT_SIZE", "E_LIMIT_DEPTH"))
 _NO_OBJECT = (Problem("error", "E_TYPE", "", "a workflow is an object", "write { … }, or an array of such objects"),)
 
 
-def _same_name(value: Any, index: int) -> Iterator[Problem]:
-    names = [_name_of(one) for one in value] if isinstance(value, list) else []
-    if names and names[index] and names[index] in names[:index]:
-        yield _twice("/workflow_name", "workflow", names[index])
-
-
 def _name_of(workflow: Any) -> str:
     name = workflow.get("workflow_name") if isinstance(workflow, dict) else None
     return name if isinstance(name, str) else ""
 
 
-def _workflow_problems(workflow: Plain, around: Around, value: Any) -> Iterator[Problem]:
+def _workflow_problems(workflow: Plain, around: Around, beside: Mapping[str, Any]) -> Iterator[Problem]:
     view = _View(workflow)
     if len(view.states) > MOST:
         why = f"it has {len(view.states)} states"
@@ -101,7 +96,7 @@ def _workflow_problems(workflow: Plain, around: Around, value: Any) -> Iterator[
     for rule in (_names, _parts, _ways, _actions, _questions, _nesting, _roles):
         yield from rule(view, around)
     yield from _scripts(view, around)
-    yield from _sub_workflows(view, {_name_of(one): one for _, one in workflows_in(value)}, around)
+    yield from _sub_workflows(view, beside, around)
 
 
 class _View:
@@ -200,15 +195,18 @@ _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{name}{digit}" for name in ("com", "lpt") for digit in range(1, 10))]
 )
 _LOOKALIKES = str.maketrans(
-    "аАВеЕЗіІјЈКМНоОрРсСТуУхХѕЅԁһӏԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαινρυκ", "aABeE3iIjJKMHoOpPcCTyYxXsSdhlqwABEZHIKMNOPTYXoaivpuk"
+    "аАВеЕЗіІјЈКМНоОрРсСТуУхХѕЅԁһӏԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαινρυκ01", "aABeE3iIjJKMHoOpPcCTyYxXsSdhlqwABEZHIKMNOPTYXoaivpukol"
 )
+
+_ACCENTS = frozenset(map(chr, range(0x300, 0x370)))
 
 
 def _names(view: _View, _: Around) -> Iterator[Problem]:
     workflow = view.workflow
-    if _text(workflow, "workflow_name").lower() in _DEVICES:
-        why = f"{workflow['workflow_name']!r} is the name of a device on some systems"
-        yield _error("E_NAME", "/workflow_name", why, "rename it")
+    if (called := _text(workflow, "workflow_name")).lower() in _DEVICES:
+        yield _error("E_NAME", "/workflow_name", f"{called!r} is the name of a device on some systems", "rename it")
+    if called in _INHERITED:
+        yield from _misnamed(called, "/workflow_name")
     for key in ("input", "output"):
         if isinstance(part := workflow.get(key), dict) and isinstance(part.get("name"), str):
             yield from _misnamed(part["name"], f"/{key}/name")
@@ -216,7 +214,8 @@ def _names(view: _View, _: Around) -> Iterator[Problem]:
     yield from _named_list(view.agents, "agent_role", "agent", _CONTAINER)
     yield from _named_list(view.states, "name", "state", frozenset("*"), (STOP,))
     variables = workflow.get("variables")
-    yield from _variable_names(variables if isinstance(variables, dict) else {}, _text_of_input(workflow))
+    if isinstance(variables, dict):
+        yield from _variable_names(variables, _text_of_input(workflow))
 
 
 _CONTAINER = frozenset(("get", "has", "size", "keys", "values", "entries", "forEach"))
@@ -239,32 +238,45 @@ def _named_list(
     parts: Sequence[tuple[str, Plain]], key: str, what: str, reserved: frozenset[str], known: Sequence[str] = ()
 ) -> Iterator[Problem]:
     """Names that are none, that stand twice, or that a person takes for another."""
-    seen = {_looks(name): name for name in known}
-    exact: set[str] = set()
+    names = _Names(what, known)
     for pointer, part in parts:
         name = part.get(key)
-        if not isinstance(name, str):
-            continue
-        yield from _misnamed(name, f"{pointer}/{key}", reserved)
-        other = seen.setdefault(_looks(name), name)
-        if name in exact:
-            yield _twice(f"{pointer}/{key}", what, name)
+        if isinstance(name, str):
+            yield from _misnamed(name, f"{pointer}/{key}", reserved)
+            yield from names.told(name, f"{pointer}/{key}")
+
+
+class _Names:
+    """The names of one kind that came by; `known` are there before any."""
+
+    def __init__(self, what: str, known: Sequence[str] = ()) -> None:
+        self._what = what
+        self._exact: set[str] = set()
+        self._like = {_looks(name): name for name in known}
+
+    def told(self, name: str, pointer: str) -> Iterator[Problem]:
+        """What is wrong with the next name among those before it."""
+        other = self._like.setdefault(_looks(name), name)
+        if name and name in self._exact:
+            yield _twice(pointer, self._what, name)
         elif other != name:
-            why = f"{name!a} looks like {other!a}, and is another {what}"
-            yield _warning("W_CONFUSABLE_NAME", f"{pointer}/{key}", why, "rename one of them")
-        exact.add(name)
+            why = f"{name!a} looks like {other!a}, and is another {self._what}"
+            yield _warning("W_CONFUSABLE_NAME", pointer, why, "rename one of them")
+        self._exact.add(name)
 
 
 def _looks(name: str) -> str:
     """What a name looks like to a hasty reader."""
-    plain = unicodedata.normalize("NFKC", name).translate(_LOOKALIKES)
-    return "".join(one for one in plain.casefold() if one.isprintable() and not unicodedata.combining(one))
+    plain = unicodedata.normalize("NFKD", name).translate(_LOOKALIKES)
+    return "".join(one for one in plain.casefold() if one.isprintable() and one not in _ACCENTS)
 
 
 def _variable_names(variables: Plain, given: str) -> Iterator[Problem]:
+    names = _Names("value", (given,))
     for name, value in variables.items():
         pointer = f"/variables/{escaped(name)}"
         yield from _misnamed(name, pointer)
+        yield from names.told(name, pointer)
         if name == given:
             why = f"{name!r} is the input; a variable of that name would overwrite what the caller gives"
             yield _error("E_SHADOW_INPUT", pointer, why, "rename the variable")
@@ -297,10 +309,11 @@ def _parts(view: _View, _: Around) -> Iterator[Problem]:
         if isinstance(part := workflow.get(key), dict) and not _text(part, "description"):
             yield _warning("W_DESCRIPTION", f"/{key}/description", f"the {key} is not described", "describe it")
     contexts = {_text(context, "name") for _, context in view.contexts}
+    known = _first_of(contexts)
     for pointer, agent in view.agents:
         name = agent.get("context")
         if isinstance(name, str) and name not in contexts:
-            yield _unknown("CONTEXT", f"{pointer}/context", "context", name, contexts)
+            yield _unknown("context", f"{pointer}/context", name, known)
     used = {_text(agent, "context") for _, agent in view.agents}
     asked = {_text(state, "agent") for _, state in view.states}
     yield from _unused(view, view.contexts, "name", "context", used)
@@ -308,9 +321,13 @@ def _parts(view: _View, _: Around) -> Iterator[Problem]:
     yield from _output(view)
 
 
-def _unknown(code: str, pointer: str, what: str, name: str, known: Iterable[str]) -> Problem:
-    there = ", ".join(sorted(filter(None, known))[:12]) or "none"
-    return _error(f"E_UNKNOWN_{code}", pointer, f"no {what} is called {ascii(name)[:60]}", f"there are: {there}")
+def _unknown(what: str, pointer: str, name: str, known: str) -> Problem:
+    why = f"no {what} is called {ascii(name)[:60]}"
+    return _error(f"E_UNKNOWN_{what.upper()}", pointer, why, f"there are: {known}")
+
+
+def _first_of(names: Iterable[str]) -> str:
+    return ", ".join(sorted(filter(None, names))[:12]) or "none"
 
 
 def _unused(view: _View, parts: Sequence[tuple[str, Plain]], key: str, what: str, used: set[str]) -> Iterator[Problem]:
@@ -344,9 +361,10 @@ def _ways(view: _View, _: Around) -> Iterator[Problem]:
     if START not in {_text(state, "name") for _, state in view.top} and isinstance(view.workflow.get("states"), list):
         yield _error("E_NO_START", "/states", f"no state is called {START!r}", f"call the first one {START!r}")
     if view.is_whole:
+        known = _first_of(view.by_name)
         for pointer, target in _targets(view):
             if target != STOP and target not in view.by_name:
-                yield _unknown("STATE", pointer, "state", target, view.by_name)
+                yield _unknown("state", pointer, target, known)
     for pointer, state in view.states:
         yield from _own_ways(view, pointer, state)
     if view.is_whole and START in view.by_name:
@@ -396,33 +414,46 @@ def _far_ways(view: _View) -> Iterator[Problem]:
     """States that a run never comes to, or from which it never comes to its end."""
     leads = {name: set(_leading(view, pointer, state)) for name, (pointer, state) in view.by_name.items()}
     reached = _closure({START}, leads)
-    back: dict[str, set[str]] = {}
-    for name, targets in leads.items():
-        for target in targets:
-            back.setdefault(target, set()).add(name)
-    ending = _closure({STOP}, back)
+    ending = _closure({STOP}, _reversed(leads))
     for name, (pointer, _) in view.by_name.items():
         if name not in reached and name != STOP:
             yield _warning("W_UNREACHABLE", pointer, f"no transition leads to {name}", "remove it, or lead there")
-    lost = [name for name in view.by_name if name in reached and name not in ending]
-    if lost and len(lost) > 1:
-        pointer = view.by_name[lost[0]][0]
-        why = f"from {', '.join(lost[:5])} no way leads to {STOP}: only a limit ends the run"
-        yield _warning("W_NO_EXIT", pointer, why, f"add a transition to {STOP}")
+    circle = _circling({name: targets for name, targets in leads.items() if name in reached - ending})
+    names = [name for name in view.by_name if name in circle]
+    if names and _looks(STOP) not in map(_looks, names):  # else that name is the mistake, and has been told
+        why = f"from {', '.join(names[:5])} no way leads to {STOP}: only a limit ends the run"
+        yield _error("E_NO_EXIT", view.by_name[names[0]][0], why, f"add a transition to {STOP}")
 
 
 def _leading(view: _View, pointer: str, state: Plain) -> Iterator[str]:
     """Where a run may stand after a state: its targets, what is inside, and what is around it."""
-    for _, one in _objects(state, "transition", pointer):
-        if not is_false(_text(one, "condition")):
-            yield _text(one, "target")
+    ways = list(_open_ways(state, pointer))
+    yield from (_text(one, "target") for one in ways)
     yield from filter(None, (_text(state, "on_error"), _text(view.workflow, "on_error")))
-    if "stop" in (state.get("on_no_match"), view.workflow.get("on_no_match")):
+    may_match_none = not any(is_true(_text(one, "condition")) for one in ways)
+    if may_match_none and "stop" in (state.get("on_no_match"), view.workflow.get("on_no_match")):
         yield STOP
     for key in ("states", "parallel"):
         yield from (_text(one, "name") for _, one in _objects(state, key, pointer))
     if view.is_inside(pointer):
         yield _text(view.at[pointer.rsplit("/", 2)[0]], "name")
+
+
+def _open_ways(state: Plain, pointer: str) -> Iterator[Plain]:
+    """The transitions that a run may take: none that never holds, and none behind one that always does."""
+    for _, one in _objects(state, "transition", pointer):
+        if not is_false(_text(one, "condition")):
+            yield one
+        if is_true(_text(one, "condition")):
+            return
+
+
+def _reversed(leads: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    back: dict[str, set[str]] = {}
+    for name, targets in leads.items():
+        for target in targets:
+            back.setdefault(target, set()).add(name)
+    return back
 
 
 def _closure(names: set[str], leads: Mapping[str, set[str]]) -> set[str]:
@@ -435,15 +466,36 @@ def _closure(names: set[str], leads: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
+def _circling(leads: Mapping[str, set[str]]) -> set[str]:
+    """The names on circles of several, and between such circles."""
+    others = {name: (targets & leads.keys()) - {name} for name, targets in leads.items()}
+    going_on = _leading_on(others)
+    back = _reversed({name: others[name] & going_on for name in going_on})
+    return _leading_on({name: back.get(name, set()) for name in going_on})
+
+
+def _leading_on(leads: Mapping[str, set[str]]) -> set[str]:
+    """The names from which a way leads on for ever."""
+    back, left = _reversed(leads), {name: len(targets) for name, targets in leads.items()}
+    todo = [name for name, count in left.items() if not count]
+    while todo:
+        for name in back.get(todo.pop(), ()):
+            left[name] -= 1
+            if not left[name]:
+                todo.append(name)
+    return {name for name, count in left.items() if count}
+
+
 # what states do
 
 
 def _actions(view: _View, _: Around) -> Iterator[Problem]:
     agents = {_text(agent, "agent_role") for _, agent in view.agents}
+    known = _first_of(agents)
     for pointer, state in view.states:
         name, agent = state.get("agent"), _text(state, "agent")
         if isinstance(name, str) and name not in agents:
-            yield _unknown("AGENT", f"{pointer}/agent", "agent", name, agents)
+            yield _unknown("agent", f"{pointer}/agent", name, known)
         if _text(state, "name") == STOP and not view.is_inside(pointer):
             yield from _without_effect(pointer, state, _NOT_OF_STOP, f"in {STOP}")
             continue
@@ -472,7 +524,7 @@ def _doing(pointer: str, state: Plain, agent: str) -> Iterator[Problem]:
     speaks = bool(agent) and function not in ("clearConversation", "script")
     if "input" in state and not speaks:
         yield from _without_effect(pointer, state, ("input",), "where no agent is told something")
-    if speaks and "input" not in state:
+    if speaks and not str(state.get("input", "")).strip():
         why = f"{agent} is told nothing new"
         yield _warning("W_NO_INPUT", f"{pointer}/input", why, "write an input, or leave it so")
     if not sub:
@@ -601,6 +653,9 @@ def _scripts(view: _View, around: Around) -> Iterator[Problem]:
         if fault and source.kind == "input":
             why = f"it is no expression ({fault}) and stands for itself, as a text"
             yield _warning("W_INPUT_TEXT", source.pointer, why, "put a text into quotes inside: \"'…'\"")
+        elif source.kind == "input" and assigns(source.text):
+            why = "it assigns, and only scripts may"
+            yield _error("E_EXPR_ASSIGN", source.pointer, why, "assign in a script, or put a text into quotes: \"'…'\"")
         elif fault:
             yield _error("E_EXPR_SYNTAX", source.pointer, f"it is no JavaScript: {fault}", "correct it")
 
@@ -609,7 +664,7 @@ def _scripts(view: _View, around: Around) -> Iterator[Problem]:
 
 
 def _sub_workflows(view: _View, beside: Mapping[str, Any], around: Around) -> Iterator[Problem]:
-    pattern = "use letters, digits, '_' and '-'; a workflow is found by its name"
+    pattern, known = "use letters, digits, '_' and '-'; a workflow is found by its name", ""
     for pointer, state in view.states:
         name = _action(state).get("sub_workflow")
         place = f"{pointer}/action/sub_workflow"
@@ -618,7 +673,8 @@ def _sub_workflows(view: _View, beside: Mapping[str, Any], around: Around) -> It
         if any(problem.code == "E_NAME" for problem in misfits({"workflow_name": name})):
             yield _error("E_NAME", place, f"{ascii(name)[:60]} is no name of a workflow", pattern)
         elif (child := _found(name, beside, around)) is None:
-            yield _unknown("WORKFLOW", place, "workflow", name, beside)
+            known = known or _first_of(beside)
+            yield _unknown("workflow", place, name, known)
         else:
             yield from _given(f"{place}_input", _action(state).get("sub_workflow_input"), child)
     if circle := _circle(_name_of(view.workflow), view.workflow, beside, around):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from moothall.machines.workflow.tokens import ASSIGNMENTS, Token, functions, scan
+from collections.abc import Iterator
+
+from moothall.machines.workflow.tokens import ASSIGNMENTS, CLOSES, Token, functions, openings, scan
 from moothall.machines.workflow.tokens import assigns as assigns_to_surface
 
 PYTHON = "py:"
@@ -36,21 +38,26 @@ def is_false(condition: str) -> bool:
 def assigns(condition: str) -> bool:
     """Whether an expression assigns something that outlives it."""
     found, blocks = _tokens(condition), 0
-    for at, token in enumerate(found):
+    for token, is_default in zip(found, _in_parameters(found), strict=True):
         blocks += (token.text == "{") - (token.text == "}")
-        if not blocks and token.kind == "mark" and token.text in ASSIGNMENTS and not _is_default(found[at:]):
+        if not blocks and token.kind == "mark" and token.text in ASSIGNMENTS and not is_default:
             return True
     return assigns_to_surface(condition)
 
 
-def _is_default(rest: tuple[Token, ...]) -> bool:
-    """Whether an equals sign gives a parameter of an arrow function its default."""
-    depth = 0
-    for at, token in enumerate(rest):
-        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-        if depth < 0:
-            return token.text == ")" and [one.text for one in rest[at + 1 : at + 2]] == ["=>"]
-    return False
+def _in_parameters(found: tuple[Token, ...]) -> Iterator[bool]:
+    """For each token whether it stands in the parameters of a function, where an equals sign gives a default."""
+    ends = {start: end for end, start in openings(found).items()}
+    inside = [False]
+    for at, token in enumerate(found):
+        if token.text in CLOSES and len(inside) > 1:
+            inside.pop()
+        yield inside[-1]
+        if token.text == "(":
+            after = ends.get(at, len(found)) + 1
+            inside.append(any(one.text in ("=>", "{") for one in found[after : after + 1]))
+        elif token.text in ("[", "{"):
+            inside.append(inside[-1])
 
 
 def reads_tool_calls(script: str) -> bool:

@@ -13,7 +13,7 @@ or `}` by what opened it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -205,19 +205,20 @@ def reads(text: str) -> frozenset[str]:
 def assigns(text: str) -> bool:
     """Whether an expression assigns to what it is given to read, such as `common_data.done = true`."""
     tokens = scan(text).tokens
+    opened = openings(tokens)
     for place, token in enumerate(tokens):
-        if token.kind == "mark" and token.text in ASSIGNMENTS | STEPS and _root(tokens, place - 1) in SURFACE:
+        if token.kind == "mark" and token.text in ASSIGNMENTS | STEPS and _root(tokens, place - 1, opened) in SURFACE:
             return True
         if token.text in STEPS | {"delete"} and any(one.text in SURFACE for one in tokens[place + 1 : place + 2]):
             return True
     return False
 
 
-def _root(tokens: tuple[Token, ...], place: int) -> str:
+def _root(tokens: tuple[Token, ...], place: int, opened: Mapping[int, int]) -> str:
     """The name that a chain such as `a.b[c].d`, ending here, begins with; "" where it is a name of the script's own."""
     while place > 0:
         if tokens[place].text == "]":
-            place = _opening(tokens, place) - 1
+            place = opened[place] - 1
         elif tokens[place - 1].text in (".", "?."):
             place -= 2
         else:
@@ -226,14 +227,16 @@ def _root(tokens: tuple[Token, ...], place: int) -> str:
     return tokens[place].text if place >= 0 and not is_own else ""
 
 
-def _opening(tokens: tuple[Token, ...], place: int) -> int:
-    depth = 0
-    while place > 0:
-        depth += {"]": 1, "[": -1}.get(tokens[place].text, 0)
-        if depth == 0:
-            break
-        place -= 1
-    return place
+def openings(tokens: tuple[Token, ...]) -> dict[int, int]:
+    """Where the bracket stands that each closing bracket closes."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for place, token in enumerate(tokens):
+        if token.text in ("(", "[", "{"):
+            opened.append(place)
+        elif token.text in CLOSES:
+            found[place] = opened.pop()
+    return found
 
 
 def _shorthands(tokens: tuple[Token, ...]) -> Iterator[tuple[int, int, str]]:

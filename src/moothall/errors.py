@@ -18,6 +18,14 @@ LONGEST_WAIT = 86_400.0
 """The longest that anybody may ask to be left alone, in seconds."""
 
 
+def words_of(error: BaseException) -> str:
+    """What was raised, in its own words where it has any: an error of somebody else may raise another when asked."""
+    try:
+        return f"{type(error).__name__}: {error}".encode(errors="replace").decode()
+    except Exception:
+        return type(error).__name__
+
+
 class MoothallError(Exception):
     """Any error that Moothall raises on purpose."""
 

@@ -7,6 +7,7 @@ or reopens it, lets the worker drive it, and says how it stands.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import secrets
 import sys
@@ -555,7 +556,8 @@ class _Opened:
         self.store, self.durability, self.files, self.users = store, durability, files, 0
 
 
-_open: dict[tuple[str, int], _Opened] = {}
+_open: dict[tuple[str, int, int], _Opened] = {}
+"""By address, process and thread: a process that was forked off must not use the connection that it came with."""
 
 
 class opened:
@@ -574,7 +576,7 @@ class opened:
         address, durability = self._named
         files = Files()
         self.address = store_address(address, files)
-        self._key = self.address, threading.get_ident()
+        self._key = self.address, os.getpid(), threading.get_ident()
         kept = _open.get(self._key)
         if kept is None:
             durability = durability_of(durability, files)

@@ -43,6 +43,10 @@ HALF_A_LEASE = LEASE / 2
 """A lease that lasts longer still is not renewed by a commit."""
 
 
+class Unkept(DefinitionError):
+    """What a step makes of the run's data is no JSON, or too large: it cannot be kept, and the run is where it was."""
+
+
 class Part(Frozen):
     """A machine that may be started as a child: where it is found again, how its input is read, who performs it.
 
@@ -397,7 +401,15 @@ def _decided(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decisi
         event = clean(GaveUp(str(refusal), usage=getattr(came, "usage", {})))
     if event is not came:
         happening = Happening(event, happening.cause, happening.at, happening.answers)
-    return cleaned(known, decide(known, head, happening), clean)
+    try:
+        return cleaned(known, decide(known, head, happening), clean)
+    except (DefinitionError, RecursionError) as error:
+        raise _unkept(error) from error
+
+
+def _unkept(error: Exception) -> Unkept:
+    is_endless = isinstance(error, RecursionError)
+    return Unkept("a value of the run holds itself, or is nested too deeply to be stored" if is_endless else str(error))
 
 
 async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> bool:
@@ -411,6 +423,8 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
     except Conflict:
         await reopen(hall, run, hall.runs[run].machine)
         return False
+    except (DefinitionError, RecursionError) as error:
+        raise _unkept(error) from error
     doing = hall.crew.drives.get(run)
     if after is not lease and lease is not None:
         if hall.leases.get(run) is lease:

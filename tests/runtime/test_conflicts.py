@@ -53,6 +53,18 @@ async def test_who_comes_second_after_the_run_has_ended_is_ignored() -> None:
 
 
 @pytest.mark.anyio
+async def test_who_cancels_a_run_that_has_ended_meanwhile_is_refused_and_leaves_no_entry() -> None:
+    store, machine = MemoryStore(), line("bread")
+    one, other = hall_of(Hands(), store), hall_of(Hands(), store)
+    await begun(one, machine)
+    await reopen(other, RUN, machine)
+    await drive(one, RUN)
+    with pytest.raises(Refused, match="run trial is done already"):
+        await cancel(other, RUN, "too late", "stop-1")
+    assert await happened(other) == ["run.started", "fetched"]
+
+
+@pytest.mark.anyio
 async def test_two_workers_on_one_run_leave_a_journal_without_gaps_or_repeats() -> None:
     store, machine = MemoryStore(), fan("a", "b", "c", "d")
     one, other = hall_of(Hands(), store), hall_of(Hands(), store)

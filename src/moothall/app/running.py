@@ -369,8 +369,6 @@ async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
     hall = hall_of(setting)
     with halls.visiting(hall, run):
         machine = await reopen(hall, setting, run)
-        if hall.heads[run].snapshot.status != "live":
-            raise Refused(f"run {run} is {hall.heads[run].snapshot.status} already")
         await halls.cancel(hall, run, reason, f"cancel-{secrets.token_hex(4)}")
         if run not in hall.crew.drives and any(one.effect.kind in FAMILY for one in hall.heads[run].pending):
             await drive(hall, run)

@@ -468,7 +468,10 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
     shape = asked.effect.shape
     if shape in machine.shapes:
         _read(hall, machine.shapes[shape], value)
-    return await advance(hall, run, shaped(machine, Answered(value, shape, by)), asked.key)
+    advanced = await advance(hall, run, shaped(machine, Answered(value, shape, by)), asked.key)
+    if advanced.received == "duplicate":  # somebody was quicker, or the deadline was
+        await _answered(hall, run, asked.key)
+    return advanced
 
 
 def _read(hall: Hall, shape: Any, value: Any) -> Any:
@@ -507,8 +510,13 @@ async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
 
 
 async def cancel(hall: Hall, run: RunId, reason: str, cause: str) -> Advanced:
-    """Ask a run to stop. A machine with a row for it may do so in its own way."""
-    return await advance(hall, run, Cancelled(reason), cause)
+    """Ask a run to stop, if it is not over. A machine with a row for it may do so in its own way."""
+
+    def still_lives(head: Head) -> None:
+        if head.snapshot.status != "live":
+            raise Refused(f"run {run} is {head.snapshot.status} already")
+
+    return await advance(hall, run, Cancelled(reason), cause, still_lives)
 
 
 async def messages(hall: Hall, run: RunId, thread: str) -> list[Any]:

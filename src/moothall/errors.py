@@ -16,6 +16,8 @@ from collections.abc import Mapping
 
 LONGEST_WAIT = 86_400.0
 """The longest that anybody may ask to be left alone, in seconds."""
+MOST_USED = 2**53
+"""The most that anybody may say to have used of something; numbers above it are not exact everywhere."""
 
 
 def words_of(error: BaseException) -> str:
@@ -41,7 +43,8 @@ class Refused(MoothallError):
 class EffectFailed(MoothallError):
     """Something outside did not do its part; trying again may help, where it says so not before `retry_after` seconds.
 
-    `usage` is what the attempt cost all the same. A `final` failure would be the same again.
+    `usage` is what the attempt cost all the same; what cannot be counted is left out, as is what is below 0. A `final`
+    failure would be the same again.
     """
 
     def __init__(
@@ -50,7 +53,12 @@ class EffectFailed(MoothallError):
         super().__init__(message)
         self.final = final
         self.retry_after = retry_after if 0 <= retry_after < LONGEST_WAIT else LONGEST_WAIT
-        self.usage = dict(usage or {})
+        self.usage = {name: amount for name, amount in (usage or {}).items() if _counts(name, amount)}
+
+
+def _counts(name: object, amount: object) -> bool:
+    is_named = isinstance(name, str) and name.isprintable()
+    return is_named and isinstance(amount, int | float) and 0 <= amount <= MOST_USED
 
 
 class Conflict(MoothallError):

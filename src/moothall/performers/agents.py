@@ -18,10 +18,9 @@ import orjson
 
 from moothall.agents.asking import KEY, AskAgent, Replied, ToolCall, Unusable, render
 from moothall.agents.ports import Guest, Model, Offered, Reply, Request
-from moothall.errors import DefinitionError, EffectFailed, MoothallError, Refused
+from moothall.errors import MOST_USED, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode, schema
 from moothall.kernel.events import Event, Faltered, GaveUp
-from moothall.kernel.machine import LARGEST
 from moothall.runtime.cleaning import fitted
 from moothall.runtime.ports import Clean, Context
 
@@ -235,7 +234,7 @@ def usage_of(agent: str, reply: Reply, clean: Clean) -> dict[str, float]:
     try:
         usage = fitted(lambda given: decode(dict[str, float], given, "usage"), whole(encode(reply.usage)), clean)
         for name, amount in usage.items():
-            if not 0 <= amount <= LARGEST:
+            if not 0 <= amount <= MOST_USED:
                 raise Refused(f"usage.{name}: expected a number from 0 to 2**53, got {amount:g}")
     except MoothallError as error:
         raise DefinitionError(f"the usage that {agent} reports cannot be counted: {error}") from error

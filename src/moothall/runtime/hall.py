@@ -39,6 +39,8 @@ from moothall.runtime.ports import LEASE, Clean, Clock, Evaluate, Lease, Perform
 from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
+WHOLE_MACHINE = 0xEFFFFFFC
+"""The number of the first namespace of processes, which Linux never gives to a container."""
 HALF_A_LEASE = LEASE / 2
 """A lease that lasts longer still is not renewed by a commit."""
 
@@ -102,8 +104,17 @@ class Advanced(Frozen):
 
 
 def name_of_this_process() -> str:
-    """Who holds runs here: the host, the process, and a word of its own."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+    """Who holds runs here: the host, the process, a word of its own, and behind it where processes are counted."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}{_counted_in()}"
+
+
+def _counted_in() -> str:
+    """Where the numbers of processes mean what they mean here: "" for the whole machine, `@NUMBER` in a container."""
+    try:
+        number = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return ""
+    return "" if number == WHOLE_MACHINE else f"@{number}"
 
 
 @dataclass
@@ -345,8 +356,9 @@ def is_free(hall: Hall, lease: Lease) -> bool:
 def is_gone(owner: str) -> bool:
     """Whether a holder is a process of this machine that no longer exists; of others only time can tell."""
     host, _, rest = owner.partition(":")
-    process = rest.partition(":")[0]
-    if host != socket.gethostname() or not process.isdigit():
+    process, _, word = rest.partition(":")
+    is_near = host == socket.gethostname() and "".join(word.partition("@")[1:]) == _counted_in()
+    if not is_near or not process.isdigit():
         return False
     try:
         os.kill(int(process), 0)

@@ -19,7 +19,7 @@ from moothall.kernel.nodes import Final, On, State
 from moothall.runtime import worker
 from moothall.runtime.hall import Hall, begin, leave, let_go, reopen
 from moothall.runtime.journal import Record, RunId
-from moothall.runtime.ports import LEASE, Context, Store
+from moothall.runtime.ports import LEASE, Context, Gone, Store
 from moothall.runtime.serving import REST, serve
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import MovableClock
@@ -256,3 +256,14 @@ async def test_a_run_whose_next_step_cannot_be_kept_is_set_aside_and_not_paid_fo
         await left(store, clock, "modest", TWO)
         await until_status(store, "done", "modest")
     assert hands.asked == ["gold", "bread", "milk"]
+
+
+@pytest.mark.anyio
+async def test_a_worker_ends_when_the_file_of_its_store_is_taken_away(store: SqliteStore, file: Path) -> None:
+    clock = MovableClock()
+    await left(store, clock, "one", TWO)
+    hall = hall_of(Hands(), store, clock)
+    os.unlink(file)
+    async with asyncio.timeout(SOON):
+        with pytest.raises(Gone):
+            await serve(hall, opening(hall), asyncio.Event())

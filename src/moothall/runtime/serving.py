@@ -19,7 +19,7 @@ from moothall.errors import Broken, MoothallError
 from moothall.runtime import worker
 from moothall.runtime.hall import Hall, Unkept, is_gone, visiting
 from moothall.runtime.journal import RunId
-from moothall.runtime.ports import SET_ASIDE, Lease
+from moothall.runtime.ports import SET_ASIDE, Gone, Lease
 
 REST = 60.0
 TRIAL = 5.0
@@ -33,8 +33,13 @@ async def serve(hall: Hall, open_run: Open, stop: asyncio.Event, most: int = 100
     """Drive every run of the store that wants attention, until told to stop; then let go of all of them."""
     service = _Service(hall, open_run, most)
     while not stop.is_set():
-        with contextlib.suppress(MoothallError):  # the store may be out of reach for a while
+        try:
             await service.take_up()
+        except Gone:
+            await service.let_go_of_all()
+            raise
+        except MoothallError:  # the store may be out of reach for a while
+            pass
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), SOON if service.on_trial else worker.PULSE)
     await service.let_go_of_all()

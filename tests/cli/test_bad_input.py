@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.ran import Moot, Ran
 
-USAGE, DEFINITION, REFUSED = 2, 4, 1
+USAGE, DEFINITION, REFUSED, WAITING = 2, 4, 1, 5
 
 
 def refused(ran: Ran, code: int) -> str:
@@ -263,8 +263,19 @@ def test_a_run_that_ends_the_command_gets_a_sentence_and_is_not_called_done(moot
 def test_a_deadline_after_the_last_year_is_shown_all_the_same(moot: Moot) -> None:
     Path("hostile.py").write_text(HOSTILE)
     ran = moot("run", "hostile.py:PATIENT", "{}", "--run-id", "late")
-    assert (ran.code, "question 0.0 (until a year that no calendar has): Now?" in ran.err) == (5, True)
+    assert (ran.code, "question 0.0 (until 100000000" in ran.err) == (5, True)
     assert "Now?" in moot("show", "late").out
+
+
+def test_a_run_that_began_under_a_clock_without_a_calendar_is_listed_like_the_others(
+    moot: Moot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as wrong:
+        wrong.setattr("time.time", lambda: 3e11)
+        assert moot("run", "machines.py:SENT", "Ada", "--run-id", "odd").code == WAITING
+    assert moot("run", "machines.py:LETTER", "Ada", "--run-id", "even").code == 0
+    assert {one["run"]: one["began"] for one in moot("ls", "--json").json}["odd"] == "300000000000"
+    assert moot("show", "odd").code == 0
 
 
 def test_an_input_that_is_nested_too_deeply_is_refused(moot: Moot) -> None:

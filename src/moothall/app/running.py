@@ -365,11 +365,16 @@ async def _asking_child(hall: Hall, run: RunId, question: str | None) -> Questio
 
 
 async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
-    """Ask a run to stop, wherever it is driven."""
+    """Ask a run to stop, wherever it is driven; one that is over, or gets there first, is left as it is."""
+
+    def still_lives(head: Head) -> None:
+        if head.snapshot.status != "live":
+            raise Refused(f"run {run} is {head.snapshot.status} already")
+
     hall = hall_of(setting)
     with halls.visiting(hall, run):
         machine = await reopen(hall, setting, run)
-        await halls.cancel(hall, run, reason, f"cancel-{secrets.token_hex(4)}")
+        await halls.cancel(hall, run, reason, f"cancel-{secrets.token_hex(4)}", still_lives)
         if run not in hall.crew.drives and any(one.effect.kind in FAMILY for one in hall.heads[run].pending):
             await drive(hall, run)
         await halls.let_go_unless_driven(hall, run)

@@ -104,7 +104,7 @@ async def cancel_child(hall: Hall, run: RunId, pending: Pending) -> Event | None
             child = await open_child(hall, run, pending)
         except Refused:
             return Delivered(dict.fromkeys(pending.share or {}, 0.0))
-        with suppress(Refused):  # it is over already
+        if hall.heads[child].snapshot.status == "live":
             await cancel(hall, child, pending.effect.reason, "called-off")
     return None
 

@@ -521,14 +521,11 @@ async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
     return await advance(hall, run, event, cause)
 
 
-async def cancel(hall: Hall, run: RunId, reason: str, cause: str) -> Advanced:
-    """Ask a run to stop, if it is not over. A machine with a row for it may do so in its own way."""
-
-    def still_lives(head: Head) -> None:
-        if head.snapshot.status != "live":
-            raise Refused(f"run {run} is {head.snapshot.status} already")
-
-    return await advance(hall, run, Cancelled(reason), cause, still_lives)
+async def cancel(
+    hall: Hall, run: RunId, reason: str, cause: str, check: Callable[[Head], None] | None = None
+) -> Advanced:
+    """Ask a run to stop. A machine with a row for it may do so in its own way."""
+    return await advance(hall, run, Cancelled(reason), cause, check)
 
 
 async def messages(hall: Hall, run: RunId, thread: str) -> list[Any]:

@@ -23,7 +23,7 @@ MOST_USED = 2**53
 def words_of(error: BaseException) -> str:
     """What was raised, in its own words where it has any: an error of somebody else may raise another when asked."""
     try:
-        return f"{type(error).__name__}: {error}".encode(errors="replace").decode()
+        return _whole(f"{type(error).__name__}: {error}")
     except Exception:
         return type(error).__name__
 
@@ -53,12 +53,16 @@ class EffectFailed(MoothallError):
         super().__init__(message)
         self.final = final
         self.retry_after = retry_after if 0 <= retry_after < LONGEST_WAIT else LONGEST_WAIT
-        self.usage = {name: amount for name, amount in (usage or {}).items() if _counts(name, amount)}
+        self.usage = {_whole(name): amount for name, amount in (usage or {}).items() if _counts(name, amount)}
 
 
 def _counts(name: object, amount: object) -> bool:
-    is_named = isinstance(name, str) and name.isprintable()
-    return is_named and isinstance(amount, int | float) and 0 <= amount <= MOST_USED
+    return isinstance(name, str) and isinstance(amount, int | float) and 0 <= amount <= MOST_USED
+
+
+def _whole(text: str) -> str:
+    """A text with a question mark for half a character, which nobody could store."""
+    return text.encode(errors="replace").decode()
 
 
 class Conflict(MoothallError):

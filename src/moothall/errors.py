@@ -16,6 +16,16 @@ from collections.abc import Mapping
 
 LONGEST_WAIT = 86_400.0
 """The longest that anybody may ask to be left alone, in seconds."""
+MOST_USED = 2**53
+"""The most that anybody may say to have used of something; numbers above it are not exact everywhere."""
+
+
+def words_of(error: BaseException) -> str:
+    """What was raised, in its own words where it has any: an error of somebody else may raise another when asked."""
+    try:
+        return _whole(f"{type(error).__name__}: {error}")
+    except Exception:
+        return type(error).__name__
 
 
 class MoothallError(Exception):
@@ -33,7 +43,8 @@ class Refused(MoothallError):
 class EffectFailed(MoothallError):
     """Something outside did not do its part; trying again may help, where it says so not before `retry_after` seconds.
 
-    `usage` is what the attempt cost all the same. A `final` failure would be the same again.
+    `usage` is what the attempt cost all the same; what cannot be counted is left out, as is what is below 0. A `final`
+    failure would be the same again.
     """
 
     def __init__(
@@ -42,7 +53,16 @@ class EffectFailed(MoothallError):
         super().__init__(message)
         self.final = final
         self.retry_after = retry_after if 0 <= retry_after < LONGEST_WAIT else LONGEST_WAIT
-        self.usage = dict(usage or {})
+        self.usage = {_whole(name): amount for name, amount in (usage or {}).items() if _counts(name, amount)}
+
+
+def _counts(name: object, amount: object) -> bool:
+    return isinstance(name, str) and isinstance(amount, int | float) and 0 <= amount <= MOST_USED
+
+
+def _whole(text: str) -> str:
+    """A text with a question mark for half a character, which nobody could store."""
+    return text.encode(errors="replace").decode()
 
 
 class Conflict(MoothallError):

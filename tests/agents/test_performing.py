@@ -10,6 +10,7 @@ from moothall.agents.asking import AskAgent, CallTool, Replied, Returned
 from moothall.agents.ports import Reply, Request
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import schema
+from moothall.kernel.events import GaveUp
 from moothall.performers.agents import AgentPerformer
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.ports import Context
@@ -71,7 +72,20 @@ async def test_a_function_may_return_a_whole_reply_with_its_usage() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("usage", [{"tokens": None}, {"tokens": "many"}, {3: 4}, "cheap"], ids=repr)
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"tokens": None},
+        {"tokens": "many"},
+        {3: 4},
+        "cheap",
+        {"usd": -0.01},
+        {"calls": -9},
+        {"usd": 1e308},
+        {"tokens": 2**70},
+    ],
+    ids=repr,
+)
 async def test_usage_that_cannot_be_counted_is_named_as_the_author_s_mistake(usage: Any) -> None:
     with pytest.raises(DefinitionError, match="the usage that critic reports cannot be counted"):
         await played_by(Reply("so so", usage=usage))(AskAgent("critic", "Judge"), CONTEXT)
@@ -82,6 +96,20 @@ async def test_usage_that_cannot_be_counted_is_named_as_the_author_s_mistake(usa
 async def test_a_value_where_a_text_was_asked_for_is_refused_and_not_lost(given: Any) -> None:
     with pytest.raises(DefinitionError, match=r"critic returned .*reply="):
         await played_by(given)(AskAgent("critic", "Judge"), CONTEXT)
+
+
+@pytest.mark.anyio
+async def test_a_reply_whose_text_is_none_is_named_as_the_author_s_mistake() -> None:
+    with pytest.raises(DefinitionError, match=r"critic returned a Reply with the text \['so', 'so'\], which is none"):
+        await played_by(Reply(["so", "so"]))(AskAgent("critic", "Judge"), CONTEXT)  # type: ignore[arg-type]
+
+
+@pytest.mark.anyio
+async def test_what_a_model_gives_and_nobody_can_store_ends_the_effect_and_is_paid_for() -> None:
+    model = Attentive(Reply(value=2**70, usage={"tokens": 9}))
+    event = await AgentPerformer({}, model, {"int": int})(AskAgent("critic", "Judge", {}, "int"), CONTEXT)
+    reason = "critic: what it gives cannot be stored as JSON: Integer exceeds 64-bit range"
+    assert event == GaveUp(reason, "provider", {"tokens": 9})
 
 
 @pytest.mark.anyio

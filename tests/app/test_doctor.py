@@ -15,6 +15,7 @@ from moothall.app import doctor, storefile
 from moothall.app.doctor import Check, examine, filesystem, has_reset_bug, holding, sharing, sqlite
 from moothall.app.storefile import filesystem_of, look_at, others_at
 from moothall.runtime.ports import Lease
+from tests.runtime.world import HERE
 
 HOST = socket.gethostname()
 ASKING = Machine(
@@ -240,7 +241,7 @@ def test_a_full_disk_is_a_problem(file: Path, free: int, level: str, monkeypatch
 
 
 def lease(holder: str, until: float = 100.0) -> Lease:
-    return Lease(f"{holder}:word", 1, until)
+    return Lease(f"{holder}:word{HERE}", 1, until)
 
 
 @pytest.fixture
@@ -273,7 +274,7 @@ def test_a_holder_that_is_gone_is_told(dead: int) -> None:
 def test_the_holders_of_a_store_are_named(store: Path, dead: int) -> None:
     change(
         store,
-        f"UPDATE runs SET owner = '{HOST}:{dead}:word', until = {time.time() + 30} WHERE run = 'waiting'",
+        f"UPDATE runs SET owner = '{HOST}:{dead}:word{HERE}', until = {time.time() + 30} WHERE run = 'waiting'",
     )
     assert f"{HOST}:{dead} holds 1 run, but is gone" in found(store)["holder"].says
 

@@ -1,5 +1,7 @@
 """A store is opened once per thread, with one durability, and nobody gets another one without knowing."""
 
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from moothall.runtime.ports import Store
 from moothall.stores.sqlite import SqliteStore
 
 NORMAL, FULL = 1, 2
+FORKING = get_context("fork")
 
 
 def synchronous(store: Store) -> int:
@@ -53,3 +56,17 @@ def test_who_names_no_durability_shares_the_store_as_it_is_open(address: str) ->
     with opened(address, "normal") as store, opened(address) as same:
         assert same is store
         assert synchronous(same) == NORMAL
+
+
+def test_a_process_that_was_forked_off_opens_the_store_anew(address: str) -> None:
+    def look(given: Store, said: "Connection[bool]") -> None:
+        with opened(address) as own:
+            said.send(own is given)
+
+    reader, writer = FORKING.Pipe(duplex=False)
+    with opened(address) as store:
+        process = FORKING.Process(target=look, args=(store, writer))
+        process.start()
+        assert reader.poll(60)
+        assert reader.recv() is False
+        process.join()

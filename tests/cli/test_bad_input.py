@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.ran import Moot, Ran
 
-USAGE, DEFINITION, REFUSED = 2, 4, 1
+USAGE, DEFINITION, REFUSED, WAITING = 2, 4, 1, 5
 
 
 def refused(ran: Ran, code: int) -> str:
@@ -228,3 +228,66 @@ def test_what_is_hostile_gets_a_sentence(
     assert ran.code == code
     assert says in ran.err
     assert "Traceback" not in ran.err
+
+
+HOSTILE = """
+import asyncio, sys
+from moothall import Answered, Final, Machine, On, Replied, State, ask, question
+
+async def quitter(prompt: str) -> str:
+    await asyncio.gather(quit_in_a_task())
+
+async def quit_in_a_task():
+    await asyncio.sleep(0)
+    sys.exit(0)
+
+async def clerk(prompt: str) -> str:
+    return prompt
+
+def cut_off(data, reply):
+    raise asyncio.CancelledError
+
+def machine(name, agent, do=None):
+    return Machine(name, data=dict, states=[State("writing", enter=ask(agent, "Write")), Final("written")],
+        moves=[On("writing", Replied, to="written", do=do)])
+
+QUITTING, CUT = machine("quitting", quitter), machine("cut", clerk, cut_off)
+PATIENT = Machine("patient", data=dict, states=[State("asking", enter=question("Now?", within=1e18)), Final("over")],
+    moves=[On("asking", Answered, to="over")])
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("QUITTING", "moot run: something in the run ended the program (SystemExit: 0)"),
+        ("CUT", "moot run: CancelledError"),
+    ],
+)
+def test_a_run_that_ends_the_command_gets_a_sentence_and_is_not_called_done(moot: Moot, name: str, says: str) -> None:
+    Path("hostile.py").write_text(HOSTILE)
+    assert says in refused(moot("run", f"hostile.py:{name}", "{}", "--run-id", "cut-off"), REFUSED)
+    assert moot("ls", "--json").json[0]["status"] == "running"
+
+
+def test_a_deadline_after_the_last_year_is_shown_all_the_same(moot: Moot) -> None:
+    Path("hostile.py").write_text(HOSTILE)
+    ran = moot("run", "hostile.py:PATIENT", "{}", "--run-id", "late")
+    assert (ran.code, "question 0.0 (until 100000000" in ran.err) == (5, True)
+    assert "Now?" in moot("show", "late").out
+
+
+def test_a_run_that_began_under_a_clock_without_a_calendar_is_listed_like_the_others(
+    moot: Moot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as wrong:
+        wrong.setattr("time.time", lambda: 3e11)
+        assert moot("run", "machines.py:SENT", "Ada", "--run-id", "odd").code == WAITING
+    assert moot("run", "machines.py:LETTER", "Ada", "--run-id", "even").code == 0
+    assert {one["run"]: one["began"] for one in moot("ls", "--json").json}["odd"] == "300000000000"
+    assert moot("show", "odd").code == 0
+
+
+def test_an_input_that_is_nested_too_deeply_is_refused(moot: Moot) -> None:
+    says = refused(moot("run", "machines.py:LETTER", '{"to": ' + "[" * 100_000), REFUSED)
+    assert "the input looks like JSON but is none: maximum recursion depth exceeded" in says

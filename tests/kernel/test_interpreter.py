@@ -101,6 +101,10 @@ def broken(log: Any, event: Any) -> Any:
     raise ValueError("oops")
 
 
+def leaving(log: Any, event: Any) -> Any:
+    raise SystemExit(0)
+
+
 def yes(log: Log, event: Event) -> bool:
     return True
 
@@ -704,15 +708,21 @@ def test_a_move_that_raises_fails_the_run_and_names_the_place(where: str, event:
     assert (snapshot.status, snapshot.reason) == ("failed", f"{place}: ValueError: oops")
 
 
+def test_a_move_that_ends_the_program_fails_the_run_like_any_other_that_raises() -> None:
+    snapshot = told(made([State("a")], [On("a", "go", do=leaving)]), "go").snapshot
+    assert (snapshot.status, snapshot.reason) == ("failed", "a on go: SystemExit: 0")
+
+
 @pytest.mark.parametrize(
     ("guard", "reason"),
     [
         (broken, "guard broken: ValueError: oops"),
+        (leaving, "guard leaving: SystemExit: 0"),
         (lambda log, event: 1, "guard {}.<lambda>: it gave 1; a guard gives True or False"),
         (lambda log, event: None, "guard {}.<lambda>: it gave None; a guard gives True or False"),
         (Scripted(lambda *_: broken(*_[:2]), "x > y"), "guard x > y: ValueError: oops"),
     ],
-    ids=["raises", "a number", "nothing", "scripted"],
+    ids=["raises", "ends the program", "a number", "nothing", "scripted"],
 )
 def test_a_guard_that_goes_wrong_is_never_a_no(guard: Any, reason: str) -> None:
     machine = made([State("a"), State("b")], [On("a", "go", to="b", when=guard), On("a", "go", to="b")])

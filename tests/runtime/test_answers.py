@@ -10,7 +10,7 @@ from moothall.errors import Refused
 from moothall.kernel.events import Answered, Expired
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
-from moothall.runtime.hall import Hall, answer, questions
+from moothall.runtime.hall import Hall, advance, answer, questions, reopen
 from moothall.runtime.worker import drive
 from tests.runtime.clock import MovableClock
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, hall_of, journal, keep
@@ -102,6 +102,17 @@ async def test_answering_twice_is_harmless_and_the_first_answer_stands() -> None
     assert (again.received, again.seq) == ("duplicate", first.seq)
     assert hall.heads[RUN].snapshot.data == Basket(("paint", "green"))
     assert len(await journal(hall)) == 3
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_a_deadline_overtakes_is_refused_and_not_taken_for_a_second_one() -> None:
+    hall = await waiting()
+    elsewhere = hall_of(Hands(), hall.store, MovableClock())
+    await reopen(elsewhere, RUN, CHOOSING)
+    await advance(elsewhere, RUN, Expired(), "1.0")
+    with pytest.raises(Refused, match=r"the time to answer question 1\.0 is over"):
+        await answer(hall, RUN, {"colour": "green"})
+    assert hall.heads[RUN].snapshot.active == ("plain",)
 
 
 @pytest.mark.anyio

@@ -8,6 +8,7 @@ from moothall.errors import DefinitionError, Refused
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.runtime.hall import advance, cancel, reopen
+from moothall.runtime.journal import Head
 from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, fan, hall_of, happened, journal, keep, line
@@ -50,6 +51,22 @@ async def test_who_comes_second_after_the_run_has_ended_is_ignored() -> None:
     assert second.received == "ignored"
     assert other.heads[RUN].snapshot.status == "cancelled"
     assert other.heads[RUN].snapshot.data == Basket()
+
+
+@pytest.mark.anyio
+async def test_who_cancels_only_a_run_that_lives_leaves_one_alone_that_has_ended_meanwhile() -> None:
+    def still_lives(head: Head) -> None:
+        if head.snapshot.status != "live":
+            raise Refused("it is over already")
+
+    store, machine = MemoryStore(), line("bread")
+    one, other = hall_of(Hands(), store), hall_of(Hands(), store)
+    await begun(one, machine)
+    await reopen(other, RUN, machine)
+    await drive(one, RUN)
+    with pytest.raises(Refused, match="it is over already"):
+        await cancel(other, RUN, "too late", "stop-1", still_lives)
+    assert await happened(other) == ["run.started", "fetched"]
 
 
 @pytest.mark.anyio

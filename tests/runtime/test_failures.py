@@ -47,6 +47,30 @@ async def test_a_performer_that_raises_is_tried_again_with_the_same_key() -> Non
     assert await happened(hall) == ["run.started", "effect.faltered", "effect.faltered", "fetched"]
 
 
+class Wordless(Exception):
+    """An error that raises another when it is asked what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("raised", "told"), [(SystemExit(0), "fetch: SystemExit: 0 ("), (Wordless(), "fetch: Wordless (")]
+)
+async def test_a_performer_that_ends_the_program_or_has_no_words_for_it_has_failed_like_any_other(
+    raised: BaseException, told: str
+) -> None:
+    async def hands(effect: Fetch, context: Context) -> Event:
+        raise raised
+
+    hall = hall_of(hands)
+    await begun(hall, line("bread"))
+    head = await drive(hall, RUN)
+    assert head.snapshot.status == "failed"
+    assert head.snapshot.reason.startswith(told)
+
+
 @pytest.mark.anyio
 async def test_it_pauses_longer_before_each_further_attempt() -> None:
     hands, clock = Hands(), HastyClock()

@@ -190,6 +190,17 @@ async def test_a_holder_whose_process_is_gone_is_taken_over_at_once(any_store: S
 
 
 @pytest.mark.anyio
+async def test_a_holder_in_another_container_of_this_host_is_not_taken_for_gone(any_store: Store) -> None:
+    clock = MovableClock()
+    far, near = hall_of(Hands(), any_store, clock), hall_of(Hands(), any_store, clock)
+    far.owner = f"{near.owner}@4026530000"
+    await begun(far, line("bread"))
+    await reopen(near, RUN, line("bread"))
+    with pytest.raises(Refused, match=f"driven by {far.owner}"):
+        await drive(near, RUN)
+
+
+@pytest.mark.anyio
 async def test_a_holder_on_another_host_is_left_alone_until_it_is_overdue(any_store: Store) -> None:
     clock = MovableClock()
     far, near = hall_of(Hands(), any_store, clock), hall_of(Hands(), any_store, clock)

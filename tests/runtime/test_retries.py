@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -313,11 +314,12 @@ async def test_a_row_for_exhausted_takes_what_an_uncovered_attempt_leaves() -> N
     [
         ([EffectFailed("cut off", usage={"tokens": 40})], {"calls": 2, "tokens": 40}),
         ([EffectFailed("cut off", usage={"tokens": 40, "calls": 0})], {"calls": 1, "tokens": 40}),
+        ([EffectFailed("cut off", usage={"tokens": -40, "calls": -9, "usd": nan})], {"calls": 2}),
         ([EffectFailed("a", usage={"tokens": 4}), EffectFailed("b", usage={"tokens": 5})], {"calls": 3, "tokens": 9}),
         ([EffectFailed("a", usage={"tokens": 1})] * ATTEMPTS, {"calls": ATTEMPTS, "tokens": ATTEMPTS}),
         ([GONE], {"calls": 2}),
     ],
-    ids=["reported", "reported as free", "twice", "to the end", "not reported"],
+    ids=["reported", "reported as free", "less than nothing", "twice", "to the end", "not reported"],
 )
 async def test_what_attempts_used_that_went_wrong_is_charged(
     errors: list[Exception], spent: Mapping[str, float]

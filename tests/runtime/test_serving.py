@@ -19,7 +19,7 @@ from moothall.kernel.nodes import Final, On, State
 from moothall.runtime import worker
 from moothall.runtime.hall import Hall, begin, leave, let_go, reopen
 from moothall.runtime.journal import Record, RunId
-from moothall.runtime.ports import LEASE, Context, Store
+from moothall.runtime.ports import LEASE, Context, Gone, Store
 from moothall.runtime.serving import REST, serve
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import MovableClock
@@ -33,8 +33,14 @@ LATER = Machine(
     states=[State("waiting", enter=Send(Named("rung"), 60)), Final("awake")],
     moves=[On("waiting", "rung", to="awake")],
 )
+GREEDY = Machine(
+    "greedy",
+    data=Basket,
+    states=[State("fetching", enter=Fetch("gold")), Final("home")],
+    moves=[On("fetching", Fetched, to="home", do=lambda basket, _: Basket((2**70,)))],  # type: ignore[arg-type]
+)
 TWO = line("bread", "milk")
-MACHINES = {machine.name: machine for machine in (LATER, TWO, asking(within=60))}
+MACHINES = {machine.name: machine for machine in (LATER, GREEDY, TWO, asking(within=60))}
 
 
 @pytest.fixture(autouse=True)
@@ -236,3 +242,28 @@ async def test_runs_begin_while_others_are_committed_in_groups(store: SqliteStor
             await asyncio.sleep(0)
         await until_status(store, "done", *runs)
     assert len(hands.calls) == 40
+
+
+@pytest.mark.anyio
+async def test_a_run_whose_next_step_cannot_be_kept_is_set_aside_and_not_paid_for_again(store: SqliteStore) -> None:
+    clock, hands = MovableClock(), Hands()
+    await left(store, clock, "greedy", GREEDY)
+    async with serving(hall_of(hands, store, clock)):
+        await until_status(
+            store, "set aside: a value of the run cannot be stored as JSON: Integer exceeds 64-bit range", "greedy"
+        )
+        clock.move(REST + 1)
+        await left(store, clock, "modest", TWO)
+        await until_status(store, "done", "modest")
+    assert hands.asked == ["gold", "bread", "milk"]
+
+
+@pytest.mark.anyio
+async def test_a_worker_ends_when_the_file_of_its_store_is_taken_away(store: SqliteStore, file: Path) -> None:
+    clock = MovableClock()
+    await left(store, clock, "one", TWO)
+    hall = hall_of(Hands(), store, clock)
+    os.unlink(file)
+    async with asyncio.timeout(SOON):
+        with pytest.raises(Gone):
+            await serve(hall, opening(hall), asyncio.Event())

@@ -11,14 +11,16 @@ from moothall.kernel.effects import AskPerson, Effect
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
-from moothall.runtime.hall import Hall, begin
+from moothall.runtime.hall import Hall, begin, name_of_this_process
 from moothall.runtime.journal import Head, Record
 from moothall.runtime.ports import Clock, Context, Performer, Store
 from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import HastyClock
 
 RUN = "trial"
-PROCESSES = (f"{socket.gethostname()}:{2**31 - 1}:{number}" for number in count())
+HERE = "".join(name_of_this_process().partition("@")[1:])
+"""What the names of holders end with, where tests run in a container."""
+PROCESSES = (f"{socket.gethostname()}:{2**31 - 1}:{number}{HERE}" for number in count())
 """Holders of runs that are gone as soon as somebody else asks: their process does not exist."""
 Costs = Mapping[str, Mapping[str, float]]
 

@@ -5,10 +5,12 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from moothall.errors import Broken, Conflict, EffectFailed, MoothallError, Refused
+from moothall.runtime.ports import Gone
 from moothall.stores.sqlite import SqliteStore
 from tests.stores.values import entry, head, record
 
@@ -231,4 +233,34 @@ async def test_a_file_that_somebody_else_holds_is_a_failure_of_the_world_and_the
     other.execute("ROLLBACK")
     await store.commit("one", head(1), entry(1))
     other.close()
+    store.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "taking", [Path.unlink, lambda file: (file.parent / "other.db").replace(file)], ids=["deleted", "replaced"]
+)
+async def test_nothing_is_written_any_more_once_it_is_seen_that_the_file_was_taken_away(
+    file: Path, taking: Any
+) -> None:
+    (file.parent / "other.db").touch()
+    store = SqliteStore(file)
+    await store.begin(record(), head(0), entry(0))
+    taking(file)
+    with pytest.raises(Gone, match="its file was deleted or replaced while it was in use"):
+        await store.seq("one")
+    with pytest.raises(EffectFailed, match="the store could not write: its file was deleted or replaced"):
+        await store.commit("one", head(1), entry(1))
+    store.close()
+
+
+@pytest.mark.anyio
+async def test_a_store_is_still_there_for_who_has_gone_to_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = SqliteStore(Path("runs.db"))
+    await store.begin(record(), head(0), entry(0))
+    monkeypatch.chdir("/")
+    assert await store.seq("one") == 0
     store.close()

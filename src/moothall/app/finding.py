@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeGuard
 from weakref import WeakKeyDictionary
 
-from moothall.errors import DefinitionError, MoothallError
+from moothall.errors import DefinitionError, MoothallError, words_of
 from moothall.kernel.machine import Machine
 
 if TYPE_CHECKING:
@@ -183,10 +183,7 @@ def _unloadable(place: str, error: BaseException) -> DefinitionError:
 
 
 def _named(error: BaseException) -> str:
-    try:
-        return f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
-    except Exception:  # its own words may fail as well
-        return type(error).__name__
+    return f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else words_of(error)
 
 
 def _line(error: BaseException, path: str) -> str:

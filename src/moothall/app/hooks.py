@@ -216,8 +216,8 @@ class Command:
             except (OSError, ValueError) as error:
                 return f"it cannot be started: {_sentence(error)}"
             why = self._waited_for(process)
-            said.seek(0)
-            last = said.read()[-2000:].decode(errors="replace").strip().rpartition("\n")[2][:200]
+            said.seek(max(0, said.seek(0, os.SEEK_END) - 2000))
+            last = said.read(2000).decode(errors="replace").strip().rpartition("\n")[2][:200]
         return f"{why}: {_printable(last)}" if why and last else why
 
     def _waited_for(self, process: subprocess.Popen[bytes]) -> str:

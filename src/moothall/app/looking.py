@@ -147,10 +147,18 @@ async def summary(store: Store, stored: Stored) -> Summary:
     return found
 
 
+def moment(at: float) -> str:
+    """A moment as a date and a time; as a number where a clock was so wrong that there is none."""
+    try:
+        return datetime.fromtimestamp(at).astimezone().isoformat(sep=" ", timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return f"{at:.0f}"
+
+
 def summary_of(stored: Stored) -> Summary:
     """A run in one line, from what the store has of it."""
     if not stored.head:
-        began = datetime.fromtimestamp(stored.record.began).astimezone().isoformat(sep=" ", timespec="seconds")
+        began = moment(stored.record.began)
         reason = "its head is damaged; `moot resume` makes it anew from the journal"
         if not stored.record.digest:
             reason = "the record of how it began is damaged; bring back a copy of the file"
@@ -187,7 +195,7 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
         status,
         tuple(snapshot["active"]),
         head["seq"],
-        datetime.fromtimestamp(record.began).astimezone().isoformat(sep=" ", timespec="seconds"),
+        moment(record.began),
         reason,
         record.model,
         head["spent"],

@@ -7,6 +7,7 @@ or reopens it, lets the worker drive it, and says how it stands.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import secrets
 import sys
@@ -365,13 +366,16 @@ async def _asking_child(hall: Hall, run: RunId, question: str | None) -> Questio
 
 
 async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
-    """Ask a run to stop, wherever it is driven."""
+    """Ask a run to stop, wherever it is driven; one that is over, or gets there first, is left as it is."""
+
+    def still_lives(head: Head) -> None:
+        if head.snapshot.status != "live":
+            raise Refused(f"run {run} is {head.snapshot.status} already")
+
     hall = hall_of(setting)
     with halls.visiting(hall, run):
         machine = await reopen(hall, setting, run)
-        if hall.heads[run].snapshot.status != "live":
-            raise Refused(f"run {run} is {hall.heads[run].snapshot.status} already")
-        await halls.cancel(hall, run, reason, f"cancel-{secrets.token_hex(4)}")
+        await halls.cancel(hall, run, reason, f"cancel-{secrets.token_hex(4)}", still_lives)
         if run not in hall.crew.drives and any(one.effect.kind in FAMILY for one in hall.heads[run].pending):
             await drive(hall, run)
         await halls.let_go_unless_driven(hall, run)
@@ -556,7 +560,8 @@ class _Opened:
         self.store, self.durability, self.files, self.users = store, durability, files, 0
 
 
-_open: dict[tuple[str, int], _Opened] = {}
+_open: dict[tuple[str, int, int], _Opened] = {}
+"""By address, process and thread: a process that was forked off must not use the connection that it came with."""
 
 
 class opened:
@@ -575,7 +580,7 @@ class opened:
         address, durability = self._named
         files = Files()
         self.address = store_address(address, files)
-        self._key = self.address, threading.get_ident()
+        self._key = self.address, os.getpid(), threading.get_ident()
         kept = _open.get(self._key)
         if kept is None:
             durability = durability_of(durability, files)

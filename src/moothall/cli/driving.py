@@ -33,7 +33,7 @@ from moothall.cli.options import (
 )
 from moothall.cli.questions import LATER, prompted, read_json, shown
 from moothall.cli.screen import Progress, harmless, notice, print_json, status
-from moothall.errors import DefinitionError, Refused
+from moothall.errors import DefinitionError, Refused, words_of
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
 
@@ -158,6 +158,8 @@ def drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, An
             progress.clear()
             notice(_stopped(asyncio.run(running.exists(store, run)), command("resume", chosen, run)))
             return FAILED
+        except SystemExit as stop:  # a task of the author's own ended the program: the run has no say in its exit code
+            raise Refused(f"something in the run ended the program ({words_of(stop)})") from stop
         plain = asyncio.run(running.shown(store, outcome))
         own = _own_way(outcome)
         code = own(chosen, outcome) if own is not None else _present(chosen, outcome, plain)
@@ -254,7 +256,7 @@ def _input(parser: ArgumentParser, chosen: Namespace, *, is_text: bool) -> Any:
     if text is not None and not is_text and text.lstrip().startswith("{"):
         try:
             return json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Refused(f"the input looks like JSON but is none: {error}") from error
     return text
 

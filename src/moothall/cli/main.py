@@ -20,7 +20,7 @@ from io import TextIOWrapper
 from typing import Any, NamedTuple
 
 from moothall import __version__
-from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, MoothallError, Refused
+from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, MoothallError, Refused, words_of
 
 DONE, FAILED, USAGE, PROVIDER, DEFINITION, WAITING, CANNOT_TELL = range(7)
 
@@ -120,12 +120,13 @@ def _carried_out(name: str, given: Sequence[str]) -> int:
         return code
     except MoothallError as error:
         return _told(name, error)
-    except Exception as error:  # a fault of ours; whoever met it gets a sentence, and nothing secret is shown
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a fault of ours; whoever met it gets a sentence, and nothing secret is shown
         is_full = isinstance(error, OSError) and error.errno == errno.ENOSPC
         if is_full or isinstance(error, BrokenPipeError) or os.environ.get("MOOTHALL_DEBUG"):
             raise
-        what = f"{type(error).__name__}: {error}"
-        print(f"moot {name}: {what}; MOOTHALL_DEBUG=1 shows where that happened", file=sys.stderr)
+        print(f"moot {name}: {words_of(error)}; MOOTHALL_DEBUG=1 shows where that happened", file=sys.stderr)
         return FAILED
 
 

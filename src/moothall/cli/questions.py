@@ -6,10 +6,10 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from moothall.app.looking import moment
 from moothall.cli.screen import harmless, painted
 from moothall.errors import DefinitionError, Refused
 
@@ -22,7 +22,7 @@ LATER = object()
 def shown(question: Mapping[str, Any], command: str) -> str:
     """A question as a person reads it later: what is asked, until when, and the command that answers."""
     until = question["due"]
-    deadline = f" (until {datetime.fromtimestamp(until).astimezone():%Y-%m-%d %H:%M:%S})" if until is not None else ""
+    deadline = f" (until {moment(until)})" if until is not None else ""
     who = question.get("who", "")
     head = f"question {question['id']}{f' for {who}' if who else ''}{deadline}"
     asked = painted(f"{head}: {harmless(question['prompt'])}", "bold", sys.stderr)

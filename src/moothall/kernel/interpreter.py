@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from moothall.errors import DefinitionError
+from moothall.errors import DefinitionError, words_of
 from moothall.kernel.chart import (
     ATOMIC,
     COMPOUND,
@@ -272,8 +272,8 @@ class _Turn:
                 held = guard(self.data, self.event, self.moment(None))
             else:
                 held = guard(self.data, self.event)
-        except Exception as error:  # the author's code may raise anything
-            return self.misguarded(row, f"{type(error).__name__}: {error}")
+        except (Exception, SystemExit) as error:  # the author's code may raise anything
+            return self.misguarded(row, words_of(error))
         if held is True or held is False:
             return held
         return self.misguarded(row, f"it gave {held!r}; a guard gives True or False")
@@ -373,8 +373,8 @@ class _Turn:
         """A final state's result as JSON, so that it is the same before and after a crash."""
         try:
             given = result.call(self.data, self.event) if active is None else self.scripted(result, active)
-        except Exception as error:  # the author's code may raise anything
-            self.misbehaved(result.where, f"{type(error).__name__}: {error}")
+        except (Exception, SystemExit) as error:  # the author's code may raise anything
+            self.misbehaved(result.where, words_of(error))
             return None
         try:
             return encode(given)
@@ -405,8 +405,8 @@ class _Turn:
             call = action.call
             try:
                 given = call(self.data, self.event) if active is None else self.scripted(action, active)
-            except Exception as error:  # the author's code may raise anything
-                self.misbehaved(action.where, f"{type(error).__name__}: {error}")
+            except (Exception, SystemExit) as error:  # the author's code may raise anything
+                self.misbehaved(action.where, words_of(error))
                 continue
             if type(given) is kind and action.writes is None:
                 self.data = given

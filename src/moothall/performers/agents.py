@@ -18,7 +18,7 @@ import orjson
 
 from moothall.agents.asking import KEY, AskAgent, Replied, ToolCall, Unusable, render
 from moothall.agents.ports import Guest, Model, Offered, Reply, Request
-from moothall.errors import DefinitionError, EffectFailed, MoothallError, Refused
+from moothall.errors import MOST_USED, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode, schema
 from moothall.kernel.events import Event, Faltered, GaveUp
 from moothall.runtime.cleaning import fitted
@@ -55,7 +55,12 @@ class AgentPerformer:
         clean, usage = context.clean, usage_of(effect.agent, reply, context.clean)
         if reply.calls and effect.tools:
             return wanting(effect.agent, whole(reply.text), clean(reply.calls), usage)
-        value = whole(encode(reply.value)) if effect.shape else None
+        try:
+            value = whole(encode(reply.value)) if effect.shape else None
+        except DefinitionError as error:
+            if effect.agent in self.functions:
+                raise
+            return GaveUp(f"{effect.agent}: {error}", PROVIDER, usage)
         text = whole(reply.text) or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
         reason = self._misshapen(effect, value, clean)
         if reason and effect.thread:
@@ -187,10 +192,12 @@ def awaited(name: str, work: Any) -> Awaitable[Any]:
 
 def _as_reply(effect: AskAgent, given: Any) -> Reply:
     """What an agent's function returned: a whole Reply, a text, or the value itself."""
-    if isinstance(given, Reply):
+    if isinstance(given, Reply) and isinstance(given.text, str):
         return given
     if isinstance(given, str):
         return Reply(text=given, value=given)
+    if isinstance(given, Reply):
+        raise DefinitionError(f"{effect.agent} returned a Reply with the text {given.text!r}, which is none")
     if not effect.shape:
         raise DefinitionError(
             f"{effect.agent} returned {type(given).__name__}; return a text, or ask for a value with reply="
@@ -198,7 +205,7 @@ def _as_reply(effect: AskAgent, given: Any) -> Reply:
     return Reply(value=given)
 
 
-_UNCUT = frozenset((type(None), bool, int, float))
+_UNCUT = frozenset((type(None), bool, float))
 
 
 def whole(said: Any) -> Any:
@@ -207,15 +214,28 @@ def whole(said: Any) -> Any:
         return said
     try:
         orjson.dumps(said)
-    except orjson.JSONEncodeError:  # half a character, or a number that is too large for it
-        return json.loads(json.dumps(said, ensure_ascii=False).encode(errors="replace"))
+    except orjson.JSONEncodeError:  # half a character, or what cannot be stored at all
+        return _storable(json.loads(json.dumps(said, ensure_ascii=False).encode(errors="replace")))
+    return said
+
+
+def _storable(said: Any) -> Any:
+    try:
+        orjson.dumps(said)
+    except orjson.JSONEncodeError as error:  # a number that is too large, or too many lists in each other
+        raise DefinitionError(f"what it gives cannot be stored as JSON: {error}") from error
     return said
 
 
 def usage_of(agent: str, reply: Reply, clean: Clean) -> dict[str, float]:
+    """What a reply cost; nothing can cost less than nothing, for that would be there to be spent once more."""
     if not reply.usage:
         return {}
     try:
-        return fitted(lambda given: decode(dict[str, float], given, "usage"), encode(reply.usage), clean)
+        usage = fitted(lambda given: decode(dict[str, float], given, "usage"), whole(encode(reply.usage)), clean)
+        for name, amount in usage.items():
+            if not 0 <= amount <= MOST_USED:
+                raise Refused(f"usage.{name}: expected a number from 0 to 2**53, got {amount:g}")
     except MoothallError as error:
         raise DefinitionError(f"the usage that {agent} reports cannot be counted: {error}") from error
+    return usage

@@ -34,7 +34,7 @@ from zlib import crc32
 
 import orjson
 
-from moothall.errors import Broken, DefinitionError
+from moothall.errors import Broken, DefinitionError, words_of
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
 from moothall.kernel.events import (
@@ -491,8 +491,8 @@ def outcome(machine: Machine, output: Any, data: Any) -> Any:
         return data if output is None else output
     try:
         return machine.result(data)
-    except Exception as error:  # the author's code may raise anything
-        raise DefinitionError(f"machine {machine.name}, result: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:  # the author's code may raise anything
+        raise DefinitionError(f"machine {machine.name}, result: {words_of(error)}") from error
 
 
 def _last_word(run: Run, end: Snapshot, head: Head, wanted: Sequence[Pending], event: Event | None = None) -> Pending:

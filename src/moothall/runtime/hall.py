@@ -39,8 +39,14 @@ from moothall.runtime.ports import LEASE, Clean, Clock, Evaluate, Lease, Perform
 from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
+WHOLE_MACHINE = 0xEFFFFFFC
+"""The number of the first namespace of processes, which Linux never gives to a container."""
 HALF_A_LEASE = LEASE / 2
 """A lease that lasts longer still is not renewed by a commit."""
+
+
+class Unkept(DefinitionError):
+    """What a step makes of the run's data is no JSON, or too large: it cannot be kept, and the run is where it was."""
 
 
 class Part(Frozen):
@@ -98,8 +104,17 @@ class Advanced(Frozen):
 
 
 def name_of_this_process() -> str:
-    """Who holds runs here: the host, the process, and a word of its own."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+    """Who holds runs here: the host, the process, a word of its own, and behind it where processes are counted."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}{_counted_in()}"
+
+
+def _counted_in() -> str:
+    """Where the numbers of processes mean what they mean here: "" for the whole machine, `@NUMBER` in a container."""
+    try:
+        number = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return ""
+    return "" if number == WHOLE_MACHINE else f"@{number}"
 
 
 @dataclass
@@ -341,8 +356,9 @@ def is_free(hall: Hall, lease: Lease) -> bool:
 def is_gone(owner: str) -> bool:
     """Whether a holder is a process of this machine that no longer exists; of others only time can tell."""
     host, _, rest = owner.partition(":")
-    process = rest.partition(":")[0]
-    if host != socket.gethostname() or not process.isdigit():
+    process, _, word = rest.partition(":")
+    is_near = host == socket.gethostname() and "".join(word.partition("@")[1:]) == _counted_in()
+    if not is_near or not process.isdigit():
         return False
     try:
         os.kill(int(process), 0)
@@ -397,7 +413,15 @@ def _decided(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decisi
         event = clean(GaveUp(str(refusal), usage=getattr(came, "usage", {})))
     if event is not came:
         happening = Happening(event, happening.cause, happening.at, happening.answers)
-    return cleaned(known, decide(known, head, happening), clean)
+    try:
+        return cleaned(known, decide(known, head, happening), clean)
+    except (DefinitionError, RecursionError) as error:
+        raise _unkept(error) from error
+
+
+def _unkept(error: Exception) -> Unkept:
+    is_endless = isinstance(error, RecursionError)
+    return Unkept("a value of the run holds itself, or is nested too deeply to be stored" if is_endless else str(error))
 
 
 async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> bool:
@@ -411,6 +435,8 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
     except Conflict:
         await reopen(hall, run, hall.runs[run].machine)
         return False
+    except (DefinitionError, RecursionError) as error:
+        raise _unkept(error) from error
     doing = hall.crew.drives.get(run)
     if after is not lease and lease is not None:
         if hall.leases.get(run) is lease:
@@ -454,7 +480,10 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
     shape = asked.effect.shape
     if shape in machine.shapes:
         _read(hall, machine.shapes[shape], value)
-    return await advance(hall, run, shaped(machine, Answered(value, shape, by)), asked.key)
+    advanced = await advance(hall, run, shaped(machine, Answered(value, shape, by)), asked.key)
+    if advanced.received == "duplicate":  # somebody was quicker, or the deadline was
+        await _answered(hall, run, asked.key)
+    return advanced
 
 
 def _read(hall: Hall, shape: Any, value: Any) -> Any:
@@ -492,9 +521,11 @@ async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
     return await advance(hall, run, event, cause)
 
 
-async def cancel(hall: Hall, run: RunId, reason: str, cause: str) -> Advanced:
+async def cancel(
+    hall: Hall, run: RunId, reason: str, cause: str, check: Callable[[Head], None] | None = None
+) -> Advanced:
     """Ask a run to stop. A machine with a row for it may do so in its own way."""
-    return await advance(hall, run, Cancelled(reason), cause)
+    return await advance(hall, run, Cancelled(reason), cause, check)
 
 
 async def messages(hall: Hall, run: RunId, thread: str) -> list[Any]:

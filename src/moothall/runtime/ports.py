@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
+from moothall.errors import EffectFailed
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen, maker, slotted
@@ -65,6 +66,10 @@ class Audit(Frozen):
 
 SET_ASIDE = "set aside: "
 """What the status of a run begins with that workers leave alone; the reason follows."""
+
+
+class Gone(EffectFailed):
+    """The store was taken away while it was in use; nothing can be kept there any more."""
 
 
 class Store(Protocol):

@@ -3,8 +3,9 @@
 A worker that dies leaves its runs to others, and only one of them may be to blame. So a run that lost its holder is on
 trial until it has moved, or has been at work for a while; and the more often a run lost its holder, the fewer are on
 trial beside it, in the end none. Then a run that brings its worker down takes no other along, and after five times in a
-row it is set aside. A run whose journal is damaged is set aside at once: no worker can move it. Whatever else is wrong
-with one run, it is left alone for a minute, and the others go on.
+row it is set aside. A run whose journal is damaged is set aside at once: no worker can move it. So is one whose next
+step cannot be kept: each worker would pay for it anew. Whatever else is wrong with one run, it is left alone for a
+minute, and the others go on.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from dataclasses import dataclass, field
 
 from moothall.errors import Broken, MoothallError
 from moothall.runtime import worker
-from moothall.runtime.hall import Hall, is_gone, visiting
+from moothall.runtime.hall import Hall, Unkept, is_gone, visiting
 from moothall.runtime.journal import RunId
-from moothall.runtime.ports import SET_ASIDE, Lease
+from moothall.runtime.ports import SET_ASIDE, Gone, Lease
 
 REST = 60.0
 TRIAL = 5.0
@@ -32,8 +33,13 @@ async def serve(hall: Hall, open_run: Open, stop: asyncio.Event, most: int = 100
     """Drive every run of the store that wants attention, until told to stop; then let go of all of them."""
     service = _Service(hall, open_run, most)
     while not stop.is_set():
-        with contextlib.suppress(MoothallError):  # the store may be out of reach for a while
+        try:
             await service.take_up()
+        except Gone:
+            await service.let_go_of_all()
+            raise
+        except MoothallError:  # the store may be out of reach for a while
+            pass
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), SOON if service.on_trial else worker.PULSE)
     await service.let_go_of_all()
@@ -91,7 +97,7 @@ class _Service:
             try:
                 await self.open_run(run)
                 await worker.drive(self.hall, run)
-            except Broken as error:
+            except (Broken, Unkept) as error:
                 with contextlib.suppress(MoothallError):
                     await self._set_aside(run, error)
                 return error
@@ -99,7 +105,7 @@ class _Service:
                 return error
         return None
 
-    async def _set_aside(self, run: RunId, error: Broken) -> None:
+    async def _set_aside(self, run: RunId, error: MoothallError) -> None:
         if not (await self.hall.store.load(run)).status.startswith(SET_ASIDE):
             await self.hall.store.set_aside(run, str(error))
 

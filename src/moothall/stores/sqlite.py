@@ -7,12 +7,14 @@
   commit fails: what the file says decides.
 - What is read back is checked against its seal. A head that does not fit counts as missing; a journal or a record
   that does not fit is reported as broken, for that run only. Who holds a run and when it wants attention has no seal.
-- A file that holds something else is refused and left as it was.
+- A file that holds something else is refused and left as it was. One that is taken away while it is in use is noticed
+  from time to time, and nothing is written beside it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +38,7 @@ from moothall.runtime.journal import (
     head_shape,
     pending_shape,
 )
-from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Lease, Stored
+from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Gone, Lease, Stored
 from moothall.stores.anchors import BEGINNING, Anchor, Anchors, Tell, nobody
 from moothall.stores.auditing import Crown, Link, Trail, verdict
 from moothall.stores.plain import digest_of, packed, packed_pair, read, unpacked, written
@@ -49,6 +51,7 @@ PLACES = 10_000
 """How many runs are remembered between their commits."""
 LAST = 2**63 - 1
 """The greatest number that an entry can have in the file."""
+TAKEN_AWAY = "its file was deleted or replaced while it was in use"
 TABLES = frozenset(("runs", "entries", "texts"))
 
 
@@ -134,7 +137,9 @@ class SqliteStore:
             self._reading.text_factory = _text
             self._looking = self._reading.cursor()
             self._look = self._looking.execute
-        except (sqlite3.Error, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in the error
+            self._file = os.path.abspath(path)
+            self._number = os.stat(path).st_ino
+        except (sqlite3.Error, OSError, UnicodeDecodeError, Refused) as error:  # what is damaged may be quoted in it
             self._db.close()
             raise _unusable(path, error) from error
 
@@ -410,6 +415,7 @@ class SqliteStore:
         return dict(self._found("suspects", now))
 
     async def owners(self) -> list[str]:
+        self._look_for_file()
         return [owner for (owner,) in self._found("owners")]
 
     def _place(self, run: RunId) -> _Place:
@@ -445,9 +451,22 @@ class SqliteStore:
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise damaged(error) from error
 
+    def _look_for_file(self) -> None:
+        """Have nothing written any more where the file was deleted or replaced: SQLite would not notice."""
+        try:
+            if os.stat(self._file).st_ino == self._number:
+                return
+        except FileNotFoundError:
+            pass
+        except OSError:  # it cannot be seen for a while, and is there all the same
+            return
+        self._execute = self._look = _taken_away
+        raise Gone(f"the store could not be read: {TAKEN_AWAY}")
+
     # holding
 
     async def seq(self, run: RunId) -> int:
+        self._look_for_file()
         rows = self._found("seq", run)
         return rows[0][0] if rows else -1
 
@@ -581,6 +600,10 @@ def _is_readable(seq: Any, cause: Any, body: Any, text: Callable[[bytes], str]) 
 def _roots(record: Record | None, sealed: Any) -> _Roots:
     kept = sealed[SIZE:] if type(sealed) is bytes else b""
     return _Roots(kept, record.origin, record.shared) if record is not None else _Roots(kept)
+
+
+def _taken_away(*_: Any) -> Any:
+    raise sqlite3.OperationalError(TAKEN_AWAY)
 
 
 def _connected(path: Path) -> sqlite3.Connection:

@@ -594,7 +594,7 @@ def outdone(seed: int) -> str:
 def estimated(machine: Machine) -> Certificate | Unbounded:
     """The certificate as it would be if the machine were too large to enumerate."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("moothall.kernel.certify._NODES", 0)
+        patch.setattr("moothall.kernel.certify._STEPS", 0)
         return certify(machine)
 
 

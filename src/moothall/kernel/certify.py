@@ -57,8 +57,10 @@ from moothall.kernel.step import Snapshot, Status, Wanted
 Amounts = Mapping[str, float]
 
 _ROWS = "→"
-_NODES = 20_000
-_STEPS = 60_000
+_STEPS = 2_000
+"""The effort that a walk may take: turns rehearsed and choices made in them. Beyond it there is only an estimate."""
+_WIDER_STEPS = 12_000
+"""The same for the walk that lets functions raise events, which is longer where the first was short."""
 _NO_CHILDREN: Mapping[str, Certificate] = MappingProxyType({})
 
 
@@ -389,6 +391,7 @@ class _Walk:
         self.leaks = leaks
         self.exact = prices.exact
         self.effort = 0
+        self.most_effort = _WIDER_STEPS if leaks else _STEPS
         self.event_names: dict[tuple[str, ...], list[str]] = {}
         self._ahead: dict[tuple[str, ...], int] = {}
 
@@ -415,8 +418,6 @@ class _Walk:
             else:
                 way[stride.place] = len(path)
                 path.append(_Visit(stride, self.strides(stride.place)))
-            if len(known) + len(path) > _NODES:
-                raise _TooLarge
 
     def strides(self, here: _Standing) -> Iterator[_Stride]:
         """Every different turn that may come next."""
@@ -438,7 +439,7 @@ class _Walk:
             choices = todo.pop()
             turn = _Rehearsal(self, snapshot, event, choices)
             self.effort += 1 + len(choices)
-            if self.effort > _STEPS:
+            if self.effort > self.most_effort:
                 raise _TooLarge
             try:
                 options = turn.run(within)

@@ -114,12 +114,12 @@ def machine_at(source: str, shelf: Shelf | None = None) -> WorkflowMachine:
     """The machine of the workflow at this source, from a file of this shelf where one is kept."""
     spot = spot_of(source)
     path = Path(realpath(spot.path))
-    names = names_at(path)
-    if not spot.name and len(names) > 1:
+    names = (spot.name,) if spot.name else names_at(path)
+    if len(names) > 1:
         raise DefinitionError(f"{path} has {', '.join(names)}; name one as {path.name}:NAME")
     roles = spot.roles or roles_file(path)
     functions = realpath(spot.functions) if spot.functions.endswith(".py") else spot.functions
-    whole = Spot(path, spot.name or (names[0] if names else ""), realpath(roles) if roles else "", functions)
+    whole = Spot(path, names[0] if names else "", realpath(roles) if roles else "", functions)
     return _compiled(whole, shelf or Shelf())
 
 

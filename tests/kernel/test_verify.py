@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from moothall.kernel.certify import Certificate, Unbounded, certify
+from moothall.kernel.certify import Certificate, Unbounded, _Rehearsal, certify
 from moothall.kernel.effects import Effect, StartChild
 from moothall.kernel.events import Answered, Cancelled, Done, Exhausted, GaveUp, Misbehaved, Named
 from moothall.kernel.graph import reachable
@@ -594,7 +594,7 @@ def outdone(seed: int) -> str:
 def estimated(machine: Machine) -> Certificate | Unbounded:
     """The certificate as it would be if the machine were too large to enumerate."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("moothall.kernel.certify._NODES", 0)
+        patch.setattr("moothall.kernel.certify._STEPS", 0)
         return certify(machine)
 
 
@@ -641,3 +641,23 @@ def test_a_machine_too_large_to_enumerate_gets_an_upper_estimate() -> None:
     assert isinstance(found, Certificate)
     assert not found.exact
     assert found.transitions >= 12 + 2 * 12 * 9
+
+
+def test_a_machine_too_large_to_enumerate_is_given_up_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Counter[str]()
+    real = _Rehearsal.run
+
+    def counting(self: _Rehearsal, within: str | None) -> int:
+        turns[self.machine.name] += 1
+        return real(self, within)
+
+    monkeypatch.setattr(_Rehearsal, "run", counting)
+    staying = [On("here", f"stay{number}", at_most=99) for number in range(3)]
+    states: list[Node] = [State("here"), Final("there")]
+    crowded = Machine("crowded", states=states, moves=[*staying, On("here", "go", to="there")])
+    assert certify(crowded) == Certificate(3 * 99 + 1, {}, exact=False)
+    assert turns["crowded"] == 0
+    hopping = [On(anywhere, f"hop{number}", to=f"s{number}", at_most=9) for number in range(12)]
+    wild = Machine("wild", states=[*(State(f"s{number}") for number in range(12))], moves=hopping)
+    assert certify(wild) == Certificate(12 * 9, {}, exact=False)
+    assert 0 < turns["wild"] <= 2_000

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from inspect import iscoroutinefunction, isfunction
-from os.path import exists, isdir, realpath
+from os.path import isdir, realpath
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,14 +25,23 @@ from moothall.app.finding import load, remember, source_of
 from moothall.app.models import BY_LEVEL, at_level, open_model
 from moothall.app.running import Outcome
 from moothall.app.scripts import Evaluator
-from moothall.app.workflows import check_file, document_at, file_in, file_of, named, roles_at, roles_file
+from moothall.app.workflows import (
+    Opened,
+    Shelf,
+    Stamps,
+    file_in,
+    file_of,
+    named,
+    names_at,
+    roles_file,
+    stamps_of,
+)
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.chart import HISTORY, PARALLEL, Chart, Place
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.machines.turn import Use
-from moothall.machines.workflow.checking import workflows_in
 from moothall.machines.workflow.compiling import WorkflowMachine, first_work, machine_of
 from moothall.machines.workflow.definition import Workflow
 from moothall.machines.workflow.document import read
@@ -101,63 +110,54 @@ def source_like(source: str, other: str) -> str:
     return replace(own, roles=own.roles or theirs.roles, functions=own.functions or theirs.functions).source
 
 
-def machine_at(source: str) -> WorkflowMachine:
-    """The machine of the workflow at this source."""
+def machine_at(source: str, shelf: Shelf | None = None) -> WorkflowMachine:
+    """The machine of the workflow at this source, from a file of this shelf where one is kept."""
     spot = spot_of(source)
     path = Path(realpath(spot.path))
-    document = document_at(path)
-    names = [
-        one["workflow_name"] for _, one in workflows_in(document.value) if isinstance(one, dict) and _has_name(one)
-    ]
-    if not spot.name and len(names) > 1:
+    names = (spot.name,) if spot.name else names_at(path)
+    if len(names) > 1:
         raise DefinitionError(f"{path} has {', '.join(names)}; name one as {path.name}:NAME")
     roles = spot.roles or roles_file(path)
     functions = realpath(spot.functions) if spot.functions.endswith(".py") else spot.functions
-    whole = Spot(path, spot.name or (names[0] if names else ""), realpath(roles) if roles else "", functions)
-    files = [one for one in (str(path), whole.roles) if one]
-    stamps = tuple((one, Path(one).stat().st_mtime_ns, Path(one).stat().st_size) for one in files if exists(one))
-    return _compiled(whole.source, stamps)
+    whole = Spot(path, names[0] if names else "", realpath(roles) if roles else "", functions)
+    return _compiled(whole, shelf or Shelf())
 
 
-_machines: dict[str, tuple[Any, WorkflowMachine]] = {}
+_machines: dict[str, tuple[Stamps, WorkflowMachine]] = {}
 """The machines that were compiled before, with the state of the files that they were compiled from."""
 
 
-def _compiled(source: str, stamps: Any) -> WorkflowMachine:
-    known = _machines.get(source)
-    if known is not None and known[0] == stamps:
+def _compiled(spot: Spot, shelf: Shelf) -> WorkflowMachine:
+    known = _machines.get(spot.source)
+    if known is not None and known[0] == stamps_of(spot.path, spot.roles):
         return known[1]
-    machine = _compile(spot_of(source))
-    _machines[source] = (stamps, machine)
-    remember(machine, source)
+    opened = shelf.opened(spot.path, spot.roles)
+    machine = _compile(spot, opened)
+    _machines[spot.source] = (opened.stamps, machine)
+    remember(machine, spot.source)
     return machine
 
 
-def _compile(spot: Spot) -> WorkflowMachine:
-    checked = check_file(spot.path, spot.roles)
-    wrong = [one for one in checked.findings if one.level == "error"]
+def _compile(spot: Spot, opened: Opened) -> WorkflowMachine:
+    wrong = [one for one in opened.checked.findings if one.level == "error"]
     if wrong:
         told = "; ".join(f"{one.code} {one.pointer or '/'} (line {one.line}): {one.why}" for one in wrong[:SHOWN])
         more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
         raise DefinitionError(f"{spot.path}: {told}{more}; `moot check {spot.path.name}` tells all")
-    plain = named(document_at(spot.path), spot.name)
+    plain = named(opened.document, spot.name)
     if plain is None:
-        raise DefinitionError(f"{spot.path} has no workflow {spot.name!r}; it has {', '.join(checked.workflows)}")
+        names = ", ".join(opened.checked.workflows)
+        raise DefinitionError(f"{spot.path} has no workflow {spot.name!r}; it has {names}")
     workflow = decode(Workflow, cleaned(plain), spot.name)
     tools = [Use(one.name, one.repeats, one.timeout) for one in tools_in(spot.functions)]
-    return machine_of(workflow, roles_at(spot.roles), tools)
+    return machine_of(workflow, opened.roles, tools)
 
 
-def _has_name(plain: Mapping[str, Any]) -> bool:
-    return isinstance(plain.get("workflow_name"), str)
-
-
-def sub_workflow(source: str, name: str) -> Machine | None:
+def sub_workflow(source: str, name: str, shelf: Shelf | None = None) -> Machine | None:
     """The workflow of this name for one that starts it: in the same file, beside it, or known here."""
     spot = spot_of(source)
-    is_inside = named(document_at(spot.path), name) is not None
-    path = spot.path if is_inside else file_of(name, spot.path)
-    return None if path is None else machine_at(Spot(path, name, spot.roles, spot.functions).source)
+    path = spot.path if name in names_at(spot.path) else file_of(name, spot.path)
+    return None if path is None else machine_at(Spot(path, name, spot.roles, spot.functions).source, shelf)
 
 
 # functions

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
-from os.path import isdir, isfile, realpath
+from os.path import exists, isdir, isfile, realpath
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,10 @@ FOLDERS = (Path("workflows"), Path("config/workflows"))
 SHIPPED = Path(__file__).parents[1] / "machines" / "workflow" / "shipped"
 ROLES = Path("config/roles/roles.json")
 _NAME = re.compile(SCHEMA["$defs"]["Workflow"]["properties"]["workflow_name"]["pattern"])
+
+
+Stamps = tuple[tuple[str, int, int], ...]
+"""The state of files: their paths, when they were changed, and how long they are."""
 
 
 class Checked(Frozen):
@@ -66,16 +70,77 @@ def files_at(path: Path) -> list[Path]:
     return found
 
 
-def check_file(path: Path, roles_from: str = "") -> Checked:
-    """Everything that is wrong with a file, with the roles of this file, or of the one that belongs to it."""
-    document = document_at(path)
-    given = roles_in(roles_from or roles_file(path))
+class Opened(Frozen):
+    """A file as it was read once, with the roles that belong to it: what was checked is what is compiled."""
+
+    document: Document
+    checked: Checked
+    roles_from: str
+    own_roles: Mapping[str, Any]
+    stamps: Stamps
+
+    @property
+    def roles(self) -> Mapping[str, Role]:
+        """The shipped roles with its own laid over them; fields that other programs write there are passed over."""
+        return roles(self.own_roles, self.roles_from or "the roles")
+
+
+class Shelf:
+    """Workflow files, each of which is read and checked once.
+
+    Files change: a shelf is kept while one command looks at them, and never by what lives longer.
+    """
+
+    def __init__(self) -> None:
+        self._opened: dict[tuple[str, str], Opened] = {}
+
+    def opened(self, path: Path, roles_from: str = "") -> Opened:
+        """The file, with the roles of this file, or of the one that belongs to it."""
+        resolved = Path(realpath(path))
+        roles_from = roles_from or roles_file(resolved)
+        key = str(resolved), realpath(roles_from) if roles_from else ""
+        if key not in self._opened:
+            self._opened[key] = _open(path, roles_from)
+        return self._opened[key]
+
+    def checked(self, path: Path) -> Checked:
+        """Everything that is wrong with a file, under the name that it is given here."""
+        return replace(self.opened(path).checked, file=str(path))
+
+
+def check_file(path: Path) -> Checked:
+    """Everything that is wrong with a file, with the roles that belong to it."""
+    return Shelf().checked(path)
+
+
+def _open(path: Path, roles_from: str) -> Opened:
+    stamps = stamps_of(path, roles_from)  # before the content: what changes in between is then read again
+    document, given = document_at(path), _roles_in(roles_from)
     known_roles = over_shipped({name: one for name, one in given.items() if isinstance(one, dict)})
-    findings = checked(
-        document, Around(_faults if is_installed() else None, lambda name: known(name, path), known_roles)
-    )
-    names = (one.get("workflow_name") for _, one in workflows_in(document.value) if isinstance(one, dict))
-    return Checked(str(path), tuple(name for name in names if isinstance(name, str)), findings)
+    resolved = Path(realpath(path))
+    around = Around(_faults if is_installed() else None, lambda name: known(name, resolved), known_roles)
+    found = Checked(str(path), _names(document), checked(document, around))
+    return Opened(document, found, roles_from, given, stamps)
+
+
+def stamps_of(path: Path, roles_from: str) -> Stamps:
+    """The state of a workflow file and of its roles."""
+    files = [realpath(one) for one in (str(path), roles_from) if one]
+    return tuple((one, *_stamp(Path(one))) for one in files if exists(one))
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    state = path.stat()
+    return state.st_mtime_ns, state.st_size
+
+
+def names_at(path: Path) -> tuple[str, ...]:
+    """The names of the workflows of a file, in its order."""
+    resolved = Path(realpath(path))
+    try:
+        return _names_in(resolved, _stamp(resolved))
+    except OSError as error:
+        raise DefinitionError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def document_at(path: Path) -> Document:
@@ -107,10 +172,14 @@ def file_in(folder: Path, name: str) -> Path | None:
 
 
 @lru_cache(maxsize=4096)
-def _names_in(path: Path, stamp: tuple[int, int]) -> frozenset[str]:
+def _names_in(path: Path, stamp: tuple[int, int]) -> tuple[str, ...]:
     """The names of the workflows of a file, in the state that its stamp stands for."""
-    every = (one.get("workflow_name") for _, one in workflows_in(document_at(path).value) if isinstance(one, dict))
-    return frozenset(one for one in every if isinstance(one, str))
+    return _names(document_at(path))
+
+
+def _names(document: Document) -> tuple[str, ...]:
+    every = (one.get("workflow_name") for _, one in workflows_in(document.value) if isinstance(one, dict))
+    return tuple(one for one in every if isinstance(one, str))
 
 
 def named(document: Document, name: str) -> Mapping[str, Any] | None:
@@ -126,8 +195,8 @@ def _candidates(folder: Path, name: str) -> Iterator[tuple[Path, tuple[int, int]
     resolved = Path(realpath(folder))
     likely = resolved / f"{name}.json"
     for path in (likely, *sorted(path for path in resolved.glob("*.json") if path != likely)):
-        if isfile(path) and (state := path.stat()).st_size <= LARGEST:
-            yield path, (state.st_mtime_ns, state.st_size)
+        if isfile(path) and (stamp := _stamp(path))[1] <= LARGEST:
+            yield path, stamp
 
 
 class Listed(Frozen):
@@ -182,12 +251,7 @@ def roles_file(path: Path) -> str:
     return next((str(one) for one in places if isfile(one)), "")
 
 
-def roles_at(path: str) -> Mapping[str, Role]:
-    """The shipped roles with those of a file laid over them; fields that other programs write there are passed over."""
-    return roles(roles_in(path), path or "the roles")
-
-
-def roles_in(path: str) -> dict[str, Any]:
+def _roles_in(path: str) -> dict[str, Any]:
     """The roles of a file, as they stand there."""
     if not path:
         return {}

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moothall.app.checking import certificate, certificates
+from moothall.app.checking import Check
 from moothall.app.conformance import run_folder
 from moothall.app.finding import find, is_workflow
-from moothall.app.workflows import Checked, check_file, files_at, is_file_or_folder
+from moothall.app.workflows import Checked, files_at, is_file_or_folder
 from moothall.cli.main import DEFINITION, DONE, FAILED
 from moothall.cli.options import MACHINE
 from moothall.cli.screen import painted, print_json
@@ -33,7 +33,8 @@ def check(parser: ArgumentParser) -> Work:
     parser.add_argument("--json", action="store_true", help="print findings and certificate as JSON")
 
     def work(chosen: Namespace) -> int:
-        looks = [look for source in chosen.machine for look in _looks(source)]
+        checking = Check()
+        looks = [look for source in chosen.machine for look in _looks(checking, source)]
         if chosen.json:
             plain = [look.plain for look in looks]
             print_json(plain[0] if len(chosen.machine) == 1 and len(plain) == 1 else plain)
@@ -53,12 +54,12 @@ class Look(NamedTuple):
     is_wrong: bool
 
 
-def _looks(source: str) -> Iterator[Look]:
+def _looks(checking: Check, source: str) -> Iterator[Look]:
     if not is_file_or_folder(source) and not is_workflow(source):
-        yield _machine_look(find(source))
+        yield _machine_look(checking, find(source))
         return
     for path in _files(source):
-        yield _file_look(check_file(path))
+        yield _file_look(checking, path)
 
 
 def _files(source: str) -> list[Path]:
@@ -69,8 +70,8 @@ def _files(source: str) -> list[Path]:
     return files_at(spot_of(source).path)
 
 
-def _machine_look(machine: Machine) -> Look:
-    findings, bound = verify(machine), certificate(machine)
+def _machine_look(checking: Check, machine: Machine) -> Look:
+    findings, bound = verify(machine), checking.certificate(machine)
 
     def show() -> None:
         for alike in _grouped(findings):
@@ -81,8 +82,9 @@ def _machine_look(machine: Machine) -> Look:
     return Look(plain, show, any(finding.level == "error" for finding in findings))
 
 
-def _file_look(checked: Checked) -> Look:
-    bounds = certificates(checked)
+def _file_look(checking: Check, path: Path) -> Look:
+    checked = checking.file(path)
+    bounds = checking.certificates(checked)
     plain = {**encode(checked), "certificates": bounds}
     is_wrong = checked.is_wrong or any(isinstance(bound, Unbounded) for bound in bounds.values())
     return Look(plain, partial(_show_file, checked, bounds), is_wrong)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
@@ -57,8 +58,10 @@ from moothall.kernel.step import Snapshot, Status, Wanted
 Amounts = Mapping[str, float]
 
 _ROWS = "→"
-_NODES = 20_000
-_STEPS = 60_000
+_STEPS = 2_000
+"""The effort that a walk may take: turns rehearsed and choices made in them. Beyond it there is only an estimate."""
+_WIDER_STEPS = 12_000
+"""The same for the walk that lets functions raise events, which is longer where the first was short."""
 _NO_CHILDREN: Mapping[str, Certificate] = MappingProxyType({})
 
 
@@ -389,6 +392,7 @@ class _Walk:
         self.leaks = leaks
         self.exact = prices.exact
         self.effort = 0
+        self.most_effort = _WIDER_STEPS if leaks else _STEPS
         self.event_names: dict[tuple[str, ...], list[str]] = {}
         self._ahead: dict[tuple[str, ...], int] = {}
 
@@ -415,8 +419,6 @@ class _Walk:
             else:
                 way[stride.place] = len(path)
                 path.append(_Visit(stride, self.strides(stride.place)))
-            if len(known) + len(path) > _NODES:
-                raise _TooLarge
 
     def strides(self, here: _Standing) -> Iterator[_Stride]:
         """Every different turn that may come next."""
@@ -438,7 +440,7 @@ class _Walk:
             choices = todo.pop()
             turn = _Rehearsal(self, snapshot, event, choices)
             self.effort += 1 + len(choices)
-            if self.effort > _STEPS:
+            if self.effort > self.most_effort:
                 raise _TooLarge
             try:
                 options = turn.run(within)
@@ -501,6 +503,8 @@ def _walked(graph: Graph, prices: _Prices) -> Certificate:
     Functions may raise events or go wrong while rows on always, a done event or a full state are still to be seen to.
     Where that could matter, a second walk lets it happen; if it finds more, the certificate holds but is not exact.
     """
+    if _places_ahead(graph) > _STEPS:
+        raise _TooLarge
     walk = _Walk(graph, prices, leaks=False)
     best = walk.most()
     raises = any(graph.places[leaf].kind == FINAL and not graph.is_end(leaf) for leaf in graph.leaves)
@@ -509,6 +513,18 @@ def _walked(graph: Graph, prices: _Prices) -> Certificate:
         wider = _Walk(graph, prices, leaks=True).most()
         return _certificate(wider, walk.exact and wider == best)
     return _certificate(best, walk.exact)
+
+
+def _places_ahead(graph: Graph) -> int:
+    """About how many places a walk will come through: a leaf is another one after each counted row that stays in it.
+
+    Counted before walking, because a walk that will not come to its end is time for nothing.
+    """
+    total = 0
+    for leaf in graph.leaves:
+        staying = [row for row in graph.open(leaf) if not row.targets and row.descriptors is not None]
+        total += prod(1 + row.at_most for row in staying if row.at_most is not None and graph.is_possible(leaf, row))
+    return total
 
 
 def _named(graph: Graph, endless: _Endless) -> Unbounded:

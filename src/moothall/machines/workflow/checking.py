@@ -418,7 +418,8 @@ def _far_ways(view: _View) -> Iterator[Problem]:
     for name, (pointer, _) in view.by_name.items():
         if name not in reached and name != STOP:
             yield _warning("W_UNREACHABLE", pointer, f"no transition leads to {name}", "remove it, or lead there")
-    circle = _circling({name: targets for name, targets in leads.items() if name in reached - ending})
+    stuck = reached - ending
+    circle = _circling({name: targets for name, targets in leads.items() if name in stuck})
     names = [name for name in view.by_name if name in circle]
     if names and _looks(STOP) not in map(_looks, names):  # else that name is the mistake, and has been told
         why = f"from {', '.join(names[:5])} no way leads to {STOP}: only a limit ends the run"

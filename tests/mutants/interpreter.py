@@ -436,7 +436,7 @@ INTERPRETER: Rows = (
     ),
     (
         "attempt: a move that raises is nobody's fault",
-        '            self.misbehaved(action.where, f"{type(error).__name__}: {error}")\n',
+        "                self.misbehaved(action.where, words_of(error))\n",
         "",
     ),
     (

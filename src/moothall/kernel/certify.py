@@ -58,10 +58,10 @@ from moothall.kernel.step import Snapshot, Status, Wanted
 Amounts = Mapping[str, float]
 
 _ROWS = "→"
-_STEPS = 2_000
-"""The effort that a walk may take: turns rehearsed and choices made in them. Beyond it there is only an estimate."""
-_WIDER_STEPS = 12_000
-"""The same for the walk that lets functions raise events, which is longer where the first was short."""
+_PLACES = 10_000
+"""Where a walk would come through about so many places, there is only an estimate."""
+_STEPS = 60_000
+"""The effort that a walk may take: turns rehearsed and choices made in them."""
 _NO_CHILDREN: Mapping[str, Certificate] = MappingProxyType({})
 
 
@@ -392,7 +392,6 @@ class _Walk:
         self.leaks = leaks
         self.exact = prices.exact
         self.effort = 0
-        self.most_effort = _WIDER_STEPS if leaks else _STEPS
         self.event_names: dict[tuple[str, ...], list[str]] = {}
         self._ahead: dict[tuple[str, ...], int] = {}
 
@@ -440,7 +439,7 @@ class _Walk:
             choices = todo.pop()
             turn = _Rehearsal(self, snapshot, event, choices)
             self.effort += 1 + len(choices)
-            if self.effort > self.most_effort:
+            if self.effort > _STEPS:
                 raise _TooLarge
             try:
                 options = turn.run(within)
@@ -503,7 +502,7 @@ def _walked(graph: Graph, prices: _Prices) -> Certificate:
     Functions may raise events or go wrong while rows on always, a done event or a full state are still to be seen to.
     Where that could matter, a second walk lets it happen; if it finds more, the certificate holds but is not exact.
     """
-    if _places_ahead(graph) > _STEPS:
+    if _places_ahead(graph) > _PLACES:
         raise _TooLarge
     walk = _Walk(graph, prices, leaks=False)
     best = walk.most()

@@ -41,6 +41,12 @@ def test_behind_two_dashes_no_text_is_an_option(moot: Moot) -> None:
     assert "there is no file -x.json" in moot("check", "--", "-x.json", "-y.json").err
 
 
+def test_what_is_too_much_behind_two_dashes_is_named_as_it_was_given(moot: Moot) -> None:
+    ran = moot("js", "--", "1", "--more", "-x")
+    assert ran.code == 2
+    assert ran.err.endswith("moot js: error: unrecognized arguments: --more -x\n")
+
+
 def test_as_json_an_answer_can_be_told_from_none(moot: Moot) -> None:
     assert moot("js", "null", "--json").json == {"value": None}
     assert moot("js", "undefined", "--json").json == {}

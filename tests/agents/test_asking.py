@@ -71,7 +71,7 @@ def test_a_field_of_data_that_have_none_is_named_with_who_wants_it_and_the_remed
 
 
 def test_a_field_that_an_object_lacks_is_told_as_python_tells_it() -> None:
-    with pytest.raises(AttributeError, match="^'Author' object has no attribute 'topic'$"):
+    with pytest.raises(AttributeError, match=r"^'Author' object has no attribute 'topic'$"):
         ask("writer", "{author.topic}")(Article(), None)
 
 

@@ -67,7 +67,7 @@ def test_a_run_that_wants_a_field_of_a_text_says_who_wants_it_and_replays(moot: 
     assert ran.code == 1
     told = "mending, enter: AttributeError: 'str' object has no attribute 'issue'"
     assert f"{told}; 'ask smith: Mend {{issue}}' wants the field 'issue', and the data is a text: give" in ran.err
-    assert moot("replay", "mine").out == "mine: the same again, 1 entries\n"
+    assert moot("replay", "mine").out == "mine: the same again, 1 entry\n"
 
 
 @pytest.mark.parametrize("run", ["mine", "mine-0-0"], ids=["the parent", "the child"])

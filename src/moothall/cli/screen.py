@@ -254,6 +254,12 @@ def wanted(effect: Effect) -> str:
     return getattr(effect, "agent", "") or getattr(effect, "tool", "") or effect.kind
 
 
+def counted(number: float, several: str, one: str = "") -> str:
+    """So many of something; `one` is said where a single one is called otherwise than without its last letter."""
+    shown = f"{number}" if isinstance(number, int) else f"{number:g}"
+    return f"{shown} " + ((one or several.removesuffix("s")) if number == 1 else several)
+
+
 def shortened(text: str, width: int = SAID) -> str:
     """A text on one line, cut where it is long."""
     line = printable(" ".join(text.split()))

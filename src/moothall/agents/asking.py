@@ -468,7 +468,9 @@ def _picked(action: Picking, data: Any, picks: Picks) -> dict[str, Any]:
                 value = getattr(value, part) if is_object else value[part]
             found[path] = encode(value)
         except (AttributeError, DefinitionError) as error:  # a text has methods, which are no JSON
-            raise type(error)(f"{error}{_advice(action, path, data)}") from error
+            if not (advice := _advice(action, path, data)):
+                raise
+            raise type(error)(f"{error}; {advice}") from error
     return found
 
 
@@ -478,7 +480,7 @@ def _advice(action: Picking, path: str, data: Any) -> str:
     if not kind:
         return ""
     wants = f"{action.label[:LONGEST_LABEL]!r} wants the field {path.partition('.')[0]!r}, and the data is {kind}"
-    return f"; {wants}: give a JSON object with that field as input, or the machine data=CLASS with that field"
+    return f"{wants}: give a JSON object with that field as input, or the machine data=CLASS with that field"
 
 
 Picking = Asking | Calling | Starting | Questioning

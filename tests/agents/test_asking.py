@@ -56,6 +56,25 @@ def test_asking_reads_fields_of_plain_dictionaries_too() -> None:
     assert effect.arguments == {"a.b": 3}
 
 
+@pytest.mark.parametrize(("data", "kind"), [("Mend it", "a text"), (None, "nothing"), ([1], "a list"), (3, "a number")])
+@pytest.mark.parametrize("field", ["issue", "title"], ids=["no such name", "the name of a method of texts"])
+@pytest.mark.parametrize("make", [lambda field: ask("writer", f"Mend {{{field}}}"), lambda field: call("mend", field)])
+def test_a_field_of_data_that_have_none_is_named_with_who_wants_it_and_the_remedy(
+    make: Any, field: str, data: Any, kind: str
+) -> None:
+    action = make(field)
+    with pytest.raises((AttributeError, DefinitionError)) as caught:
+        action(data, None)
+    assert f"{action.label!r} wants the field {field!r}, and the data is {kind}: give a JSON object" in str(
+        caught.value
+    )
+
+
+def test_a_field_that_an_object_lacks_is_told_as_python_tells_it() -> None:
+    with pytest.raises(AttributeError, match=r"^'Author' object has no attribute 'topic'$"):
+        ask("writer", "{author.topic}")(Article(), None)
+
+
 def test_an_async_function_is_known_by_its_name() -> None:
     asked = ask(writer, "Write")
     assert (asked.agent, asked.function) == ("writer", writer)

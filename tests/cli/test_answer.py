@@ -1,5 +1,6 @@
 """`moot answer`: one answer, of the right shape, to one question."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +150,13 @@ def test_no_answer_or_two_answers_are_wrong_usage(waiting: Moot, said: tuple[str
     assert ran.code == 2
     assert "give one answer: --yes, --no, --text TEXT or --json FILE" in ran.err
     assert waiting("show", "mine", "--json").json["summary"]["status"] == "waiting"
+
+
+def test_the_deadline_of_a_question_is_told_with_its_zone(moot: Moot) -> None:
+    Path("late.py").write_text(
+        "from moothall import Answered, Expired, Final, Machine, On, State, hours, question\n"
+        "LATE = Machine('late', states=[State('asking', enter=question('Now?', within=hours(1))), Final('over')],\n"
+        "    moves=[On('asking', (Answered, Expired), to='over')])\n"
+    )
+    ran = moot("run", "late.py")
+    assert re.search(r"question 0\.0 \(until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d\): Now\?", ran.err)

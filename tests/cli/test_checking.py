@@ -11,7 +11,7 @@ from tests.cli.ran import Moot
 def test_a_bounded_machine_passes_and_its_bound_is_told(moot: Moot) -> None:
     ran = moot("check", "machines.py:LETTER")
     assert ran.code == 0
-    assert ran.out.splitlines()[-1].startswith("bounded: at most 1 transitions, ")
+    assert ran.out.splitlines()[-1].startswith("bounded: at most 1 transition, ")
     assert "3 calls" in ran.out
 
 

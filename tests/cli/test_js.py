@@ -41,6 +41,12 @@ def test_behind_two_dashes_no_text_is_an_option(moot: Moot) -> None:
     assert "there is no file -x.json" in moot("check", "--", "-x.json", "-y.json").err
 
 
+def test_what_is_too_much_behind_two_dashes_is_named_as_it_was_given(moot: Moot) -> None:
+    ran = moot("js", "--", "1", "--more", "-x")
+    assert ran.code == 2
+    assert ran.err.endswith("moot js: error: unrecognized arguments: --more -x\n")
+
+
 def test_as_json_an_answer_can_be_told_from_none(moot: Moot) -> None:
     assert moot("js", "null", "--json").json == {"value": None}
     assert moot("js", "undefined", "--json").json == {}
@@ -64,6 +70,33 @@ def test_what_fails_or_is_stopped_exits_with_1_and_says_why(moot: Moot, text: st
     as_json = moot("js", text, "--json")
     assert as_json.code == 1
     assert reason in as_json.json["failed"]
+
+
+@pytest.mark.parametrize(
+    ("thrown", "told"),
+    [
+        ("null", "null was thrown, or it needs more than 32 MB of memory"),
+        ("'null'", "null was thrown"),
+        ("undefined", "undefined was thrown"),
+        ("{ message: 'x' }", "an object was thrown: x"),
+        ("{}", "an object was thrown"),
+        ("{ name: 'Late' }", "Late"),
+        ("new Error('x')", "Error: x"),
+    ],
+)
+def test_what_a_text_throws_is_told_as_what_it_is(moot: Moot, thrown: str, told: str) -> None:
+    for way in ((f"throw {thrown}", "--script"), (f"(() => {{ throw {thrown} }})()",)):
+        assert moot("js", *way).err == f"moot js: {told}\n"
+
+
+def test_a_text_that_throws_nothing_and_has_no_room_for_an_error_is_told_of_its_memory(moot: Moot) -> None:
+    text = "(() => { const all = []; for (;;) all.push([]) })()"
+    assert moot("js", text).err == "moot js: stopped: it needs more than 32 MB of memory\n"
+
+
+@pytest.mark.parametrize("name", ["Intl", "structuredClone"])
+def test_names_that_the_manual_says_are_missing_are_missing(moot: Moot, name: str) -> None:
+    assert moot("js", name).err == f"moot js: ReferenceError: {name} is not defined\n"
 
 
 def test_a_script_shows_what_becomes_of_common_data(moot: Moot, data: str) -> None:

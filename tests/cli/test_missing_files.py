@@ -108,3 +108,21 @@ def test_settings_behind_a_link_that_leads_nowhere_are_not_passed_over(mine: Moo
 def test_what_can_be_read_but_does_not_fit_is_refused_by_the_run(mine: Moot) -> None:
     Path("given.json").write_text(json.dumps({"to": 3}))
     assert mine("run", "machines.py:LETTER", "--input-json", "given.json").code == 1
+
+
+@pytest.mark.parametrize("way", ["resume", "cancel", "replay", "answer", "fork"])
+def test_where_the_machine_of_a_run_was_moved_the_way_to_go_on_is_told(moot: Moot, way: str) -> None:
+    assert moot("run", "machines.py:SENT", "Ada", "--run-id", "mine").code == 5
+    old = Path("machines.py").resolve()
+    old.rename("moved.py")
+    ran = moot(way, "mine", *(("--yes",) if way == "answer" else ()))
+    told = f"there is no file {old}; put it back, or go on with it where it is now:  moot fork mine --machine FILE:NAME"
+    assert (ran.code, ran.out, ran.err) == (DEFINITION, "", f"moot {way}: {told}\n")
+    assert moot("fork", "mine", "--machine", "moved.py:SENT", "--run-id", "other").code == 5
+    assert moot("answer", "other", "--yes").code == 0
+
+
+def test_where_the_workflow_of_a_run_was_moved_the_way_to_go_on_is_told(mine: Moot) -> None:
+    assert mine("run", WORKFLOW, "text", "--model", "rehearsal", "--run-id", "flow").code == 0
+    Path(WORKFLOW).rename("moved.json")
+    assert mine("replay", "flow").err.endswith("where it is now:  moot fork flow --machine FILE:NAME\n")

@@ -53,6 +53,23 @@ def ran(moot: Moot) -> Moot:
     return moot
 
 
+FIELDLESS = """
+from moothall import Final, Machine, On, Replied, State, ask
+
+MENDING = Machine("mending", states=[State("mending", enter=ask("smith", "Mend {issue}")), Final("whole")],
+    moves=[On("mending", Replied, to="whole")])
+"""
+
+
+def test_a_run_that_wants_a_field_of_a_text_says_who_wants_it_and_replays(moot: Moot) -> None:
+    Path("mending.py").write_text(FIELDLESS)
+    ran = moot("run", "mending.py", "the gate", "--run-id", "mine", "--model", "rehearsal")
+    assert ran.code == 1
+    told = "mending, enter: AttributeError: 'str' object has no attribute 'issue'"
+    assert f"{told}; 'ask smith: Mend {{issue}}' wants the field 'issue', and the data is a text: give" in ran.err
+    assert moot("replay", "mine").out == "mine: the same again, 1 entry\n"
+
+
 @pytest.mark.parametrize("run", ["mine", "mine-0-0"], ids=["the parent", "the child"])
 def test_a_journal_with_children_marks_and_answers_replays_as_it_was(ran: Moot, run: str) -> None:
     replayed = ran("replay", run)

@@ -145,3 +145,28 @@ def test_a_store_of_one_s_own_is_used_and_the_default_left_alone(moot: Moot, tmp
 def test_the_input_may_stand_behind_the_options(moot: Moot) -> None:
     ran = moot("run", "machines.py:LETTER", "--quiet", "Ada", "--json")
     assert (ran.code, ran.json["data"]["to"]) == (0, "Ada")
+
+
+UNDONE = """
+import subprocess, sys
+from moothall import Final, Machine, On, Replied, State, ask
+
+async def clerk(prompt: str) -> str:
+    subprocess.run([sys.executable, "-m", "moothall", "cancel", "mine"], check=True, capture_output=True)
+    return "late"
+
+UNDONE = Machine("undone", states=[State("writing", enter=ask(clerk, "Write")), Final("written")],
+    moves=[On("writing", Replied, to="written")])
+"""
+
+
+def test_an_entry_that_another_process_wrote_is_told_of_in_its_place(moot: Moot) -> None:
+    Path("undone.py").write_text(UNDONE)
+    ran = moot("run", "undone.py", "--run-id", "mine")
+    lines = [line.strip() for line in ran.err.splitlines()]
+    cancelled = moot("show", "mine", "--json").json["entries"][-2]
+    assert cancelled["event"]["name"] == "run.cancelled"
+    place = lines.index(f"{cancelled['seq']}  written by another process; `moot show mine` tells")
+    assert lines[place - 1].startswith(f"{cancelled['seq'] - 1}  writing")
+    assert lines[place + 1].startswith(f"{cancelled['seq'] + 1}  writing  replied clerk late  ignored: its effect")
+    assert lines[place + 1].endswith("the run was already cancelled")

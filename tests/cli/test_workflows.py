@@ -30,6 +30,18 @@ def test_a_good_file_exits_with_0_and_a_bad_one_with_4(moot: Moot, tmp_path: Pat
     assert "write at least one" in ran.out
 
 
+def test_a_single_error_is_counted_as_one(moot: Moot, tmp_path: Path) -> None:
+    write(tmp_path / "bad.json", {**BASE, "workflow_name": "../up"})
+    assert "bad.json: ../up: 1 error, 0 warnings" in moot("check", "bad.json").out.splitlines()
+
+
+def test_where_a_workflow_is_not_found_it_is_said_where_others_are(moot: Moot, tmp_path: Path) -> None:
+    asking = {**BASE["states"][0], "action": {"sub_workflow": "nobody"}}
+    write(tmp_path / "bad.json", {**BASE, "states": [asking, *BASE["states"][1:]]})
+    told = "there are: base; also those of the files beside this one, and what `moot workflows` lists"
+    assert told in moot("check", "bad.json").out
+
+
 def test_check_as_json_has_level_code_pointer_line_and_remedy(moot: Moot, tmp_path: Path) -> None:
     write(tmp_path / "bad.json", {**BASE, "workflow_name": "../up"})
     [finding] = moot("check", "bad.json", "--json").json["findings"]

@@ -7,6 +7,8 @@ from moothall.kernel.events import Cancelled, Event
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State, anywhere
 from moothall.runtime.hall import advance, cancel, tell
+from moothall.runtime.journal import Reader
+from moothall.runtime.rebuild import Difference, compared
 from moothall.runtime.worker import drive
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, hall_of, happened, journal, keep, line
 
@@ -79,6 +81,62 @@ async def test_a_cancelled_run_ends_cancelled_with_the_reason_and_wants_nothing_
     assert (head.snapshot.status, head.snapshot.reason) == ("cancelled", "the guests are ill")
     assert head.pending == ()
     assert hands.calls == []
+
+
+@pytest.mark.anyio
+async def test_what_comes_after_the_end_says_how_the_run_had_ended() -> None:
+    hall = hall_of(Hands())
+    await begun(hall, line("bread", "milk"))
+    await cancel(hall, RUN, "the guests are ill", "stop-1")
+    assert (await advance(hall, RUN, Fetched("bread"), "0.0")).received == "ignored"
+    assert (await journal(hall))[-1]["ignored"] == "its effect is no longer wanted: the run was already cancelled"
+
+
+@pytest.mark.anyio
+async def test_what_comes_after_its_state_was_left_says_so() -> None:
+    hall = hall_of(Hands())
+    await begun(hall, PICNIC)
+    await tell(hall, RUN, Rained(), "weather-1")
+    assert (await advance(hall, RUN, Fetched("bread"), "0.0")).received == "ignored"
+    assert (await journal(hall))[-1]["ignored"].endswith("the state that wanted it was left")
+
+
+@pytest.mark.anyio
+async def test_a_journal_whose_ignored_event_was_explained_in_other_words_is_the_same() -> None:
+    hall = hall_of(Hands())
+    await begun(hall, line("bread"))
+    await cancel(hall, RUN, "the guests are ill", "stop-1")
+    await advance(hall, RUN, Fetched("bread"), "0.0")
+    run, reader, entries = hall.runs[RUN], Reader(hall.runs[RUN].machine, hall.effects(RUN)), await journal(hall)
+    before = [*entries[:-1], {**entries[-1], "ignored": "nobody wants it"}]
+    assert compared(run, reader, before) == hall.heads[RUN]
+    taken = [*entries[:-1], {key: part for key, part in entries[-1].items() if key != "ignored"}]
+    assert isinstance(found := compared(run, reader, taken), Difference)
+    assert (found.seq, found.part) == (2, "ignored")
+
+
+@pytest.mark.anyio
+async def test_a_journal_whose_end_is_told_with_more_advice_today_is_the_same_and_another_end_is_not() -> None:
+    def eat(basket: Basket, event: Fetched) -> Basket:
+        raise ValueError("no bread; buy some")
+
+    machine = Machine(
+        "hungry",
+        data=Basket,
+        states=[State("eating", enter=Fetch("bread")), Final("home")],
+        moves=[On("eating", Fetched, to="home", do=eat)],
+    )
+    hall = hall_of(Hands())
+    await begun(hall, machine)
+    head = await drive(hall, RUN)
+    run, reader, entries = hall.runs[RUN], Reader(machine, hall.effects(RUN)), await journal(hall)
+    bare = entries[-1]["reason"].removesuffix("; buy some")
+    assert bare != entries[-1]["reason"]
+    assert compared(run, reader, [*entries[:-1], {**entries[-1], "reason": bare}]) == head
+    for other in ("no milk", bare[:-1], f"{entries[-1]['reason']}; or milk"):
+        found = compared(run, reader, [*entries[:-1], {**entries[-1], "reason": other}])
+        assert isinstance(found, Difference)
+        assert found.part == "reason"
 
 
 @pytest.mark.anyio

@@ -1,10 +1,14 @@
 """The SQLite file itself: two writers, damage, and files that are something else."""
 
+import asyncio
+import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -13,6 +17,8 @@ from moothall.errors import Broken, Conflict, EffectFailed, MoothallError, Refus
 from moothall.runtime.ports import Gone
 from moothall.stores.sqlite import SqliteStore
 from tests.stores.values import entry, head, record
+
+NOBODY = 65534
 
 
 @pytest.fixture
@@ -112,6 +118,33 @@ def test_a_file_that_is_no_database_is_refused_with_a_remedy(file: Path) -> None
     assert str(refusal.value).startswith(f"{file} cannot be opened as a store: ")
     assert "name another with --store sqlite:FILE" in str(refusal.value)
     assert file.read_text().startswith("dear diary")
+
+
+@pytest.fixture
+def sealed_off() -> Iterator[Path]:
+    """A folder that this process may read and not write, even where it is started as root."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+        os.seteuid(os.getuid())
+        folder.chmod(0o755)
+
+
+def test_a_store_in_a_folder_that_cannot_be_written_is_refused_with_a_remedy_that_helps(
+    sealed_off: Path, file: Path
+) -> None:
+    asyncio.run(begun(sealed_off / "runs.db"))
+    sealed_off.chmod(0o555)
+    if os.getuid() == 0:
+        os.seteuid(NOBODY)
+    with pytest.raises(Refused, match="readonly database; copy it to a folder that you may write to"):
+        SqliteStore(sealed_off / "runs.db")
+    os.seteuid(os.getuid())
+    file.write_bytes((sealed_off / "runs.db").read_bytes())
+    copied = SqliteStore(file)
+    assert len(asyncio.run(copied.entries("one"))) == 1
+    copied.close()
 
 
 def test_a_folder_is_refused_with_a_remedy(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from inspect import iscoroutinefunction, isfunction
 from string import Formatter
+from types import NoneType
 from typing import Any, ClassVar, get_args, overload
 
 from moothall.agents.outside import Outside, library_of
@@ -152,7 +153,7 @@ class Asking:
         return {} if self.function is None else {self.agent: self.function}
 
     def __call__(self, data: Any, event: Any) -> AskAgent:
-        picked = _picked(data, self._picks)
+        picked = _picked(self, data, self._picks)
         return make_ask_agent(self.agent, self.template, picked, self._shape, timeout=self.timeout, thread="", tools=())
 
 
@@ -223,8 +224,8 @@ class Calling:
         return {} if self.tool.check is None else {self.tool.name: self.tool.check}
 
     def __call__(self, data: Any, event: Any) -> CallTool:
-        tool = self.tool
-        return make_call_tool(tool.name, _picked(data, self._picks), repeats=tool.repeats, timeout=tool.timeout, id="")
+        tool, picked = self.tool, _picked(self, data, self._picks)
+        return make_call_tool(tool.name, picked, repeats=tool.repeats, timeout=tool.timeout, id="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +245,7 @@ class Starting:
         return f"child {self.child}({', '.join(self.paths)})" + (f" as {self.id}" if self.id else "")
 
     def __call__(self, data: Any, event: Any) -> StartChild:
-        picked = _picked(data, _picks(self.paths))
+        picked = _picked(self, data, _picks(self.paths))
         given = {path.rpartition(".")[2]: value for path, value in picked.items()}
         return StartChild(self.child, given, self.id, self.budget.limits() if self.budget is not None else {})
 
@@ -273,7 +274,7 @@ class Questioning:
         return {shape_name(self.answer): self.answer}
 
     def __call__(self, data: Any, event: Any) -> AskPerson:
-        prompt = render(self.prompt, _picked(data, _picks(self.paths)))
+        prompt = render(self.prompt, _picked(self, data, _picks(self.paths)))
         return AskPerson(prompt, schema(self.answer), shape_name(self.answer), self.within, self.who)
 
 
@@ -456,13 +457,34 @@ def _picks(paths: Sequence[str]) -> Picks:
     return tuple((path, tuple(path.split("."))) for path in paths)
 
 
-def _picked(data: Any, picks: Picks) -> dict[str, Any]:
+def _picked(action: Picking, data: Any, picks: Picks) -> dict[str, Any]:
     """Fields of the data as plain JSON, by their dotted paths."""
     found = {}
     for path, parts in picks:
         value = data
-        for part in parts:
-            is_object = hasattr(value, "__dataclass_fields__") or not isinstance(value, Mapping)
-            value = getattr(value, part) if is_object else value[part]
-        found[path] = encode(value)
+        try:
+            for part in parts:
+                is_object = hasattr(value, "__dataclass_fields__") or not isinstance(value, Mapping)
+                value = getattr(value, part) if is_object else value[part]
+            found[path] = encode(value)
+        except (AttributeError, DefinitionError) as error:  # a text has methods, which are no JSON
+            if not (advice := _advice(action, path, data)):
+                raise
+            raise type(error)(f"{error}; {advice}") from error
     return found
+
+
+def _advice(action: Picking, path: str, data: Any) -> str:
+    """What to do about a field that is wanted of data that have none; "" where they have fields."""
+    kind = next((name for types, name in _WITHOUT_FIELDS if isinstance(data, types)), "")
+    if not kind:
+        return ""
+    wants = f"{action.label[:LONGEST_LABEL]!r} wants the field {path.partition('.')[0]!r}, and the data is {kind}"
+    return f"{wants}: give a JSON object with that field as input, or the machine data=CLASS with that field"
+
+
+Picking = Asking | Calling | Starting | Questioning
+"""The actions that take fields of the data."""
+LONGEST_LABEL = 80
+_WITHOUT_FIELDS = ((NoneType, "nothing"), (str, "a text"), (list, "a list"), (bool | int | float, "a number"))
+"""What data can be that are no object, in words."""

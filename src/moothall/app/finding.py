@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
-from os.path import isabs, isdir, isfile, realpath
+from os.path import exists, isabs, isdir, isfile, realpath
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeGuard
@@ -97,6 +97,12 @@ def is_workflow(source: str) -> bool:
     from moothall.app.workflows import file_in, file_of  # a machine in Python never needs it
 
     return (file_in(Path(folder), name) if folder else file_of(name)) is not None
+
+
+def is_missing(source: str) -> bool:
+    """Whether a source names a file by its whole path, with or without a name behind it, and there is none."""
+    path = source.partition("?")[0]
+    return isabs(path) and not exists(path) and not exists(path.rpartition(":")[0])
 
 
 def is_of_workflow(machine: Machine) -> TypeGuard[WorkflowMachine]:

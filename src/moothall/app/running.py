@@ -34,7 +34,7 @@ from moothall.app.casting import (
     slug,
     unplayed,
 )
-from moothall.app.finding import REMEDY, find, is_loading, is_of_workflow, is_workflow, source_of
+from moothall.app.finding import REMEDY, find, is_loading, is_missing, is_of_workflow, is_workflow, source_of
 from moothall.app.idling import wait_for_end
 from moothall.app.models import BY_LEVEL, absolute_model, unpriced
 from moothall.app.settings import (
@@ -332,7 +332,13 @@ def _machine_at(record: Record) -> Machine:
         raise DefinitionError(
             f"run {record.run} began with a machine that was made on the fly; give it a name in a module"
         )
-    return find(record.source)
+    try:
+        return find(record.source)
+    except DefinitionError as error:
+        if not is_missing(record.source):
+            raise
+        go_on = f"moot fork {record.run} --machine FILE:NAME"
+        raise DefinitionError(f"{error}; put it back, or go on with it where it is now:  {go_on}") from error
 
 
 async def go_on_with_answer(

@@ -15,7 +15,7 @@ from moothall.app.finding import find, is_workflow
 from moothall.app.workflows import Checked, files_at, is_file_or_folder
 from moothall.cli.main import DEFINITION, DONE, FAILED
 from moothall.cli.options import MACHINE
-from moothall.cli.screen import painted, print_json
+from moothall.cli.screen import counted, painted, print_json
 from moothall.kernel.certify import Certificate, Unbounded
 from moothall.kernel.codec import encode
 from moothall.kernel.draw import draw
@@ -98,7 +98,7 @@ def _show_file(checked: Checked, bounds: Mapping[str, Certificate | Unbounded]) 
     errors = sum(one.level == "error" for one in checked.findings)
     warnings = len(checked.findings) - errors
     names = ", ".join(checked.workflows) or "no workflow"
-    print(f"{checked.file}: {names}: {errors} errors, {warnings} warnings")
+    print(f"{checked.file}: {names}: {counted(errors, 'errors')}, {counted(warnings, 'warnings')}")
     for name, bound in bounds.items():
         print(_bound(bound) if len(bounds) == 1 else f"{name}: {_bound(bound)}")
 
@@ -165,7 +165,7 @@ def _line(alike: list[Finding]) -> str:
 def _bound(bound: Certificate | Unbounded) -> str:
     if isinstance(bound, Unbounded):
         return f"{painted('no bound', 'red')}: {bound.why}"
-    parts = [f"{bound.transitions} transitions", *(f"{most:g} {name}" for name, most in bound.resources.items())]
+    parts = [counted(most, name) for name, most in {"transitions": bound.transitions, **bound.resources}.items()]
     return (
         f"{painted('bounded', 'green')}: at most " + ", ".join(parts) + ("" if bound.exact else " (an upper estimate)")
     )

@@ -18,7 +18,7 @@ from moothall.app.spending import Account, amount_of
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import add_store, command, days, named, whole_number
 from moothall.cli.questions import shown as asked
-from moothall.cli.screen import harmless, is_unread, notice, painted, print_json, status, told
+from moothall.cli.screen import counted, harmless, is_unread, notice, painted, print_json, status, told
 from moothall.errors import DefinitionError, EffectFailed
 from moothall.kernel.codec import encode
 
@@ -180,7 +180,8 @@ def prune(parser: ArgumentParser) -> Work:
             for run in pruned:
                 print(run)
             print(
-                f"{len(pruned)} runs " + ("deleted" if chosen.yes else "would be deleted; say --yes"), file=sys.stderr
+                counted(len(pruned), "runs") + " " + ("deleted" if chosen.yes else "would be deleted; say --yes"),
+                file=sys.stderr,
             )
         return DONE
 

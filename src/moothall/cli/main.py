@@ -134,7 +134,9 @@ def _parsed(own: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Name
     """What was given. Intermixed parsing takes `-x` for an option even behind `--`: there it is marked as a text."""
     here = given.index("--") if "--" in given else len(given)
     texts = (_TEXT + one if one.startswith("-") else one for one in given[here + 1 :])
-    chosen = own.parse_intermixed_args([*given[:here], *texts])
+    chosen, surplus = own.parse_known_intermixed_args([*given[:here], *texts])
+    if surplus:
+        own.error(f"unrecognized arguments: {' '.join(map(_unmarked, surplus))}")
     return argparse.Namespace(**{name: _unmarked(value) for name, value in vars(chosen).items()})
 
 

@@ -11,7 +11,7 @@ from moothall.app.replaying import replay as replayed
 from moothall.app.running import opened
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import MACHINE, add_store, named
-from moothall.cli.screen import notice, print_json
+from moothall.cli.screen import counted, notice, print_json
 from moothall.runtime.ports import Store
 
 Work = Callable[[Namespace], int]
@@ -46,5 +46,5 @@ async def _replayed(store: Store, chosen: Namespace) -> Replayed:
 def _told(found: Replayed) -> str:
     difference = found.difference
     if difference is None:
-        return f"{found.run}: the same again, {found.entries} entries"
+        return f"{found.run}: the same again, {counted(found.entries, 'entries', 'entry')}"
     return f"{found.run}: {difference}"

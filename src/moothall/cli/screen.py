@@ -150,6 +150,7 @@ class Progress:
         self._since = time.monotonic()
         self._waiting = ""
         self._said: dict[str, str] = {}
+        self._seen: dict[RunId, int] = {}
         self._account: Callable[[], Account] = lambda: Account((), 0)
 
     def watching(self, hall: Hall) -> Observer:
@@ -159,6 +160,9 @@ class Progress:
             self.clear()
             if entry.seq == 0:
                 print(f"run {run}", file=sys.stderr)
+            if entry.seq - 1 > (last := self._seen.get(run, entry.seq - 1)):
+                print(_elsewhere(run, range(last + 1, entry.seq)), file=sys.stderr)
+            self._seen[run] = entry.seq
             print(told(encode_entry(entry), sys.stderr), file=sys.stderr)
             self._said.clear()
             self._waiting = ", ".join(
@@ -209,6 +213,12 @@ def _account(record: Record, head: Head) -> Account:
     return Account(head.snapshot.active, head.seq, head.spent, record.limits, time.time() - record.began)
 
 
+def _elsewhere(run: RunId, missing: range) -> str:
+    """A line in the place of entries that came between two of ours."""
+    numbers = f"{missing[0]}" if len(missing) == 1 else f"{missing[0]}–{missing[-1]}"
+    return f"{numbers:>5}  " + painted(f"written by another process; `moot show {run}` tells", "dim", sys.stderr)
+
+
 class Log:
     """Tells on stderr what many runs do, a line each."""
 
@@ -242,6 +252,12 @@ def happened(event: Mapping[str, Any], *, has_room: bool) -> str:
 def wanted(effect: Effect) -> str:
     """Whom or what an effect waits for."""
     return getattr(effect, "agent", "") or getattr(effect, "tool", "") or effect.kind
+
+
+def counted(number: float, several: str, one: str = "") -> str:
+    """So many of something; `one` is said where a single one is called otherwise than without its last letter."""
+    shown = f"{number}" if isinstance(number, int) else f"{number:g}"
+    return f"{shown} " + ((one or several.removesuffix("s")) if number == 1 else several)
 
 
 def shortened(text: str, width: int = SAID) -> str:

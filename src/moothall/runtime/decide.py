@@ -608,6 +608,8 @@ def _cost(machine: Machine, effect: Effect) -> Mapping[str, float]:
 def _ignored(head: Head, happening: Happening, spent: Mapping[str, float]) -> Decision:
     active = head.snapshot.active
     after = replace(head, seq=head.seq + 1, spent=spent)
-    reason = "its effect is no longer wanted: the state that wanted it was left"
+    status = head.snapshot.status
+    why = "the state that wanted it was left" if status == "live" else f"the run was already {status}"
+    reason = f"its effect is no longer wanted: {why}"
     entry = Entry(after.seq, happening.at, happening.cause, happening.event, active, active, ignored=reason)
     return Decision(after, entry)

@@ -81,7 +81,10 @@ def definition_after(entries: Entries, digest: str) -> str:
 
 
 def _is_the_same(reader: Reader, part: str, entry: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
-    """Whether two parts of an entry that are written differently mean the same: values may have gained fields since."""
+    """Whether two parts of an entry that are written differently mean the same.
+
+    Values may have gained fields since, and a reason may have gained advice. Why an event was ignored is only words.
+    """
     try:
         match part:
             case "effects":
@@ -90,6 +93,10 @@ def _is_the_same(reader: Reader, part: str, entry: Mapping[str, Any], again: Map
                 has_gained = entry[part].keys() < again[part].keys()
                 is_kept = all(again[part].get(name) == value for name, value in entry[part].items())
                 return (has_gained and is_kept) or _is_given(reader, entry, again)
+            case "reason":
+                return str(again[part]).startswith(f"{entry[part]}; ")
+            case "ignored":
+                return part in entry and part in again
     except (MoothallError, LookupError, TypeError):
         return False
     return False

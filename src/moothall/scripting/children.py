@@ -65,7 +65,10 @@ class Child:
         except BaseException:  # its answer would be taken for that to the next question
             self.close()
             raise
-        return {**reply, "failed": self._plain(reply["failed"])} if "failed" in reply else reply
+        if "failed" not in reply:
+            return reply
+        may_throw = "throw" in question.get("text", "")
+        return {**reply, "failed": self._plain(reply["failed"], may_throw=may_throw)}
 
     def close(self) -> None:
         """End the process."""
@@ -126,12 +129,16 @@ class Child:
             return f"stopped after {2 * self._limits.seconds:g} s of processor time"
         return "stopped: it broke the script engine or used up its memory"
 
-    def _plain(self, reason: str) -> str:
-        """A reason in one line; the engine's words for our limits are replaced by ours."""
+    def _plain(self, reason: str, *, may_throw: bool) -> str:
+        """A reason in one line; the engine's words for our limits are replaced by ours.
+
+        An engine that has no memory left for an error throws null. A text that throws may have thrown it itself.
+        """
         if reason == "InternalError: interrupted":
             return f"stopped after {self._limits.seconds:g} s of processor time"
-        if reason.removeprefix("InternalError: ") in ("out of memory", "string too long"):
-            return f"stopped: it needs more than {self._limits.memory // MEGABYTE} MB of memory"
+        if reason.removeprefix("InternalError: ") in ("out of memory", "string too long", "null"):
+            needs = f"it needs more than {self._limits.memory // MEGABYTE} MB of memory"
+            return f"null was thrown, or {needs}" if reason == "null" and may_throw else f"stopped: {needs}"
         return " ".join(reason.split())
 
 

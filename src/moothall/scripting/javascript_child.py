@@ -61,9 +61,7 @@ def evaluated(sources: dict[str, str], question: str, asked: dict[str, Any], dat
     try:
         text = str(evaluate(question, data, *others))
     except quickjs.JSException as error:
-        said = str(error).strip().partition("\n")[0][:300]
-        # An engine that has no memory left for an error throws null.
-        return json.dumps({"failed": "out of memory" if said == "null" else said})
+        return json.dumps({"failed": str(error).strip().partition("\n")[0][:300]})
     except MemoryError:
         return json.dumps({"failed": "out of memory"})
     return text.replace("\n", " ")

@@ -197,9 +197,11 @@ new function () {
 
     function described(error) {
         try {
-            if (error === null) return "out of memory"; // what the engine throws where not even an error has room
+            if (error === null) return "null"; // what the engine throws as well where not even an error has room
+            const { name = "an object was thrown", message } = error ?? {};
             const isObject = typeof error === "object";
-            const said = isObject ? text(error.name) + ": " + text(error.message) : text(error) + " was thrown";
+            const told = message === undefined ? "" : ": " + text(message);
+            const said = isObject ? text(name) + told : text(error) + " was thrown";
             const isLost = match(READ_ONLY, said) !== null;
             const advice = isLost ? "; only common_data is written back, and only by scripts: change a copy" : "";
             return wellFormed(slice(said, 0, 300)) + advice;

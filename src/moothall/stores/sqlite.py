@@ -662,4 +662,11 @@ def _migrate(db: sqlite3.Connection) -> None:
 
 
 def _unusable(path: Path, error: Exception) -> Refused:
-    return Refused(f"{path} cannot be opened as a store: {error}; name another with --store sqlite:FILE")
+    remedy = "name another with --store sqlite:FILE"
+    if getattr(error, "sqlite_errorcode", 0) & _PRIMARY == sqlite3.SQLITE_READONLY:  # even who only reads writes locks
+        remedy = f"copy it to a folder that you may write to, with its -wal file if there is one, and {remedy}"
+    return Refused(f"{path} cannot be opened as a store: {error}; {remedy}")
+
+
+_PRIMARY = 0xFF
+"""The part of an error code of SQLite that is the same for all errors of a kind."""

@@ -663,6 +663,8 @@ def _scripts(view: _View, around: Around) -> Iterator[Problem]:
 
 # sub-workflows
 
+_ELSEWHERE = "also those of the files beside this one, and what `moot workflows` lists"
+
 
 def _sub_workflows(view: _View, beside: Mapping[str, Any], around: Around) -> Iterator[Problem]:
     pattern, known = "use letters, digits, '_' and '-'; a workflow is found by its name", ""
@@ -674,7 +676,7 @@ def _sub_workflows(view: _View, beside: Mapping[str, Any], around: Around) -> It
         if any(problem.code == "E_NAME" for problem in misfits({"workflow_name": name})):
             yield _error("E_NAME", place, f"{ascii(name)[:60]} is no name of a workflow", pattern)
         elif (child := _found(name, beside, around)) is None:
-            known = known or _first_of(beside)
+            known = known or f"{_first_of(beside)}; {_ELSEWHERE}"
             yield _unknown("workflow", place, name, known)
         else:
             yield from _given(f"{place}_input", _action(state).get("sub_workflow_input"), child)

@@ -493,7 +493,9 @@ def test_no_json_on_stdin_is_refused_and_the_question_stays_open(
 def test_an_answer_to_a_run_that_a_worker_drives_is_kept_and_goes_on_there(
     place: Path, start: Start, here: Moot
 ) -> None:
-    worker = start("worker", "--quiet")
+    worker = start("worker")
+    assert worker.stderr is not None
+    assert worker.stderr.readline().startswith("working on ")
     here("run", "machines.py:SENT", "Ada", "--run-id", "mine")
     assert moot_process("answer", "mine", "--yes", home=place).returncode == 0
     assert ended(worker, signal.SIGINT).code == 0

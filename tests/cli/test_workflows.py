@@ -461,3 +461,17 @@ def test_without_a_model_each_agent_is_played_by_that_of_its_roles_level(moot: M
     assert said == ["coder by other", "reviewer by one", "clerk by one"]
     assert moot(*started, "--model", scripts["base"], "--json").json["output"] == "clerk by one"
     assert "coder by one" in moot(*started, "--model", scripts["base"]).err
+
+
+def test_a_key_in_a_condition_is_not_drawn_not_even_a_part_of_it(moot: Moot, tmp_path: Path) -> None:
+    key = "sk-live-0123456789abcdef0123456789abcdef"
+    start = {"name": "start", "transition": [{"target": "stop", "condition": f"'{key}'.length > 0"}]}
+    states = [start, {"name": "stop", "input": "1"}]
+    write(tmp_path / "mine.json", {**BASE, "agents": [], "contexts": [], "states": states})
+    assert moot("run", "mine.json", "go", "--run-id", "mine").code == 0
+    drawn = [moot("graph", "mine.json", "--format", format) for format in ("tree", "mermaid", "dot", "json")]
+    moot("report", "mine", "-o", "page.html")
+    assert {one.code for one in drawn} == {1}
+    shown = "".join(one.out + one.err for one in drawn) + (tmp_path / "page.html").read_text()
+    assert "has a secret in its table" in shown
+    assert "sk-live-" not in shown

@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from moothall.app.charts import Bar, Lanes, bars, harmless
+from moothall.app.checking import secret_in
 from moothall.app.figures import BILL, NOBODY, STATE, WAY, bill_rows, cost_notes, state_rows, tokens_of, way_rows
 from moothall.app.looking import Summary
 from moothall.app.measuring import Measured
@@ -97,6 +98,8 @@ def _facts(told: Told) -> str:
 def _drawn(told: Told) -> str:
     if told.machine is None:
         return '<p class="dim">The machine of this run can no longer be found, so there is no picture of it.</p>'
+    if text := secret_in(told.machine):
+        return f'<p class="dim">The machine has a secret in its table, in {harmless(text)}: it is not drawn.</p>'
     visits = {state: stay.visits for state, stay in told.measured.metrics.stays.items()}
     changed = '<p class="dim">The machine was changed since; this is what it is today.</p>' if told.is_changed else ""
     drawn = picture(told.machine, active=told.summary.states, visited=visits)

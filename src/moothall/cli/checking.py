@@ -9,13 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moothall.app.checking import Check
+from moothall.app.checking import Check, secret_in
 from moothall.app.conformance import run_folder
 from moothall.app.finding import find, is_workflow
 from moothall.app.workflows import Checked, files_at, is_file_or_folder
 from moothall.cli.main import DEFINITION, DONE, FAILED
 from moothall.cli.options import MACHINE
 from moothall.cli.screen import counted, painted, print_json
+from moothall.errors import Refused
 from moothall.kernel.certify import Certificate, Unbounded
 from moothall.kernel.codec import encode
 from moothall.kernel.draw import draw
@@ -120,7 +121,10 @@ def graph(parser: ArgumentParser) -> Work:
 
     def work(chosen: Namespace) -> int:
         active = [state.strip() for state in chosen.active.split(",") if state.strip()]
-        print(draw(find(chosen.machine), chosen.format, active=active).rstrip())
+        machine = find(chosen.machine)
+        if text := secret_in(machine):
+            raise Refused(f"{machine.name} has a secret in its table, in {text!r}; take it out, then it can be drawn")
+        print(draw(machine, chosen.format, active=active).rstrip())
         return DONE
 
     return work

@@ -83,16 +83,21 @@ def state_notes(place: Place) -> list[str]:
 
 
 def brief(action: Any) -> str:
-    """The short name of a guard or an action: its label up to the prompt, else its kind or the end of its name."""
+    """The short name of a guard or an action."""
+    return shortened(called(action), LONGEST)
+
+
+def called(action: Any) -> str:
+    """What a guard or an action is drawn as: its label up to the prompt, else its kind or the end of its name."""
     if getattr(action, "label", None) is None:
         if isinstance(action, Effect):
             return action.kind or type(action).__name__
         if not hasattr(action, "__qualname__"):
             wrapped = getattr(action, "func", None)
-            return brief(wrapped) if wrapped is not None else type(action).__name__
+            return called(wrapped) if wrapped is not None else type(action).__name__
         return label(action).rpartition("<locals>.")[2].replace("<lambda>", "λ")
     who, _, _ = label(action).partition(": ")
-    return shortened(who if getattr(action, "emits", None) and " " in who else label(action), LONGEST)
+    return who if getattr(action, "emits", None) and " " in who else label(action)
 
 
 def shortened(text: str, most: int) -> str:

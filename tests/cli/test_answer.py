@@ -28,6 +28,10 @@ def test_the_question_may_be_named(waiting: Moot) -> None:
     assert waiting("answer", "mine", "1.0", "--yes").code == 0
 
 
+def test_no_option_takes_a_question_behind_two_dashes_for_its_own(waiting: Moot) -> None:
+    assert waiting("answer", "mine", "--yes", "--json", "--", "1.0").json["states"] == ["posted"]
+
+
 def test_a_text_answers_a_question_for_a_text(moot: Moot) -> None:
     moot("run", "machines.py:TOLD", "Ada", "--run-id", "mine")
     assert moot("answer", "mine", "--text", "Eve", "--json").json["data"]["text"] == "Eve"

@@ -31,7 +31,7 @@ from moothall.cli.options import (
     tell,
     words,
 )
-from moothall.cli.questions import LATER, prompted, read_json, shown
+from moothall.cli.questions import LATER, parsed, prompted, read_json, shown
 from moothall.cli.screen import Progress, harmless, notice, print_json, status
 from moothall.errors import DefinitionError, Refused, words_of
 from moothall.kernel.codec import encode
@@ -254,10 +254,7 @@ def _input(parser: ArgumentParser, chosen: Namespace, *, is_text: bool) -> Any:
         return read_json(chosen.input_json)
     text = chosen.input
     if text is not None and not is_text and text.lstrip().startswith("{"):
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise Refused(f"the input looks like JSON but is none: {error}") from error
+        return parsed(text, "the input begins with '{' and")
     return text
 
 

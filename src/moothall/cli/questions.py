@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from moothall.app.looking import moment
-from moothall.cli.screen import harmless, painted
+from moothall.cli.screen import harmless, painted, shortened
 from moothall.errors import DefinitionError, Refused
 
 YES_NO = {"type": "boolean"}
@@ -79,7 +79,7 @@ def prompted(question: Mapping[str, Any]) -> Any:
     while (said := _typed(f"{_hint(question['schema'])}, or Enter to answer later: ")) != "":
         try:
             return _meant(question["schema"], said)
-        except ValueError:
+        except (ValueError, RecursionError):
             print(f"{said!r} is no answer to this", file=sys.stderr)
     return LATER
 
@@ -114,15 +114,24 @@ def read_json(name: str) -> Any:
     """JSON from a file, from stdin (`-`), or as it stands."""
     if name != "-" and name.lstrip()[:1] in tuple('{["0123456789-tfn') and not os.path.exists(name):
         try:
-            return json.loads(name)
-        except RecursionError as error:
-            raise Refused("the JSON is nested too deeply") from error
-        except ValueError as error:
+            return parsed(name, shortened(name))
+        except Refused:
             if name.lstrip()[:1] in tuple('{["'):
-                raise Refused(f"{name} is no JSON: {error}") from error
+                raise
     try:
-        return json.loads(sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8"))
+        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except OSError as error:
         raise DefinitionError(f"{name} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise Refused(f"{name} is no JSON: {error}") from error
+    return parsed(text, name)
+
+
+def parsed(text: str, what: str) -> Any:
+    """What a text says that is to be JSON, or a refusal that names it."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise Refused(f"{what} is no JSON: {error}") from error
+    except RecursionError as error:
+        raise Refused(f"{what} is JSON that is nested too deeply") from error

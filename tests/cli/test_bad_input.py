@@ -260,7 +260,7 @@ PATIENT = Machine("patient", data=dict, states=[State("asking", enter=question("
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("QUITTING", "moot run: something in the run ended the program (SystemExit: 0)"),
+        ("QUITTING", "moot run: something in a run ended the program (SystemExit: 0)"),
         ("CUT", "moot run: CancelledError"),
     ],
 )

@@ -26,6 +26,7 @@ from moothall.cli.options import (
     command,
     hook_of,
     named,
+    own_exit_code,
     store_of,
     telemetry_of,
     tell,
@@ -33,7 +34,7 @@ from moothall.cli.options import (
 )
 from moothall.cli.questions import LATER, parsed, prompted, read_json, shown
 from moothall.cli.screen import Progress, harmless, notice, print_json, status
-from moothall.errors import DefinitionError, Refused, words_of
+from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
 
@@ -151,15 +152,14 @@ def drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, An
         hear = None if chosen.quiet else progress.listener()
         setting = Setting(store, notice=notice, tell=telling, watchers=watchers, person=_person(chosen), hear=hear)
         try:
-            outcome = asyncio.run(_watched(progress, go(setting)))
-            while (value := _prompted(chosen, outcome)) is not LATER:
-                outcome = asyncio.run(_watched(progress, _answered(setting, outcome, value)))
+            with own_exit_code():
+                outcome = asyncio.run(_watched(progress, go(setting)))
+                while (value := _prompted(chosen, outcome)) is not LATER:
+                    outcome = asyncio.run(_watched(progress, _answered(setting, outcome, value)))
         except KeyboardInterrupt:
             progress.clear()
             notice(_stopped(asyncio.run(running.exists(store, run)), command("resume", chosen, run)))
             return FAILED
-        except SystemExit as stop:  # a task of the author's own ended the program: the run has no say in its exit code
-            raise Refused(f"something in the run ended the program ({words_of(stop)})") from stop
         plain = asyncio.run(running.shown(store, outcome))
         own = _own_way(outcome)
         code = own(chosen, outcome) if own is not None else _present(chosen, outcome, plain)

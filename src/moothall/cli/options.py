@@ -21,7 +21,7 @@ from moothall.app.settings import (
     store_file,
 )
 from moothall.cli.screen import notice
-from moothall.errors import DefinitionError
+from moothall.errors import DefinitionError, Refused, words_of
 from moothall.runtime.ports import Store
 
 MACHINE = "FILE.py:NAME, package.module:NAME, FILE.json[:NAME], or by name a built-in machine or a workflow"
@@ -125,6 +125,15 @@ def store_of(chosen: Namespace) -> Iterator[Store]:
         notice(RISK)
     with opened(chosen.store, chosen.durability) as store:
         yield store
+
+
+@contextmanager
+def own_exit_code() -> Iterator[None]:
+    """Work whose exit code is for the command to say, also where a task of an author's own ends the program."""
+    try:
+        yield
+    except SystemExit as stop:
+        raise Refused(f"something in a run ended the program ({words_of(stop)})") from stop
 
 
 def command(name: str, chosen: Namespace, what: str) -> str:

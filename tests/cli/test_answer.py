@@ -90,6 +90,11 @@ def test_a_schema_is_shown_as_one_would_write_the_json_down(schema: Any, form: s
     assert shape == form
 
 
+def test_the_command_that_answers_can_be_copied_whoever_is_asked() -> None:
+    question = {"id": "1.0", "prompt": "Well?", "schema": {"type": "boolean"}, "due": None, "who": "Ada Lovelace"}
+    assert shown(question, "moot answer mine").endswith("moot answer mine --yes | --no --as 'Ada Lovelace'")
+
+
 @pytest.mark.parametrize("given", ['{"colour": red}', "[1,", '"red'])
 def test_json_that_is_none_is_not_taken_for_the_name_of_a_file(moot: Moot, given: str) -> None:
     moot("run", "machines.py:PAINTED", "Ada", "--run-id", "mine")

@@ -23,6 +23,7 @@ from moothall.cli.options import (
     add_quiet,
     add_run_id,
     add_store,
+    answering,
     command,
     hook_of,
     named,
@@ -233,8 +234,8 @@ def _explain(chosen: Namespace, outcome: Outcome, account: Account) -> None:
         print(f"{outcome.run} is {status(outcome.status, sys.stderr)}{why} ({account})", file=sys.stderr)
     runs = [question.run for question in outcome.questions]
     for question in outcome.questions:
-        which = question.run if runs.count(question.run) == 1 else f"{question.run} {question.id}"
-        print(shown(encode(question), command("answer", chosen, which)), file=sys.stderr)
+        way = answering(chosen, question.run, question.id, is_only=runs.count(question.run) == 1)
+        print(shown(encode(question), way), file=sys.stderr)
 
 
 def _source(parser: ArgumentParser, chosen: Namespace) -> str:

@@ -141,6 +141,11 @@ def command(name: str, chosen: Namespace, what: str) -> str:
     return f"moot {name} {what}" + (f" --store {shlex.quote(chosen.store)}" if chosen.store else "")
 
 
+def answering(chosen: Namespace, run: str, question: str, *, is_only: bool) -> str:
+    """The command line that answers a question, which has to be named where the run asks others too."""
+    return command("answer", chosen, run if is_only else f"{run} {question}")
+
+
 def tell(chosen: Namespace, text: str) -> None:
     """Say something on stderr, unless silence was asked for."""
     if not chosen.quiet:

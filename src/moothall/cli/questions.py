@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +27,7 @@ def shown(question: Mapping[str, Any], command: str) -> str:
     who = question.get("who", "")
     head = f"question {question['id']}{f' for {who}' if who else ''}{deadline}"
     asked = painted(f"{head}: {harmless(question['prompt'])}", "bold", sys.stderr)
-    way = f"{asked}\nanswer with:  {command} {_way(question['schema'])}" + (f" --as {who}" if who else "")
+    way = f"{asked}\nanswer with:  {command} {_way(question['schema'])}" + (f" --as {shlex.quote(who)}" if who else "")
     return f"{way}\nof the shape: {form}" if (form := _form_of_json(question["schema"])) else way
 
 

@@ -23,7 +23,7 @@ MOST_USED = 2**53
 def words_of(error: BaseException) -> str:
     """What was raised, in its own words where it has any: an error of somebody else may raise another when asked."""
     try:
-        return _whole(f"{type(error).__name__}: {error}")
+        return whole_text(f"{type(error).__name__}: {error}")
     except Exception:
         return type(error).__name__
 
@@ -53,15 +53,15 @@ class EffectFailed(MoothallError):
         super().__init__(message)
         self.final = final
         self.retry_after = retry_after if 0 <= retry_after < LONGEST_WAIT else LONGEST_WAIT
-        self.usage = {_whole(name): amount for name, amount in (usage or {}).items() if _counts(name, amount)}
+        self.usage = {whole_text(name): amount for name, amount in (usage or {}).items() if _counts(name, amount)}
 
 
 def _counts(name: object, amount: object) -> bool:
     return isinstance(name, str) and isinstance(amount, int | float) and 0 <= amount <= MOST_USED
 
 
-def _whole(text: str) -> str:
-    """A text with a question mark for half a character, which nobody could store."""
+def whole_text(text: str) -> str:
+    """A text with a question mark for half a character, which nobody could store or send."""
     return text.encode(errors="replace").decode()
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -104,12 +105,24 @@ async def test_a_reply_whose_text_is_none_is_named_as_the_author_s_mistake() -> 
         await played_by(Reply(["so", "so"]))(AskAgent("critic", "Judge"), CONTEXT)  # type: ignore[arg-type]
 
 
+def nested(depth: int) -> list[Any]:
+    return reduce(lambda inner, _: [inner], range(depth), [])
+
+
 @pytest.mark.anyio
-async def test_what_a_model_gives_and_nobody_can_store_ends_the_effect_and_is_paid_for() -> None:
-    model = Attentive(Reply(value=2**70, usage={"tokens": 9}))
-    event = await AgentPerformer({}, model, {"int": int})(AskAgent("critic", "Judge", {}, "int"), CONTEXT)
-    reason = "critic: what it gives cannot be stored as JSON: Integer exceeds 64-bit range"
-    assert event == GaveUp(reason, "provider", {"tokens": 9})
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (2**70, "Integer exceeds 64-bit range"),
+        (nested(300), "Recursion limit reached"),
+        (nested(3000), "it is nested too deeply"),
+    ],
+    ids=["too large", "too deep", "far too deep"],
+)
+async def test_what_a_model_gives_and_nobody_can_store_ends_the_effect_and_is_paid_for(value: Any, why: str) -> None:
+    model = Attentive(Reply(value=value, usage={"tokens": 9}))
+    event = await AgentPerformer({}, model, {"any": Any})(AskAgent("critic", "Judge", {}, "any"), CONTEXT)
+    assert event == GaveUp(f"critic: what it gives cannot be stored as JSON: {why}", "provider", {"tokens": 9})
 
 
 @pytest.mark.anyio

@@ -70,3 +70,18 @@ def test_a_process_that_was_forked_off_opens_the_store_anew(address: str) -> Non
         assert reader.poll(60)
         assert reader.recv() is False
         process.join()
+
+
+def test_a_process_that_was_forked_off_does_not_close_the_store_that_it_came_with(address: str) -> None:
+    def leave(opening: opened, store: Store, said: "Connection[int]") -> None:
+        opening.__exit__()
+        said.send(synchronous(store))
+
+    reader, writer = FORKING.Pipe(duplex=False)
+    opening = opened(address)
+    with opening as store:
+        process = FORKING.Process(target=leave, args=(opening, store, writer))
+        process.start()
+        process.join(60)
+        assert reader.poll()
+        assert reader.recv() == FULL

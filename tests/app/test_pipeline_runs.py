@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -485,8 +486,9 @@ def test_the_usual_checks_pass_a_usual_plan() -> None:
         ("while (true) {}", "check 'mine', 'while"),
         (lambda draft: None, "check 'mine' gave None; a check gives True, False or what is wrong"),
         (lambda draft: 1 / 0, "check 'mine': ZeroDivisionError: division by zero"),
+        (lambda draft: sys.exit(0), "check 'mine': SystemExit: 0"),
     ],
-    ids=["wrong name", "a number", "nothing", "no end", "None", "raising"],
+    ids=["wrong name", "a number", "nothing", "no end", "None", "raising", "leaving"],
 )
 def test_a_check_that_goes_wrong_fails_the_run_and_is_never_taken_for_no(
     tmp_path: Path, check: Any, complaint: str

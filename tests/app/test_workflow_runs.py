@@ -665,6 +665,14 @@ async def test_a_function_of_python_that_nobody_registered_fails_by_name(tmp_pat
     assert "no function 'nothing' is registered" in played.result.error
 
 
+@pytest.mark.anyio
+async def test_a_function_of_python_that_ends_the_program_has_failed(tmp_path: Path) -> None:
+    leaving = "def leave(data):\n    raise SystemExit(0)\n"
+    states = (scripted("start", "py:leave", to("stop")),)
+    played = await play(compiled(tmp_path, workflow(*states, agents=()), functions=leaving))
+    assert "SystemExit: 0" in played.result.error
+
+
 def test_a_file_with_errors_is_not_run(tmp_path: Path) -> None:
     with pytest.raises(DefinitionError, match=r"E_UNKNOWN_STATE /states/0/transition/0/target \(line 1\)"):
         compiled(tmp_path, workflow({"name": "start", "transition": [to("nowhere")]}, agents=()))

@@ -28,6 +28,10 @@ def test_the_question_may_be_named(waiting: Moot) -> None:
     assert waiting("answer", "mine", "1.0", "--yes").code == 0
 
 
+def test_no_option_takes_a_question_behind_two_dashes_for_its_own(waiting: Moot) -> None:
+    assert waiting("answer", "mine", "--yes", "--json", "--", "1.0").json["states"] == ["posted"]
+
+
 def test_a_text_answers_a_question_for_a_text(moot: Moot) -> None:
     moot("run", "machines.py:TOLD", "Ada", "--run-id", "mine")
     assert moot("answer", "mine", "--text", "Eve", "--json").json["data"]["text"] == "Eve"
@@ -84,6 +88,11 @@ def test_a_schema_is_shown_as_one_would_write_the_json_down(schema: Any, form: s
     question = {"id": "1.0", "prompt": "Well?", "schema": schema, "due": None}
     _, _, shape = shown(question, "moot answer mine").partition("\nof the shape: ")
     assert shape == form
+
+
+def test_the_command_that_answers_can_be_copied_whoever_is_asked() -> None:
+    question = {"id": "1.0", "prompt": "Well?", "schema": {"type": "boolean"}, "due": None, "who": "Ada Lovelace"}
+    assert shown(question, "moot answer mine").endswith("moot answer mine --yes | --no --as 'Ada Lovelace'")
 
 
 @pytest.mark.parametrize("given", ['{"colour": red}', "[1,", '"red'])

@@ -113,7 +113,7 @@ def test_a_machine_that_cannot_be_found_exits_with_4(moot: Moot, command: str, s
         ((), "input: the field 'to' is missing"),
         (('{"to": 3}',), "input.to: expected a text, got 3"),
         (('{"to": "Ada", "cc": "Bob"}',), "input: unknown field 'cc'; known are to, text"),
-        (("{half",), "the input looks like JSON but is none: "),
+        (("{half",), "the input begins with '{' and is no JSON: "),
         (("--input-json", "half.json"), "half.json is no JSON: "),
         (("--input-json", "binary.json"), "binary.json is no JSON: "),
         (("Ada", "--run-id", "a b"), "'a b' is no run id; use letters, digits and dashes, at most 128"),
@@ -260,7 +260,7 @@ PATIENT = Machine("patient", data=dict, states=[State("asking", enter=question("
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("QUITTING", "moot run: something in the run ended the program (SystemExit: 0)"),
+        ("QUITTING", "moot run: something in a run ended the program (SystemExit: 0)"),
         ("CUT", "moot run: CancelledError"),
     ],
 )
@@ -289,5 +289,11 @@ def test_a_run_that_began_under_a_clock_without_a_calendar_is_listed_like_the_ot
 
 
 def test_an_input_that_is_nested_too_deeply_is_refused(moot: Moot) -> None:
-    says = refused(moot("run", "machines.py:LETTER", '{"to": ' + "[" * 100_000), REFUSED)
-    assert "the input looks like JSON but is none: maximum recursion depth exceeded" in says
+    deep = '{"to": ' + "[" * 100_000
+    Path("deep.json").write_text(deep)
+    says = refused(moot("run", "machines.py:LETTER", deep), REFUSED)
+    assert "the input begins with '{' and is JSON that is nested too deeply" in says
+    for given in (deep, "deep.json"):
+        says = refused(moot("run", "machines.py:LETTER", "--input-json", given), REFUSED)
+        assert says.endswith(" is JSON that is nested too deeply\n")
+        assert len(says) < 150

@@ -41,6 +41,16 @@ def test_behind_two_dashes_no_text_is_an_option(moot: Moot) -> None:
     assert "there is no file -x.json" in moot("check", "--", "-x.json", "-y.json").err
 
 
+def test_two_dashes_with_nothing_behind_them_are_no_argument(moot: Moot) -> None:
+    assert moot("js", "1", "--").out == "1\n"
+    assert moot("ls", "--").code == 0
+
+
+def test_behind_two_dashes_a_folder_may_begin_with_one(moot: Moot) -> None:
+    ran = moot("conformance", "--", "-x")
+    assert (ran.code, "-x/index.tsv cannot be read" in ran.err) == (4, True)
+
+
 def test_what_is_too_much_behind_two_dashes_is_named_as_it_was_given(moot: Moot) -> None:
     ran = moot("js", "--", "1", "--more", "-x")
     assert ran.code == 2

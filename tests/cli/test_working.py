@@ -224,6 +224,29 @@ def test_a_worker_until_idle_is_not_kept_by_a_run_that_it_cannot_open(place: Pat
     assert "run mine is left alone for now" in ran.err
 
 
+QUITTING = """
+import asyncio, sys
+from moothall import Final, Machine, On, Replied, State, ask
+
+async def quit_in_a_task():
+    sys.exit(0)
+
+async def quitter(prompt: str) -> str:
+    await asyncio.gather(quit_in_a_task())
+
+QUITTING = Machine("quitting", states=[State("writing", enter=ask(quitter, "Write")), Final("written")],
+    moves=[On("writing", Replied, to="written")])
+"""
+
+
+def test_a_run_that_ends_its_worker_has_no_say_in_the_exit_code(place: Path, start: Start) -> None:
+    (place / "quitting.py").write_text(QUITTING)
+    for arguments in (("run", "quitting.py"), ("worker",)):
+        ran = ended(start(*arguments))
+        assert ran.code == 1
+        assert ran.err.endswith(f"moot {arguments[0]}: something in a run ended the program (SystemExit: 0)\n")
+
+
 def test_a_worker_until_idle_can_be_stopped_before(place: Path, start: Start, here: Moot) -> None:
     left_by_another(place, start, "SLOW", "mine", 1)
     worker = start("worker", "--until-idle")

@@ -599,6 +599,8 @@ class opened:
         return kept.store
 
     def __exit__(self, *error: object) -> None:
+        if self._key[1] != os.getpid():  # forked off in between: it is for the process that opened the store to close
+            return
         kept = _open[self._key]
         kept.users -= 1
         if not kept.users:

@@ -15,6 +15,7 @@ from inspect import isawaitable
 from typing import Any
 
 from moothall.agents.conversing import Seat, shown_to_scripts
+from moothall.errors import words_of
 from moothall.kernel.codec import encode
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.step import Absent, Answer, Ask, Failed, Value
@@ -105,8 +106,8 @@ class Evaluator(Frozen):
             found = function(given)
             found = await found if isawaitable(found) else found
             return Absent() if found is None else Value(encode(found))
-        except Exception as error:  # a user's function may raise anything
-            return Failed(f"{type(error).__name__}: {error}")
+        except (Exception, SystemExit) as error:  # a user's function may raise anything
+            return Failed(words_of(error))
 
 
 def _texts(choice: Choice) -> list[str]:

@@ -132,14 +132,14 @@ def graph(parser: ArgumentParser) -> Work:
 
 def conformance(parser: ArgumentParser) -> Work:
     """Run a folder of statechart tests."""
-    parser.add_argument("folder", type=Path, help="a folder with index.tsv and the documents that it names")
+    parser.add_argument("folder", help="a folder with index.tsv and the documents that it names")
     parser.add_argument("--tier", default="", help="only these tiers, such as A,B")
     parser.add_argument("--json", action="store_true", help="print the score as JSON")
 
     def work(chosen: Namespace) -> int:
         tiers = frozenset(part.strip() for part in chosen.tier.split(",") if part.strip())
         with JavaScript() if is_installed() else nullcontext() as evaluate:
-            score = run_folder(chosen.folder, tiers or None, evaluate)
+            score = run_folder(Path(chosen.folder), tiers or None, evaluate)
         if chosen.json:
             failures = [failure.id for failure in score.failures]
             print_json({"passed": score.passed, "failed": score.failed, "failures": failures})

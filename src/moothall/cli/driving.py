@@ -23,17 +23,19 @@ from moothall.cli.options import (
     add_quiet,
     add_run_id,
     add_store,
+    answering,
     command,
     hook_of,
     named,
+    own_exit_code,
     store_of,
     telemetry_of,
     tell,
     words,
 )
-from moothall.cli.questions import LATER, prompted, read_json, shown
+from moothall.cli.questions import LATER, parsed, prompted, read_json, shown
 from moothall.cli.screen import Progress, harmless, notice, print_json, status
-from moothall.errors import DefinitionError, Refused, words_of
+from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
 
@@ -151,15 +153,14 @@ def drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, An
         hear = None if chosen.quiet else progress.listener()
         setting = Setting(store, notice=notice, tell=telling, watchers=watchers, person=_person(chosen), hear=hear)
         try:
-            outcome = asyncio.run(_watched(progress, go(setting)))
-            while (value := _prompted(chosen, outcome)) is not LATER:
-                outcome = asyncio.run(_watched(progress, _answered(setting, outcome, value)))
+            with own_exit_code():
+                outcome = asyncio.run(_watched(progress, go(setting)))
+                while (value := _prompted(chosen, outcome)) is not LATER:
+                    outcome = asyncio.run(_watched(progress, _answered(setting, outcome, value)))
         except KeyboardInterrupt:
             progress.clear()
             notice(_stopped(asyncio.run(running.exists(store, run)), command("resume", chosen, run)))
             return FAILED
-        except SystemExit as stop:  # a task of the author's own ended the program: the run has no say in its exit code
-            raise Refused(f"something in the run ended the program ({words_of(stop)})") from stop
         plain = asyncio.run(running.shown(store, outcome))
         own = _own_way(outcome)
         code = own(chosen, outcome) if own is not None else _present(chosen, outcome, plain)
@@ -233,8 +234,8 @@ def _explain(chosen: Namespace, outcome: Outcome, account: Account) -> None:
         print(f"{outcome.run} is {status(outcome.status, sys.stderr)}{why} ({account})", file=sys.stderr)
     runs = [question.run for question in outcome.questions]
     for question in outcome.questions:
-        which = question.run if runs.count(question.run) == 1 else f"{question.run} {question.id}"
-        print(shown(encode(question), command("answer", chosen, which)), file=sys.stderr)
+        way = answering(chosen, question.run, question.id, is_only=runs.count(question.run) == 1)
+        print(shown(encode(question), way), file=sys.stderr)
 
 
 def _source(parser: ArgumentParser, chosen: Namespace) -> str:
@@ -254,10 +255,7 @@ def _input(parser: ArgumentParser, chosen: Namespace, *, is_text: bool) -> Any:
         return read_json(chosen.input_json)
     text = chosen.input
     if text is not None and not is_text and text.lstrip().startswith("{"):
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise Refused(f"the input looks like JSON but is none: {error}") from error
+        return parsed(text, "the input begins with '{' and")
     return text
 
 

@@ -16,7 +16,7 @@ from moothall.app.looking import Summary
 from moothall.app.running import opened
 from moothall.app.spending import Account, amount_of
 from moothall.cli.main import DONE, FAILED
-from moothall.cli.options import add_store, command, days, named, whole_number
+from moothall.cli.options import add_store, answering, command, days, named, whole_number
 from moothall.cli.questions import shown as asked
 from moothall.cli.screen import counted, harmless, is_unread, notice, painted, print_json, status, told
 from moothall.errors import DefinitionError, EffectFailed
@@ -88,8 +88,7 @@ def show(parser: ArgumentParser) -> Work:
         for entry in shown.entries:
             print(told(entry, sys.stdout))
         for question in head.questions:
-            which = head.run if len(head.questions) == 1 else f"{head.run} {question['id']}"
-            print(asked(question, command("answer", chosen, which)))
+            print(asked(question, answering(chosen, head.run, question["id"], is_only=len(head.questions) == 1)))
         return DONE
 
     return work

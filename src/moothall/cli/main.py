@@ -131,12 +131,15 @@ def _carried_out(name: str, given: Sequence[str]) -> int:
 
 
 def _parsed(own: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:
-    """What was given. Intermixed parsing takes `-x` for an option even behind `--`: there it is marked as a text."""
+    """What was given. Intermixed parsing takes `-x` for an option even behind `--`: there it is marked as a text.
+
+    The `--` stays in its place, so that no option before it takes a text behind it for its own.
+    """
     here = given.index("--") if "--" in given else len(given)
     texts = (_TEXT + one if one.startswith("-") else one for one in given[here + 1 :])
-    chosen, surplus = own.parse_known_intermixed_args([*given[:here], *texts])
-    if surplus:
-        own.error(f"unrecognized arguments: {' '.join(map(_unmarked, surplus))}")
+    chosen, surplus = own.parse_known_intermixed_args([*given[: here + 1], *texts])
+    if unknown := [_unmarked(one) for one in surplus if one != "--"]:
+        own.error(f"unrecognized arguments: {' '.join(unknown)}")
     return argparse.Namespace(**{name: _unmarked(value) for name, value in vars(chosen).items()})
 
 

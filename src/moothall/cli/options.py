@@ -21,7 +21,7 @@ from moothall.app.settings import (
     store_file,
 )
 from moothall.cli.screen import notice
-from moothall.errors import DefinitionError
+from moothall.errors import DefinitionError, Refused, words_of
 from moothall.runtime.ports import Store
 
 MACHINE = "FILE.py:NAME, package.module:NAME, FILE.json[:NAME], or by name a built-in machine or a workflow"
@@ -127,9 +127,23 @@ def store_of(chosen: Namespace) -> Iterator[Store]:
         yield store
 
 
+@contextmanager
+def own_exit_code() -> Iterator[None]:
+    """Work whose exit code is for the command to say, also where a task of an author's own ends the program."""
+    try:
+        yield
+    except SystemExit as stop:
+        raise Refused(f"something in a run ended the program ({words_of(stop)})") from stop
+
+
 def command(name: str, chosen: Namespace, what: str) -> str:
     """A command line that a person can copy."""
     return f"moot {name} {what}" + (f" --store {shlex.quote(chosen.store)}" if chosen.store else "")
+
+
+def answering(chosen: Namespace, run: str, question: str, *, is_only: bool) -> str:
+    """The command line that answers a question, which has to be named where the run asks others too."""
+    return command("answer", chosen, run if is_only else f"{run} {question}")
 
 
 def tell(chosen: Namespace, text: str) -> None:

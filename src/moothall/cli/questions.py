@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from moothall.app.looking import moment
-from moothall.cli.screen import harmless, painted
+from moothall.cli.screen import harmless, painted, shortened
 from moothall.errors import DefinitionError, Refused
 
 YES_NO = {"type": "boolean"}
@@ -26,7 +27,7 @@ def shown(question: Mapping[str, Any], command: str) -> str:
     who = question.get("who", "")
     head = f"question {question['id']}{f' for {who}' if who else ''}{deadline}"
     asked = painted(f"{head}: {harmless(question['prompt'])}", "bold", sys.stderr)
-    way = f"{asked}\nanswer with:  {command} {_way(question['schema'])}" + (f" --as {who}" if who else "")
+    way = f"{asked}\nanswer with:  {command} {_way(question['schema'])}" + (f" --as {shlex.quote(who)}" if who else "")
     return f"{way}\nof the shape: {form}" if (form := _form_of_json(question["schema"])) else way
 
 
@@ -79,7 +80,7 @@ def prompted(question: Mapping[str, Any]) -> Any:
     while (said := _typed(f"{_hint(question['schema'])}, or Enter to answer later: ")) != "":
         try:
             return _meant(question["schema"], said)
-        except ValueError:
+        except (ValueError, RecursionError):
             print(f"{said!r} is no answer to this", file=sys.stderr)
     return LATER
 
@@ -114,15 +115,24 @@ def read_json(name: str) -> Any:
     """JSON from a file, from stdin (`-`), or as it stands."""
     if name != "-" and name.lstrip()[:1] in tuple('{["0123456789-tfn') and not os.path.exists(name):
         try:
-            return json.loads(name)
-        except RecursionError as error:
-            raise Refused("the JSON is nested too deeply") from error
-        except ValueError as error:
+            return parsed(name, shortened(name))
+        except Refused:
             if name.lstrip()[:1] in tuple('{["'):
-                raise Refused(f"{name} is no JSON: {error}") from error
+                raise
     try:
-        return json.loads(sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8"))
+        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except OSError as error:
         raise DefinitionError(f"{name} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise Refused(f"{name} is no JSON: {error}") from error
+    return parsed(text, name)
+
+
+def parsed(text: str, what: str) -> Any:
+    """What a text says that is to be JSON, or a refusal that names it."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise Refused(f"{what} is no JSON: {error}") from error
+    except RecursionError as error:
+        raise Refused(f"{what} is JSON that is nested too deeply") from error

@@ -12,7 +12,7 @@ from moothall.app import running
 from moothall.app.running import Setting
 from moothall.app.settings import store_address
 from moothall.cli.main import DONE
-from moothall.cli.options import add_driving, hook_of, named, store_of, telemetry_of, tell, whole_number
+from moothall.cli.options import add_driving, hook_of, named, own_exit_code, store_of, telemetry_of, tell, whole_number
 from moothall.cli.screen import Log, notice
 from moothall.runtime.observing import Aside
 
@@ -37,7 +37,7 @@ def worker(parser: ArgumentParser) -> Work:
             until = "until nothing is left to do" if chosen.until_idle else "Ctrl-C stops cleanly"
             tell(chosen, f"working on {store_address(chosen.store)}, at most {chosen.most} runs at once; {until}")
             left = 0
-            with suppress(KeyboardInterrupt):
+            with suppress(KeyboardInterrupt), own_exit_code():
                 told = () if chosen.quiet else (log,)
                 setting = Setting(store, observers=told, notice=notice, watchers=(*telemetry, *hook))
                 left = asyncio.run(_worked(setting, chosen))

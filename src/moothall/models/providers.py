@@ -59,7 +59,7 @@ from pydantic_ai.usage import RequestUsage
 
 from moothall.agents.asking import ToolCall
 from moothall.agents.ports import Offered, Reply, Request
-from moothall.errors import DefinitionError, EffectFailed
+from moothall.errors import DefinitionError, EffectFailed, whole_text
 from moothall.kernel.frozen import Frozen
 from moothall.models.shapes import VALUE, wrapped
 
@@ -294,9 +294,9 @@ def _tell(hear: Callable[[str], None], piece: str) -> None:
 
 def messages_of(request: Request) -> list[ModelMessage]:
     """What the agent is, the prompt, what was said since. Ids of calls are told apart: providers insist on it."""
-    first: list[ModelRequestPart] = [SystemPromptPart(_sendable(request.system))] if request.system else []
+    first: list[ModelRequestPart] = [SystemPromptPart(whole_text(request.system))] if request.system else []
     if request.prompt or not request.messages:
-        first.append(UserPromptPart(_sendable(request.prompt)))
+        first.append(UserPromptPart(whole_text(request.prompt)))
     found: list[ModelMessage] = [ModelRequest(first)] if first else []
     ids: dict[str, str] = {}
     for number, one in enumerate(request.messages):
@@ -319,24 +319,19 @@ def messages_of(request: Request) -> list[ModelMessage]:
 def _answer(message: Mapping[str, Any], ids: Mapping[str, str]) -> ModelResponse:
     calls = [ToolCallPart(one["tool"], dict(one["arguments"]), ids[one["id"]]) for one in message["calls"]]
     text = message["text"] or ("" if calls else SILENCE)
-    return ModelResponse([TextPart(_sendable(text)), *calls] if text else calls)
+    return ModelResponse([TextPart(whole_text(text)), *calls] if text else calls)
 
 
 def _question(message: Mapping[str, Any], ids: Mapping[str, str]) -> ModelRequestPart:
     if message["role"] == "user":
-        return UserPromptPart(_sendable(message["text"]))
+        return UserPromptPart(whole_text(message["text"]))
     if message["role"] == "system":
-        return SystemPromptPart(_sendable(message["text"]))
+        return SystemPromptPart(whole_text(message["text"]))
     id = ids.get(message["id"], message["id"])
     if "error" in message:
-        return ToolReturnPart(message["tool"], _sendable(f"error: {message['error']}"), id, outcome="failed")
+        return ToolReturnPart(message["tool"], whole_text(f"error: {message['error']}"), id, outcome="failed")
     value = message["value"]
     return ToolReturnPart(message["tool"], value if isinstance(value, str) else json.dumps(value), id)
-
-
-def _sendable(text: str) -> str:
-    """A text with a question mark for half a character, which no provider takes."""
-    return text.encode(errors="replace").decode()
 
 
 def parameters_of(request: Request, endpoint: Endpoint) -> ModelRequestParameters:

@@ -18,7 +18,7 @@ from pydantic_ai.usage import RunUsage
 from pydantic_core import to_jsonable_python
 
 from moothall.agents.ports import Guest, Reply
-from moothall.errors import DefinitionError, EffectFailed
+from moothall.errors import DefinitionError, EffectFailed, words_of
 from moothall.models.shapes import value_of, wrapped
 
 
@@ -39,7 +39,7 @@ class PydanticAgent(Guest):
         except Exception as error:  # whatever it is, what was used by then is not lost
             if not (spent := spent_of(usage)):
                 raise
-            raise EffectFailed(f"{type(error).__name__}: {error}", usage=spent) from error
+            raise EffectFailed(words_of(error), usage=spent) from error
         given = result.output
         if isinstance(given, str):
             return Reply(given, given, spent_of(usage))

@@ -20,7 +20,7 @@ from langchain_core.runnables import Runnable
 from pydantic_core import to_jsonable_python
 
 from moothall.agents.ports import Guest, Reply
-from moothall.errors import EffectFailed
+from moothall.errors import EffectFailed, words_of
 from moothall.models.shapes import value_of, wrapped
 
 NAME, SAYS = "reply", "The reply itself."
@@ -41,7 +41,7 @@ class RunnableAgent(Guest):
         except Exception as error:  # whatever it is, what was used by then is not lost
             if not counted.usage:
                 raise
-            raise EffectFailed(f"{type(error).__name__}: {error}", usage=counted.usage) from error
+            raise EffectFailed(words_of(error), usage=counted.usage) from error
         if isinstance(given, BaseMessage):
             given = str(given.text)
         if isinstance(given, str):

@@ -56,7 +56,7 @@ class AgentPerformer:
         if reply.calls and effect.tools:
             return wanting(effect.agent, whole(reply.text), clean(reply.calls), usage)
         try:
-            value = whole(encode(reply.value)) if effect.shape else None
+            value = _kept(reply.value) if effect.shape else None
         except DefinitionError as error:
             if effect.agent in self.functions:
                 raise
@@ -217,6 +217,13 @@ def whole(said: Any) -> Any:
     except orjson.JSONEncodeError:  # half a character, or what cannot be stored at all
         return _storable(json.loads(json.dumps(said, ensure_ascii=False).encode(errors="replace")))
     return said
+
+
+def _kept(given: Any) -> Any:
+    try:
+        return whole(encode(given))
+    except RecursionError as error:
+        raise DefinitionError("what it gives cannot be stored as JSON: it is nested too deeply") from error
 
 
 def _storable(said: Any) -> Any:

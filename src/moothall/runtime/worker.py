@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from math import inf
 
-from moothall.errors import Broken, DefinitionError, EffectFailed, MoothallError, Refused, words_of
+from moothall.errors import Broken, DefinitionError, EffectFailed, MoothallError, Refused, whole_text, words_of
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send, StartChild
 from moothall.kernel.events import Began, Denied, Doubted, Event, Exhausted, Expired, Faltered, GaveUp, Mark
 from moothall.runtime.children import cancel_child, child_id, lost_child, open_child, start_child, tell_parent
@@ -385,7 +385,7 @@ async def _attempt(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Ev
 
 def _went_wrong(effect: Effect, error: BaseException) -> Event:
     """The event in which an attempt ends whose performer raised."""
-    reason = f"{_who(effect)}: {words_of(error)}{_where(error)}".encode(errors="replace").decode()
+    reason = whole_text(f"{_who(effect)}: {words_of(error)}{_where(error)}")
     if not isinstance(error, EffectFailed):
         return Faltered(reason)
     return GaveUp(reason, usage=error.usage) if error.final else Faltered(reason, error.retry_after, error.usage)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from moothall.errors import DefinitionError, Refused
+from moothall.errors import DefinitionError, Refused, words_of
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.step import Failed, Value
 from moothall.machines.pipeline import CHECK_PLAN, Job
@@ -112,8 +112,8 @@ def _called(check: Check, draft: Draft, functions: Registered) -> bool | str:
         raise DefinitionError(_unregistered(check, functions))
     try:
         said: object = functions[check.function](draft)
-    except Exception as error:  # the author's code may raise anything
-        raise DefinitionError(f"check {check.name!r}: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:  # the author's code may raise anything
+        raise DefinitionError(f"check {check.name!r}: {words_of(error)}") from error
     if not isinstance(said, bool | str):
         raise DefinitionError(f"check {check.name!r} gave {said!r}; a check gives True, False or what is wrong")
     return said

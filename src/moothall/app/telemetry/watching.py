@@ -23,7 +23,7 @@ from moothall.app.settings import cleaner, store_file
 from moothall.app.telemetry.log import Log
 from moothall.app.telemetry.parts import Part, parts_of
 from moothall.app.telemetry.sights import Sight, Subject, Views, subject_of
-from moothall.errors import MoothallError
+from moothall.errors import MoothallError, words_of
 from moothall.runtime.hall import Hall, Observer
 from moothall.runtime.journal import Entry as Committed
 from moothall.runtime.journal import Head, RunId, encode_entry
@@ -64,7 +64,7 @@ class Telemetry:
                     sink(sight)
                 except Exception as error:  # whatever an exporter or a full disk raises
                     self._sinks.pop(part, None)
-                    self._notice(f"telemetry: {part} is left out from now on: {type(error).__name__}: {error}")
+                    self._notice(f"telemetry: {part} is left out from now on: {words_of(error)}")
 
     def wait_until_seen(self) -> None:
         """Give it a moment to see what is left."""

@@ -15,9 +15,10 @@ import pytest
 from moothall.errors import DefinitionError
 from moothall.kernel.effects import AskPerson, Effect, Send
 from moothall.kernel.events import Answered, Done, Event, Expired, Named
+from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Budget, Machine, label
 from moothall.kernel.nodes import Final, History, Node, On, Parallel, State, always, otherwise
-from moothall.kernel.step import Scripted
+from moothall.kernel.step import Scripted, Step
 
 
 class Rang(Event):
@@ -73,6 +74,15 @@ def refusal(states: Sequence[Node], *moves: On, **more: Any) -> str:
     with pytest.raises(DefinitionError) as caught:
         Machine("m", states=states, moves=moves, **more)
     return str(caught.value)
+
+
+def gone(machine: Machine, event: str) -> tuple[str, ...]:
+    """Where a machine stands after an event in its first state."""
+    begun = start(machine, None)
+    assert isinstance(begun, Step)
+    step = transition(machine, begun.snapshot, Named(event))
+    assert isinstance(step, Step)
+    return step.snapshot.active
 
 
 INNER = State("s", [State("a"), State("b"), History("memory", "a")])
@@ -144,7 +154,8 @@ def test_a_function_that_does_not_fit_is_named_with_its_place() -> None:
     ids=["any", "at least one", "more that may be left out", "partly given", "more by name that may be left out"],
 )
 def test_whatever_can_be_given_data_and_event_may_be_a_guard(function: Any) -> None:
-    Machine("m", states=[State("a")], moves=[On("a", "go", when=function)])
+    machine = Machine("m", states=[State("a")], moves=[On("a", "go", when=function)])
+    assert machine.chart.rows[0].on.when is function
 
 
 def test_all_problems_are_told_together() -> None:
@@ -157,12 +168,16 @@ def test_all_problems_are_told_together() -> None:
 
 def test_states_of_different_regions_may_be_aimed_at_together() -> None:
     regions = Parallel("p", [State("l", [State("l1"), State("l2")]), State("r", [State("r1")])])
-    Machine("m", states=[State("x"), regions], moves=[On("x", "go", to=["l2", "r1"]), On("x", "in", to=("l", "l2"))])
+    rows = [On("x", "go", to=["l2", "r1"]), On("x", "in", to=("l", "l2"))]
+    assert [gone(Machine("m", states=[State("x"), regions], moves=rows), name) for name in ("go", "in")] == [
+        ("l2", "r1"),
+        ("l2", "r1"),
+    ]
 
 
-@pytest.mark.parametrize("targets", [("s", "a"), ("a", "s"), ("a", "a")])
+@pytest.mark.parametrize("targets", [("s", "b"), ("b", "s"), ("b", "b"), ("s", "b", "b")])
 def test_a_state_and_what_is_inside_it_may_be_aimed_at_together(targets: tuple[str, ...]) -> None:
-    Machine("m", states=[State("x"), INNER], moves=[On("x", "go", to=targets)])
+    assert gone(Machine("m", states=[State("x"), INNER], moves=[On("x", "go", to=targets)]), "go") == ("b",)
 
 
 @pytest.mark.parametrize(
@@ -431,7 +446,9 @@ class Chain:
 
 @pytest.mark.parametrize("data", [Chain, dict, dict[str, Any], list[Chain], str, int | None], ids=str)
 def test_a_type_that_can_be_stored_is_not_refused(data: Any) -> None:
-    Machine("m", states=[State("a", enter=Shaped(reply=data))], moves=[], data=data).require_types()
+    machine = Machine("m", states=[State("a", enter=Shaped(reply=data))], moves=[], data=data)
+    machine.require_types()
+    assert machine.shapes == {"reply": data}
 
 
 def test_two_shapes_of_one_name_are_refused() -> None:

@@ -608,6 +608,16 @@ INTERPRETER: Rows = (
         "            self.all_down(place.initial, index)\n",
         "            pass\n",
     ),
+    (
+        "innermost: a state begins by itself although a target is inside",
+        "    return [one for one in targets if not any(_below(chart, other, one) for other in targets)]\n",
+        "    return list(targets)\n",
+    ),
+    (
+        "innermost: a target inside another is forgotten",
+        "if not any(_below(chart, other, one) for other in targets)]",
+        "if not any(_below(chart, one, other) for other in targets)]",
+    ),
     ("down: what a start does is forgotten", "            self.defaults.add(index)\n", ""),
     (
         "down: a parallel state begins nowhere",

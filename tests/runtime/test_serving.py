@@ -116,6 +116,7 @@ async def test_a_run_that_begins_later_is_driven_too(store: SqliteStore, file: P
     async with serving(hall_of(Hands(), store, clock)):
         await left(elsewhere, clock, "late", TWO)
         await until_status(store, "done", "late")
+    assert (await elsewhere.load("late")).status == "done"
     elsewhere.close()
 
 
@@ -206,6 +207,7 @@ async def test_a_worker_takes_over_what_another_left_without_a_word_once_it_is_o
     async with serving(hall_of(Hands(), store, clock)):
         clock.move(LEASE + 1)
         await until_status(store, "done", "lost")
+    assert (await store.load("lost")).status == "done"
 
 
 @pytest.mark.anyio

@@ -42,7 +42,7 @@ from moothall.kernel.events import (
     Misbehaved,
     matches,
 )
-from moothall.kernel.interpreter import _domain, _effective, _Entering
+from moothall.kernel.interpreter import _domain, _effective, _Entering, _innermost
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import History, State
 
@@ -107,7 +107,7 @@ def _entering(chart: Chart, row: Row) -> _Entering:
     """What a row enters before there is any history."""
     entering = _Entering(chart, {})
     domain = _domain(chart, row, {})
-    for target in row.targets:
+    for target in _innermost(chart, row.targets):
         entering.down(target)
     for target in _effective(chart, row.targets, {}):
         entering.up(target, ROOT if domain is None else domain)

@@ -675,7 +675,7 @@ class _Entering:
         )
 
     def all_down(self, targets: Sequence[int], above: int) -> None:
-        for target in targets:
+        for target in _innermost(self.chart, targets):
             self.down(target)
         for target in targets:
             self.up(target, above)
@@ -730,7 +730,7 @@ def _plan(chart: Chart, choice: Choice, history: Any) -> tuple[Plan, bool]:
     entering = _Entering(chart, left)
     for row, domain in zip(rows, domains, strict=True):
         if domain is not None:
-            for target in row.targets:
+            for target in _innermost(chart, row.targets):
                 entering.down(target)
             for target in _effective(chart, row.targets, left):
                 entering.up(target, domain)
@@ -738,6 +738,11 @@ def _plan(chart: Chart, choice: Choice, history: Any) -> tuple[Plan, bool]:
     _enter(chart, plan, entering, around)
     plan.counted = tuple(row for row in rows if row.at_most is not None)
     return _finished(chart, plan, choice, exited, entering), entering.historic
+
+
+def _innermost(chart: Chart, targets: Sequence[int]) -> list[int]:
+    """Targets without those that have another one inside: they begin there, and not where they would by themselves."""
+    return [one for one in targets if not any(_below(chart, other, one) for other in targets)]
 
 
 def _exits(chart: Chart, around: set[int], exited: Sequence[int]) -> Iterator[Operation]:

@@ -2,6 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from moothall.kernel.simulate import Evaluate
+from moothall.scripting.children import is_installed
+from moothall.scripting.javascript import JavaScript
 from tests.replaying import counted, noted
 
 
@@ -21,6 +24,16 @@ def _replayed(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         differences = notes.differences()
     assert not differences, "\n".join(differences)
+
+
+@pytest.fixture(scope="module")
+def evaluate() -> Iterator[Evaluate | None]:
+    """What evaluates the scripts of a document; nothing where no engine is installed."""
+    if not is_installed():
+        yield None
+        return
+    with JavaScript() as engine:
+        yield engine
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,23 +13,12 @@ from moothall.interop.scxml import read, write
 from moothall.interop.scxml_session import session
 from moothall.kernel.events import Named
 from moothall.kernel.simulate import Evaluate
-from moothall.scripting.children import is_installed
-from moothall.scripting.javascript import JavaScript
 
 FOLDER = Path(__file__).parents[3] / "shared" / "conformance" / "scxml"
 ROWS = list(rows_of(FOLDER)) if FOLDER.is_dir() else []
 NEEDS_ENGINE = "needs a script engine"
 
 suites = pytest.mark.skipif(not ROWS, reason="the folder with the test suites is not here")
-
-
-@pytest.fixture(scope="module")
-def evaluate() -> Iterator[Evaluate | None]:
-    if not is_installed():
-        yield None
-        return
-    with JavaScript() as engine:
-        yield engine
 
 
 def outcome(row: Row, evaluate: Evaluate | None) -> str | None:

@@ -6,27 +6,14 @@ The logs were worked out by hand from the algorithm of the Recommendation. A sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from moothall.interop.scxml import read
 from moothall.interop.scxml_session import session
 from moothall.kernel.events import Named
 from moothall.kernel.simulate import Evaluate
-from moothall.scripting.children import is_installed
-from moothall.scripting.javascript import JavaScript
 
 NAMESPACE = "http://www.w3.org/2005/07/scxml"
-
-
-@pytest.fixture(scope="module")
-def evaluate() -> Iterator[Evaluate | None]:
-    if not is_installed():
-        yield None
-        return
-    with JavaScript() as engine:
-        yield engine
 
 
 def said(inside: str, events: str, evaluate: Evaluate | None) -> str:

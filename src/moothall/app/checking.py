@@ -11,23 +11,10 @@ from pathlib import Path
 
 from moothall.app.casting import child_machine
 from moothall.app.finding import is_of_workflow, source_of
-from moothall.app.settings import cleaner
 from moothall.app.workflows import Checked, Shelf
 from moothall.errors import DefinitionError
 from moothall.kernel.certify import Certificate, Unbounded, certify
-from moothall.kernel.draw import called
 from moothall.kernel.machine import Machine
-
-
-def secret_in(machine: Machine) -> str:
-    """A text in a machine's picture that has a secret, without it; "" where none has.
-
-    Pictures shorten and break such texts, and nobody would know the parts of a secret again.
-    """
-    clean, chart = cleaner(), machine.chart
-    guards = [row.on.when for row in chart.rows if row.on.when is not None]
-    texts = [*(place.name for place in chart.places), *map(called, (*machine.actions(), *guards))]
-    return next((cleaned for text in texts if (cleaned := clean(text)) != text), "")
 
 
 def certificate(machine: Machine) -> Certificate | Unbounded:

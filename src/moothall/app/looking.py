@@ -9,12 +9,11 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any, cast
 
 from moothall.app.running import asked, standing
 from moothall.app.settings import cleaner
-from moothall.app.spending import Account
+from moothall.app.spending import Account, dated
 from moothall.errors import Broken, MoothallError
 from moothall.kernel.effects import AskPerson
 from moothall.runtime.children import child_id
@@ -149,10 +148,8 @@ async def summary(store: Store, stored: Stored) -> Summary:
 
 def moment(at: float) -> str:
     """A moment as a date and a time; as a number where a clock was so wrong that there is none."""
-    try:
-        return datetime.fromtimestamp(at).astimezone().isoformat(sep=" ", timespec="seconds")
-    except (ValueError, OverflowError, OSError):
-        return f"{at:.0f}"
+    date = dated(at)
+    return f"{at:.0f}" if date is None else date.isoformat(sep=" ", timespec="seconds")
 
 
 def summary_of(stored: Stored) -> Summary:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from moothall.app.charts import Bar, Lanes, bars, harmless
-from moothall.app.checking import secret_in
+from moothall.app.drawing import secret_in
 from moothall.app.figures import BILL, NOBODY, STATE, WAY, bill_rows, cost_notes, state_rows, tokens_of, way_rows
 from moothall.app.looking import Summary
 from moothall.app.measuring import Measured

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
 
 Amounts = Mapping[str, float]
 FIRST = ("usd", "calls", "tokens", "seconds")
@@ -75,6 +76,14 @@ def duration_of(seconds: float) -> str:
     if whole < 86_400:
         return f"{whole // 3_600} h {whole % 3_600 // 60} min"
     return f"{whole // 86_400} d {whole % 86_400 // 3_600} h"
+
+
+def dated(at: float, zone: tzinfo | None = None) -> datetime | None:
+    """The date of a moment, here or in a zone; None where a clock was so wrong that there is none."""
+    try:
+        return datetime.fromtimestamp(at, zone).astimezone(zone)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def lasting(seconds: float) -> str:

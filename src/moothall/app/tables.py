@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from html import escape
 from io import StringIO
 from typing import Any
@@ -28,6 +27,7 @@ from moothall.app.figures import (
 from moothall.app.projections.flight import Flight
 from moothall.app.projections.transcript import Said
 from moothall.app.report import Told, said_in
+from moothall.app.spending import dated
 from moothall.kernel.draw import printable
 
 Entry = Mapping[str, Any]
@@ -92,10 +92,8 @@ def csv_row(entry: Entry, began: float, before: Flight, after: Flight) -> list[s
 
 def _time(at: float) -> str | float:
     """A moment as a date; as a number where a clock was so wrong that there is none."""
-    try:
-        return datetime.fromtimestamp(at).astimezone().isoformat(timespec="milliseconds")
-    except (ValueError, OverflowError, OSError):
-        return at
+    date = dated(at)
+    return at if date is None else date.isoformat(timespec="milliseconds")
 
 
 def _summed(resource: str, usages: Sequence[Mapping[str, float]]) -> str | float:

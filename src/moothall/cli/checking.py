@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moothall.app.checking import Check, secret_in
+from moothall.app.checking import Check
 from moothall.app.conformance import run_folder
+from moothall.app.drawing import secret_in
 from moothall.app.finding import find, is_workflow
 from moothall.app.workflows import Checked, files_at, is_file_or_folder
 from moothall.cli.main import DEFINITION, DONE, FAILED

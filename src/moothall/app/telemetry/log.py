@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from moothall.app.projections.flight import DROPPED, who_of
+from moothall.app.spending import dated
 from moothall.app.telemetry.sights import Sight
 from moothall.errors import DefinitionError
 from moothall.kernel.events import Doubted, Exhausted, Faltered
@@ -90,7 +91,5 @@ def level(entry: Mapping[str, Any]) -> str:
 
 def _time(at: float) -> str | float:
     """A moment as a date; as a number where a clock was so wrong that there is none."""
-    try:
-        return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
-    except (ValueError, OverflowError, OSError):
-        return at
+    date = dated(at, UTC)
+    return at if date is None else date.isoformat(timespec="milliseconds")

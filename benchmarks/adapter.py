@@ -96,7 +96,7 @@ async def nested(n, agent, clock):
 
 def build(states):
     """Building includes the definition's hash and the reachability that `moot check` looks at."""
-    from moothall.kernel.graph import reachable  # not needed by a hello run
+    from moothall.analysis.graph import reachable  # not needed by a hello run
 
     machine = chain(states)
     assert machine.digest
@@ -112,7 +112,7 @@ def build_nested(leaves):
 
 
 def _running():
-    return import_module("moothall.app.running")
+    return import_module("moothall.app.runs.begin")
 
 
 def loop_of(agent, grow=False):

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from moothall import Answered, Final, GaveUp, Machine, On, Replied, State, ask, otherwise, question, yes
-from moothall.app.casting import Troupe, cast
+from moothall.app.kinds.bindings import Troupe, cast
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, begin
 from moothall.runtime.journal import Head, Record
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import HastyClock
 

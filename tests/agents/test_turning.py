@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from moothall.agents.asking import AskAgent, CallTool, Replied, Returned, ToolCall, Unusable
+from moothall.agents.ask import AskAgent, CallTool, Replied, Returned, ToolCall, Unusable
 from moothall.agents.ports import Offered, Reply, Request
 from moothall.errors import DefinitionError
 from moothall.kernel.events import GaveUp

@@ -22,13 +22,13 @@ from moothall import (
     child,
     question,
 )
-from moothall.app.casting import Troupe, cast
-from moothall.app.running import family_of
+from moothall.app.kinds.bindings import Troupe, cast
+from moothall.app.runs.begin import family_of
 from moothall.errors import EffectFailed
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, Observer, answer, begin, reopen
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Store
-from moothall.runtime.worker import drive
 from tests.runtime.clock import HastyClock
 from tests.runtime.world import PROCESSES
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from moothall.app import checking, workflows
-from moothall.app.checking import Check
-from moothall.kernel.certify import Certificate, Unbounded
+from moothall.analysis.certify import Certificate, Unbounded
+from moothall.app.kinds import check as checking
+from moothall.app.kinds.check import Check
+from moothall.app.kinds.workflow import files as workflows
 from tests.machines.workflows import BASE
 
 

@@ -27,12 +27,12 @@ from moothall import (
     resume,
     run,
 )
-from moothall.app import looking
-from moothall.app.casting import asked_for, unplayed
-from moothall.app.checking import certificate
-from moothall.app.finding import find
-from moothall.app.running import Setting, cancel, opened
-from moothall.kernel.certify import Certificate, Unbounded
+from moothall.analysis.certify import Certificate, Unbounded
+from moothall.app.kinds.bindings import asked_for, unplayed
+from moothall.app.kinds.check import certificate
+from moothall.app.kinds.python import find
+from moothall.app.runs import view as looking
+from moothall.app.runs.begin import Setting, cancel, opened
 from tests.app.families import FAMILY
 from tests.app.files import written
 

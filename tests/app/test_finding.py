@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.finding import find, is_loading, is_of_workflow, is_workflow, source_of
+from moothall.app.kinds.python import find, is_loading, is_of_workflow, is_workflow, source_of
 from moothall.errors import DefinitionError
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from moothall import Answered, DefinitionError, Final, Machine, On, Outcome, Parallel, State, question
-from moothall.app.hooks import OnWait, Patience
-from moothall.app.running import Setting, Terms, begin, go_on, go_on_with_answer
+from moothall.app.notify.hook import OnWait, Patience
+from moothall.app.runs.begin import Setting, Terms, begin, go_on, go_on_with_answer
 from moothall.stores.memory import MemoryStore
 from tests.app.listening import WRITES_DOWN, command, hanging, listening, refusing
 

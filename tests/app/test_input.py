@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from moothall.app.casting import input_data
+from moothall.app.kinds.bindings import input_data
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final

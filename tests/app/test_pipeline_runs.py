@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from moothall import ChildDone, EffectFailed, Reply, child
-from moothall.app.casting import child_machine
-from moothall.app.checking import certificate
-from moothall.app.finding import built_in, find, source_of
-from moothall.app.looking import show
-from moothall.app.pipeline.validating import as_checks, checker, read_checks
-from moothall.app.replaying import replay
-from moothall.app.running import opened, resume, run
+from moothall.analysis.certify import Certificate
+from moothall.app.kinds.bindings import child_machine
+from moothall.app.kinds.check import certificate
+from moothall.app.kinds.pipeline.checks import as_checks, checker, read_checks
+from moothall.app.kinds.python import built_in, find, source_of
+from moothall.app.runs.begin import opened, resume, run
+from moothall.app.runs.replay import replay
+from moothall.app.runs.view import show
 from moothall.errors import DefinitionError, Refused
-from moothall.kernel.certify import Certificate
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State, always

@@ -34,8 +34,8 @@ from moothall import (
     run,
     yes,
 )
-from moothall.app.casting import Troupe, cast
-from moothall.app.running import opened
+from moothall.app.kinds.bindings import Troupe, cast
+from moothall.app.runs.begin import opened
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,11 @@ from moothall import (
     resume,
     run,
 )
-from moothall.app import running
-from moothall.app.doctor import examine
-from moothall.app.running import Setting, Terms, opened, wait_for
-from moothall.app.telemetry.parts import Part, parts_of
-from moothall.app.telemetry.watching import Telemetry
+from moothall.app.config.doctor import examine
+from moothall.app.notify.telemetry.listener import Telemetry
+from moothall.app.notify.telemetry.parts import Part, parts_of
+from moothall.app.runs import begin as running
+from moothall.app.runs.begin import Setting, Terms, opened, wait_for
 from moothall.errors import DefinitionError
 from moothall.runtime.journal import Record
 
@@ -51,7 +51,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from moothall.app.telemetry.spans import asked_model, place_of
+from moothall.app.notify.telemetry.spans import asked_model, place_of
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ import pytest
 
 from moothall.agents.ports import Reply, Request
 from moothall.agents.roles import shipped
-from moothall.app.workflow_runs import work_of
+from moothall.app.kinds.workflow.runs import work_of
 from moothall.errors import DefinitionError, EffectFailed, Refused
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import answer, begin, reopen
 from moothall.runtime.journal import Head, Reader
 from moothall.runtime.rebuild import compared
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from tests.app.theatre import RUN, Plain, Prompter, calling, compiled, play, record_of, stage
 from tests.machines.workflows import of_the_seed

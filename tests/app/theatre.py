@@ -6,18 +6,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from moothall.agents.asking import ToolCall
-from moothall.agents.conversing import Converse
+from moothall.agents.ask import ToolCall
+from moothall.agents.conversation import Converse
 from moothall.agents.ports import Reply, Request
-from moothall.app.casting import Troupe
-from moothall.app.running import SystemClock, outcome_of
-from moothall.app.workflow_runs import WorkflowResult, machine_at, result_of, source_with, work_of, workflow_cast
-from moothall.machines.workflow.compiling import WorkflowMachine
-from moothall.performers.conversing import ConversePerformer
+from moothall.app.kinds.bindings import Troupe
+from moothall.app.kinds.workflow.runs import WorkflowResult, machine_at, result_of, source_with, work_of, workflow_cast
+from moothall.app.runs.begin import SystemClock, outcome_of
+from moothall.machines.workflow.compiler import WorkflowMachine
+from moothall.performers.conversation import ConversePerformer
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Cast, Hall, begin
 from moothall.runtime.journal import Head, Record
 from moothall.runtime.ports import Performer, Store
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 
 RUN = "stage"

@@ -7,18 +7,18 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import Any
 
-from moothall.agents.asking import Replied, Returned, Tool, ToolCall, ask, call, tool
+from moothall.agents.ask import Replied, Returned, Tool, ToolCall, ask, call, tool
 from moothall.agents.ports import Reply
-from moothall.app.casting import Troupe, cast, child_machine
+from moothall.app.kinds.bindings import Troupe, cast, child_machine
 from moothall.errors import Broken
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Send, StartChild
 from moothall.kernel.events import Cancelled, ChildDone, Event, Exhausted, Named
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, State, anywhere
 from moothall.runtime.children import child_id
+from moothall.runtime.drive import CRASHES, drive
 from moothall.runtime.hall import Cast, Part, answer, cancel, questions
 from moothall.runtime.ports import SET_ASIDE, Context, Performer
-from moothall.runtime.worker import CRASHES, drive
 from tests.crashes.mortal import OTHER, Life, Scenario, desk_here
 from tests.runtime.world import PROCESSES, RUN, Basket, Fetch, Fetched, fan, keep, line
 from tests.simulation.machines import Hurry

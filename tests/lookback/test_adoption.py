@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from moothall.app import finding
-from moothall.app.forking import Fork, go_own_way, performed_since
-from moothall.app.running import Setting, go_on
+from moothall.app.kinds import python as finding
+from moothall.app.runs.begin import Setting, go_on
+from moothall.app.runs.fork import Fork, go_own_way, performed_since
 from moothall.stores.sqlite import SqliteStore
 from tests.cli.process import started
 from tests.cli.ran import Moot

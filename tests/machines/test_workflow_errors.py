@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from moothall.agents.ports import Reply
-from moothall.app.workflow_runs import work_of
+from moothall.app.kinds.workflow.runs import work_of
 from moothall.runtime.hall import begin, cancel
 from tests.app.theatre import RUN, Plain, Prompter, calling, compiled, play, record_of, stage
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from moothall import Final, Machine, On, Replied, State, ask
-from moothall.app.casting import Troupe, cast
+from moothall.app.kinds.bindings import Troupe, cast
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, begin
 from moothall.runtime.journal import Head, Record
 from moothall.runtime.ports import Store
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from tests.models.loopback import Loopback
 from tests.runtime.clock import HastyClock

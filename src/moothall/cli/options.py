@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf, nan
 
-from moothall.app.finding import DIGITS
-from moothall.app.running import LONGEST_ID, Watcher, opened
-from moothall.app.settings import (
+from moothall.app.config.settings import (
     DURABILITIES,
     configured_hook,
     configured_telemetry,
@@ -20,6 +18,8 @@ from moothall.app.settings import (
     store_address,
     store_file,
 )
+from moothall.app.kinds.python import DIGITS
+from moothall.app.runs.begin import LONGEST_ID, Watcher, opened
 from moothall.cli.screen import notice
 from moothall.errors import DefinitionError, Refused, words_of
 from moothall.runtime.ports import Store
@@ -159,7 +159,7 @@ def hook_of(chosen: Namespace, notice: Callable[[str], None]) -> Iterator[tuple[
     if not target:
         yield ()
         return
-    from moothall.app.hooks import OnWait  # an HTTP client takes longer to load than all the rest
+    from moothall.app.notify.hook import OnWait  # an HTTP client takes longer to load than all the rest
 
     hook = OnWait(target, notice)
     try:
@@ -175,7 +175,7 @@ def telemetry_of(chosen: Namespace) -> Iterator[tuple[Watcher, ...]]:
     if not parts:
         yield ()
         return
-    from moothall.app.telemetry.watching import telemetry  # most commands are not watched
+    from moothall.app.notify.telemetry.listener import telemetry  # most commands are not watched
 
     with telemetry(parts, store_address(chosen.store), notice) as watchers:
         yield watchers

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, TextIO, cast
 
-from moothall.app.settings import cleaner as cleaner
-from moothall.app.settings import project
-from moothall.app.settings import variables_cleaner as variables_cleaner
-from moothall.app.spending import Account
+from moothall.app.config.settings import cleaner as cleaner
+from moothall.app.config.settings import project
+from moothall.app.config.settings import variables_cleaner as variables_cleaner
+from moothall.app.report.amounts import Account
+from moothall.drawing.text import printable
 from moothall.kernel.codec import encode
-from moothall.kernel.draw import printable
 from moothall.kernel.effects import AskPerson, Effect
 from moothall.performers.agents import Hear
 from moothall.runtime.hall import Hall, Observer

@@ -16,12 +16,12 @@ from typing import Any, get_type_hints
 
 import orjson
 
-from moothall.agents.asking import KEY, AskAgent, Replied, ToolCall, Unusable, render
+from moothall.agents.ask import KEY, AskAgent, Replied, ToolCall, Unusable, render
 from moothall.agents.ports import Guest, Model, Offered, Reply, Request
 from moothall.errors import MOST_USED, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode, schema
 from moothall.kernel.events import Event, Faltered, GaveUp
-from moothall.runtime.cleaning import fitted
+from moothall.runtime.cleaner import fitted
 from moothall.runtime.ports import Clean, Context
 
 Hear = Callable[[str, str], None]

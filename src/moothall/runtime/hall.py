@@ -31,7 +31,7 @@ from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Answer, Ask
-from moothall.runtime.cleaning import cleaned, fitted
+from moothall.runtime.cleaner import cleaned, fitted
 from moothall.runtime.crew import Crew
 from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first, in_flight, make_happening
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped

@@ -18,7 +18,7 @@ from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any
 
-from moothall.agents.asking import CallTool, Replied, Returned, ask, call, tool
+from moothall.agents.ask import CallTool, Replied, Returned, ask, call, tool
 from moothall.kernel.codec import encode
 from moothall.kernel.events import Event, Exhausted, GaveUp
 from moothall.kernel.frozen import Frozen

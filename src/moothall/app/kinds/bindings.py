@@ -1,0 +1,284 @@
+"""Who performs what in a run: its functions, the model that plays the agents that are none, the machines it may start.
+
+A child plays with what its parent brings: the functions of its parent's table, of its own, and of the caller. A machine
+that is started by name is looked for in the parent's table, beside the parent, and among the built-in ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field, replace
+from importlib import import_module
+from typing import Any, TypeVar
+
+from moothall.agents.ask import TURN, AskAgent, Asking, Calling, CallTool, Starting, Turning
+from moothall.analysis import verify
+from moothall.analysis.verify import Finding
+from moothall.app.config.models import open_model
+from moothall.app.kinds.guests import welcomed
+from moothall.app.kinds.python import beside, built_in, is_built_in, is_of_workflow, source_of
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.codec import decode, encode
+from moothall.kernel.effects import StartChild
+from moothall.kernel.events import Event
+from moothall.kernel.frozen import Frozen, slotted
+from moothall.kernel.machine import Machine
+from moothall.performers.agents import AgentPerformer, Hear
+from moothall.performers.tools import ToolPerformer
+from moothall.runtime.hall import Cast, Part
+from moothall.runtime.ports import Performer
+
+T = TypeVar("T")
+Functions = Mapping[str, Any]
+"""Async functions by name, and agents of other libraries."""
+SLUG = 64
+"""How much of a machine's name is in the ids of its runs."""
+HOUSE_TOOLS = {"pipeline": "moothall.app.kinds.pipeline.checks"}
+
+
+@slotted
+class Troupe(Frozen):
+    """What a run and its children bring with them: functions, checks of tools, shapes of replies, a model.
+
+    `hear` is who listens while the model replies.
+    """
+
+    model: str = ""
+    functions: Functions = field(default_factory=dict)
+    checks: Functions = field(default_factory=dict)
+    shapes: Mapping[str, Any] = field(default_factory=dict)
+    hear: Hear | None = None
+
+    def joined_by(self, machine: Machine) -> Troupe:
+        """The same with what stands in the table of a machine."""
+        house = _house_tools(machine)
+        functions = welcomed({**(house.TOOLS if house else {}), **bound_functions(machine), **self.functions})
+        checks, shapes = {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes}
+        return Troupe(self.model, functions, checks, shapes, self.hear)
+
+    def is_empty(self) -> bool:
+        """Whether a run brings nothing with it, so that its machine's own cast plays."""
+        return not (self.model or self.functions or self.checks or self.shapes or self.hear is not None)
+
+
+def cast(machine: Machine, troupe: Troupe) -> Cast:
+    """Who performs the effects of a run of this machine."""
+    if is_of_workflow(machine):
+        from moothall.app.kinds.workflow.runs import workflow_cast  # a machine in Python never needs it
+
+        return workflow_cast(machine, replace(troupe, functions=welcomed(troupe.functions)))
+    return _own_cast(machine) if troupe.is_empty() else _new_cast(machine, troupe)
+
+
+def _new_cast(machine: Machine, troupe: Troupe) -> Cast:
+    troupe = troupe.joined_by(machine)
+    played = open_model(troupe.model) if troupe.model else None
+    performers = {
+        AskAgent.kind: Performer(AskAgent, AgentPerformer(troupe.functions, played, troupe.shapes, troupe.hear)),
+        CallTool.kind: Performer(CallTool, ToolPerformer(troupe.functions, troupe.checks)),
+    }
+    return Cast(performers, child=lambda name: part(machine, name, troupe))
+
+
+def part(parent: Machine, name: str, troupe: Troupe) -> Part:
+    """A machine that a run of another may start."""
+    machine = child_machine(parent, name)
+    return Part(
+        machine,
+        source_of(machine),
+        endless(machine) is not None,
+        lambda given: input_data(machine, given),
+        cast(machine, troupe),
+        _said if name.startswith(TURN) else StartChild.settled,
+    )
+
+
+def child_machine(parent: Machine, name: str) -> Machine:
+    """The machine that another starts by this name."""
+    bound = {
+        one.child: one.machine for one in parent.actions() if isinstance(one, Starting) and one.machine is not None
+    }
+    machine = bound.get(name) or beside(source_of(parent), name) or built_in(name)
+    if machine is None:
+        raise DefinitionError(f"no machine is called {name!r}; put it into the same file as {parent.name!r}")
+    return machine
+
+
+def _said(effect: StartChild, output: Any) -> Event:
+    from moothall.machines.turn import said_in_the_end
+
+    return said_in_the_end(decode(AskAgent, effect.input["ask"], "turn"), output)
+
+
+def endless_below(machine: Machine, above: frozenset[str] = frozenset()) -> Finding | None:
+    """Why a child of a machine may never end, where neither its start nor its own machine says what it may spend."""
+    if not _children(machine):
+        return None
+    above |= {machine.name}
+    bounded = {one.child for one in machine.actions() if isinstance(one, Starting) and one.budget is not None}
+    for one in _started(machine, above | bounded):
+        found = endless(one) if one.budget is None else None
+        if found := found or endless_below(one, above):
+            return found
+    return None
+
+
+def asked_for(machine: Machine, above: frozenset[str] = frozenset()) -> set[str]:
+    """The agents and tools that a machine and its children ask for by name."""
+    if is_of_workflow(machine):
+        return set(_asked(machine))
+    names = {name for action in machine.actions() for name in _names(action)}
+    above |= {machine.name}
+    return names.union(*(asked_for(one, above) for one in _started(machine, above)))
+
+
+def _started(machine: Machine, above: frozenset[str]) -> list[Machine]:
+    """The machines that one starts, without those that are above it: a family may go round in circles."""
+    return [child_machine(machine, name) for name in sorted(_children(machine) - above)]
+
+
+def _names(action: Any) -> Iterator[str]:
+    match action:
+        case Asking(agent=agent):
+            yield agent
+        case Calling(tool=tool):
+            yield tool.name
+        case Turning(asking=asking, tools=tools):
+            yield asking.agent
+            yield from (one.name for one in tools)
+
+
+def known_agents(machine: Machine, given: Any) -> Functions:
+    """The functions that the caller brings, if the machine asks for all of them."""
+    if not isinstance(given, Mapping):
+        raise DefinitionError(f"write agents={{'name': function}}, not {given!r}")
+    if given and (astray := sorted(given.keys() - (asked := asked_for(machine)))):
+        raise DefinitionError(
+            f"machine {machine.name} asks nobody called {astray[0]!r}; it asks {', '.join(sorted(asked))}"
+        )
+    return given
+
+
+def unplayed(machine: Machine, given: Functions, above: frozenset[str] = frozenset()) -> list[str]:
+    """The agents of a machine and its children that are no functions."""
+    missing = _unbound(machine) - given.keys()
+    if _children(machine):
+        brought = {**bound_functions(machine), **given}
+        above |= {machine.name}
+        for one in _started(machine, above):
+            missing |= set(unplayed(one, brought, above))
+    return sorted(missing)
+
+
+def _once(look: Callable[[Machine], T]) -> Callable[[Machine], T]:
+    """What is seen in a machine's table, looked for once: a definition does not change.
+
+    It is kept in the machine, as its cached properties are: a cast knows its machine, and a table of ours that has
+    the cast would hold the machine for ever.
+    """
+    name = f"{look.__module__}.{look.__name__}"
+
+    def looked(machine: Machine) -> T:
+        known = machine.__dict__
+        if name not in known:
+            known[name] = look(machine)
+        found: T = known[name]
+        return found
+
+    return looked
+
+
+endless = _once(verify.endless)
+
+
+@_once
+def _own_cast(machine: Machine) -> Cast:
+    """The cast of a machine whose functions all stand in its table: the same for all its runs."""
+    return _new_cast(machine, Troupe())
+
+
+@_once
+def _asked(machine: Machine) -> frozenset[str]:
+    """The agents that the table asks, by name."""
+    if is_of_workflow(machine):
+        return frozenset(machine.plan.seats)
+    asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
+    return frozenset(asked | {one.asking.agent for one in machine.actions() if isinstance(one, Turning)})
+
+
+@_once
+def _unbound(machine: Machine) -> frozenset[str]:
+    """The agents that the table asks and has no functions for."""
+    return _asked(machine) - bound_functions(machine).keys()
+
+
+@_once
+def own_limits(machine: Machine) -> Mapping[str, float]:
+    """What the table says that a run may spend."""
+    return machine.budget.limits() if machine.budget is not None else {}
+
+
+@_once
+def slug(machine: Machine) -> str:
+    """The name of a machine as ids of its runs begin, cut where it is long."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", machine.name)[:SLUG].strip("-") or "run"
+
+
+@_once
+def _children(machine: Machine) -> frozenset[str]:
+    started = (one for one in machine.actions() if not isinstance(one, Turning))
+    return frozenset(name for one in started if (name := getattr(one, "child", "")))
+
+
+@_once
+def bound_functions(machine: Machine) -> Functions:
+    """The functions that stand in the table itself, by name."""
+    found: dict[str, Callable[..., Any]] = {}
+    for action in machine.actions():
+        if isinstance(action, Asking | Calling | Turning):
+            for name, function in action.functions.items():
+                if found.setdefault(name, function) is not function:
+                    raise DefinitionError(f"machine {machine.name}: two functions are called {name!r}; rename one")
+    return found
+
+
+def lacking(machine: Machine, data: Any, given: Functions) -> str:
+    """Why a run of a built-in machine cannot go on with what is here; "" where it can."""
+    house = _house_tools(machine)
+    return "" if house is None or house.TOOLS.keys() <= given.keys() else str(house.lacking(data))
+
+
+@_once
+def _house_tools(machine: Machine) -> Any:
+    """The module with the tools that a built-in machine asks for by name; its table is pure and cannot hold them."""
+    room = HOUSE_TOOLS.get(machine.name.partition("-")[0], "")
+    return import_module(room) if room and is_built_in(machine) else None
+
+
+@_once
+def _checks(machine: Machine) -> Functions:
+    found: dict[str, Callable[..., Any]] = {}
+    for action in machine.actions():
+        if isinstance(action, Calling | Turning):
+            found.update(action.checks)
+    return found
+
+
+def input_data(machine: Machine, given: Any) -> Any:
+    """A run's first data: the machine's own type, from a value, from JSON, or from a text for its first field."""
+    kind = machine.data
+    if kind is None:
+        return encode(given)
+    if is_of_workflow(machine) and not isinstance(given, kind):
+        from moothall.app.kinds.workflow.runs import work_of
+
+        return work_of(machine, given)
+    if isinstance(given, kind):
+        return given
+    if isinstance(given, str) and kind is not str:
+        fields = list(getattr(kind, "__dataclass_fields__", {}))
+        if not fields:
+            raise Refused(f"{machine.name} takes a {kind.__name__}, not a text")
+        given = {fields[0]: given}
+    return decode(kind, {} if given is None else given, "input")

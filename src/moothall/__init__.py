@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from moothall.agents.ask import tool as tool
     from moothall.agents.ask import yes as yes
     from moothall.agents.ports import Reply as Reply
-    from moothall.app.runs.begin import Outcome as Outcome
-    from moothall.app.runs.begin import answer as answer
-    from moothall.app.runs.begin import arun as arun
-    from moothall.app.runs.begin import resume as resume
-    from moothall.app.runs.begin import run as run
-    from moothall.app.runs.fork import fork as fork
+    from moothall.app.runs.moothall import Moothall as Moothall
+    from moothall.app.runs.moothall import answer as answer
+    from moothall.app.runs.moothall import arun as arun
+    from moothall.app.runs.moothall import fork as fork
+    from moothall.app.runs.moothall import resume as resume
+    from moothall.app.runs.moothall import run as run
+    from moothall.app.runs.outcome import Outcome as Outcome
     from moothall.errors import Broken as Broken
     from moothall.errors import Conflict as Conflict
     from moothall.errors import DefinitionError as DefinitionError
@@ -71,8 +72,8 @@ __version__ = "0.1.0"
 _ROOMS = {
     "agents.ask": "Replied Returned ToolCall YesNo ask call child days hours minutes question tool yes",
     "agents.ports": "Reply",
-    "app.runs.fork": "fork",
-    "app.runs.begin": "Outcome answer arun resume run",
+    "app.runs.moothall": "Moothall answer arun fork resume run",
+    "app.runs.outcome": "Outcome",
     "errors": "Broken Conflict DefinitionError EffectFailed MoothallError Refused",
     "kernel.effects": "Alarm CancelSend Effect Send",
     "kernel.events": "Answered Cancelled ChildDone Done Event Exhausted Expired GaveUp",

@@ -13,14 +13,16 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from moothall.agents.ask import TURN, AskAgent, Asking, Calling, CallTool, Starting, Turning
+from moothall.agents.ports import Model
+from moothall.agents.roles import Role, library_role, role_of, roles
 from moothall.analysis import verify
 from moothall.analysis.verify import Finding
-from moothall.app.config.models import open_model
+from moothall.app.config.models import BY_LEVEL, at_level, is_offline, open_model
 from moothall.app.kinds.guests import welcomed
 from moothall.app.kinds.python import beside, built_in, is_built_in, is_of_workflow, source_of
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
-from moothall.kernel.effects import StartChild
+from moothall.kernel.effects import Effect, StartChild
 from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
@@ -34,6 +36,8 @@ Functions = Mapping[str, Any]
 """Async functions by name, and agents of other libraries."""
 SLUG = 64
 """How much of a machine's name is in the ids of its runs."""
+ANYBODY = "whom it asks"
+"""Stands for agents whose names are known when the machine runs."""
 HOUSE_TOOLS = {"pipeline": "moothall.app.kinds.pipeline.checks"}
 
 
@@ -49,17 +53,21 @@ class Troupe(Frozen):
     checks: Functions = field(default_factory=dict)
     shapes: Mapping[str, Any] = field(default_factory=dict)
     hear: Hear | None = None
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    roles: Mapping[str, Any] = field(default_factory=dict)
 
     def joined_by(self, machine: Machine) -> Troupe:
         """The same with what stands in the table of a machine."""
         house = _house_tools(machine)
         functions = welcomed({**(house.TOOLS if house else {}), **bound_functions(machine), **self.functions})
         checks, shapes = {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes}
-        return Troupe(self.model, functions, checks, shapes, self.hear)
+        prompts, personas = {**machine.prompts, **self.prompts}, {**machine.roles, **self.roles}
+        return Troupe(self.model, functions, checks, shapes, self.hear, prompts, personas)
 
     def is_empty(self) -> bool:
         """Whether a run brings nothing with it, so that its machine's own cast plays."""
-        return not (self.model or self.functions or self.checks or self.shapes or self.hear is not None)
+        brought = self.functions or self.checks or self.shapes or self.prompts or self.roles
+        return not (self.model or brought or self.hear is not None)
 
 
 def cast(machine: Machine, troupe: Troupe) -> Cast:
@@ -73,12 +81,53 @@ def cast(machine: Machine, troupe: Troupe) -> Cast:
 
 def _new_cast(machine: Machine, troupe: Troupe) -> Cast:
     troupe = troupe.joined_by(machine)
-    played = open_model(troupe.model) if troupe.model else None
+    models = RunModels(troupe.model) if troupe.model else None
+    agents = AgentPerformer(
+        troupe.functions,
+        models.own if models else None,
+        troupe.shapes,
+        troupe.hear,
+        prompts=troupe.prompts,
+        roles=_personas(troupe.roles),
+        models=models,
+    )
     performers = {
-        AskAgent.kind: Performer(AskAgent, AgentPerformer(troupe.functions, played, troupe.shapes, troupe.hear)),
+        AskAgent.kind: Performer(AskAgent, agents),
         CallTool.kind: Performer(CallTool, ToolPerformer(troupe.functions, troupe.checks)),
     }
     return Cast(performers, child=lambda name: part(machine, name, troupe))
+
+
+def _personas(given: Mapping[str, Any]) -> Callable[[str], Role]:
+    """Roles by name: those of a machine, laid over those of the library, which is read where it is needed."""
+    if not given:
+        return library_role
+    known = roles(given, "the roles of the machine")
+    return lambda name: role_of(name, known)
+
+
+class RunModels:
+    """The models of a run, each opened once: the one that an ask names, that of an agent's level, else the run's own.
+
+    A run that is played offline, by a stand-in, a script or a cassette, asks nobody else.
+    """
+
+    def __init__(self, named: str) -> None:
+        self._named = named
+        self._open: dict[str, Model] = {}
+        self.own = self._model(named)
+
+    def __call__(self, asked: AskAgent, level: str) -> Model:
+        """The model that plays an agent of this level when it is asked like this."""
+        if is_offline(self._named):
+            return self.own
+        name = asked.model or (at_level(level) if self._named == BY_LEVEL else self._named)
+        return self._model("|".join((name, *asked.fallback)))
+
+    def _model(self, name: str) -> Model:
+        if name not in self._open:
+            self._open[name] = open_model(name)
+        return self._open[name]
 
 
 def part(parent: Machine, name: str, troupe: Troupe) -> Part:
@@ -129,6 +178,7 @@ def asked_for(machine: Machine, above: frozenset[str] = frozenset()) -> set[str]
     if is_of_workflow(machine):
         return set(_asked(machine))
     names = {name for action in machine.actions() for name in _names(action)}
+    names |= {ANYBODY} if _moves_emit(machine, AskAgent) or _moves_emit(machine, StartChild) else set()
     above |= {machine.name}
     return names.union(*(asked_for(one, above) for one in _started(machine, above)))
 
@@ -153,7 +203,7 @@ def known_agents(machine: Machine, given: Any) -> Functions:
     """The functions that the caller brings, if the machine asks for all of them."""
     if not isinstance(given, Mapping):
         raise DefinitionError(f"write agents={{'name': function}}, not {given!r}")
-    if given and (astray := sorted(given.keys() - (asked := asked_for(machine)))):
+    if given and (astray := sorted(given.keys() - (asked := asked_for(machine)))) and ANYBODY not in asked:
         raise DefinitionError(
             f"machine {machine.name} asks nobody called {astray[0]!r}; it asks {', '.join(sorted(asked))}"
         )
@@ -163,6 +213,7 @@ def known_agents(machine: Machine, given: Any) -> Functions:
 def unplayed(machine: Machine, given: Functions, above: frozenset[str] = frozenset()) -> list[str]:
     """The agents of a machine and its children that are no functions."""
     missing = _unbound(machine) - given.keys()
+    missing |= {ANYBODY} if not given and _moves_emit(machine, AskAgent) else set()
     if _children(machine):
         brought = {**bound_functions(machine), **given}
         above |= {machine.name}
@@ -205,6 +256,15 @@ def _asked(machine: Machine) -> frozenset[str]:
         return frozenset(machine.plan.seats)
     asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
     return frozenset(asked | {one.asking.agent for one in machine.actions() if isinstance(one, Turning)})
+
+
+def _moves_emit(machine: Machine, effect: type[Effect]) -> bool:
+    """Whether a move makes such effects itself, so that whom they concern does not stand in the table."""
+    if is_of_workflow(machine):
+        return False
+    moves = (action for action in machine.actions() if not isinstance(action, Asking | Turning | Starting))
+    declared = any(effect.kind in getattr(move, "emits", {}) for move in moves)
+    return declared or any(effect in (on.emits or {}) for on in machine.moves)
 
 
 @_once

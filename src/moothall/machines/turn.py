@@ -147,6 +147,7 @@ def turn(rounds: int = 8) -> Machine:
     return Machine(
         f"{TURN}{rounds}",
         data=Turn,
+        kind="turn",
         states=[
             State("asking", enter=ask_agent),
             State("calling", enter=call_tools),

@@ -56,6 +56,7 @@ class Role(Frozen):
     includedTools: tuple[str, ...] | None = None
     excludedTools: tuple[str, ...] = ()
     parsingTools: tuple[ParsingTool, ...] = ()
+    rehearsal: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.includedTools is not None and self.excludedTools:

@@ -86,6 +86,7 @@ class AgentPerformer:
             None if self.hear is None else partial(self.hear, effect.agent),
             clean(system),
             effect.temperature,
+            role.rehearsal,
         )
 
     def _text(self, template: str, arguments: Mapping[str, Any]) -> str:

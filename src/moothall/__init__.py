@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from moothall.agents.ask import AskAgent as AskAgent
+    from moothall.agents.ask import FormField as FormField
     from moothall.agents.ask import Replied as Replied
     from moothall.agents.ask import Returned as Returned
     from moothall.agents.ask import ToolCall as ToolCall
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from moothall.agents.ask import call as call
     from moothall.agents.ask import child as child
     from moothall.agents.ask import days as days
+    from moothall.agents.ask import form as form
     from moothall.agents.ask import hours as hours
     from moothall.agents.ask import minutes as minutes
     from moothall.agents.ask import question as question
@@ -76,8 +78,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "agents.ask": "AskAgent Replied Returned ToolCall Unusable Window YesNo ask call child days hours minutes question "
-    "tool turn_of yes",
+    "agents.ask": "AskAgent FormField Replied Returned ToolCall Unusable Window YesNo ask call child days form hours "
+    "minutes question tool turn_of yes",
     "agents.ports": "Reply",
     "agents.thread": "keep_said said_by",
     "app.runs.fork": "fork",

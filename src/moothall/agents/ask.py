@@ -501,6 +501,50 @@ def question(prompt: str, answer: Any = YesNo, *, within: float | None = None, w
     return Questioning(prompt, _paths(prompt, "question"), answer, within, who)
 
 
+TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1, "pattern": r"\S"}
+"""The schema of an answer in words; "NA" is one, nothing at all is none."""
+
+
+class FormField(Frozen):
+    """One of several questions that are put to a person together: what is asked, by whom, and the earlier answer."""
+
+    id: str
+    text: str
+    by: str = ""
+    earlier: Any = None
+    schema: Mapping[str, Any] = field(default_factory=lambda: TEXT)
+    optional: bool = False
+
+
+def form(
+    prompt: str, fields: Sequence[FormField], *, within: float | None = None, who: str = "", id: str = ""
+) -> AskPerson:
+    """Several questions in one, made of data: the answer is an object with a value for each, by its id.
+
+    What each is about stands in the schema, so that every door can show it: `description` is the text, `asked_by` who
+    wants to know, `earlier` what was answered before.
+    """
+    if not fields:
+        raise DefinitionError(f"form {prompt!r}: it asks nothing; give it at least one field")
+    ids = [one.id for one in fields]
+    if len(set(ids)) < len(ids):
+        raise DefinitionError(f"form {prompt!r}: two fields have the same id; they are {', '.join(ids)}")
+    wanted = {
+        "type": "object",
+        "properties": {one.id: _described(one) for one in fields},
+        "required": [one.id for one in fields if not one.optional],
+        "additionalProperties": False,
+    }
+    return AskPerson(prompt, wanted, "", within, who, id=id)
+
+
+def _described(asked: FormField) -> dict[str, Any]:
+    found = {**asked.schema, "description": asked.text}
+    if asked.by:
+        found["asked_by"] = asked.by
+    return found if asked.earlier is None else {**found, "earlier": encode(asked.earlier)}
+
+
 def _require_seconds(what: str, given: object) -> None:
     if given is not None and not (isinstance(given, int | float) and given > 0):
         raise DefinitionError(f"{what} is a number of seconds above 0, not {given!r}")

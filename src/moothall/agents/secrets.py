@@ -237,8 +237,8 @@ def _texts(kind: Any) -> Mapping[str, Any] | None:
 
 _TABLED: Mapping[Any, tuple[str, ...]] = {
     AskAgent: ("agent", "shape", "thread", "tools", "id", "role", "level"),
-    AskPerson: ("shape",),
-    Answered: ("shape",),
+    AskPerson: ("shape", "id"),
+    Answered: ("shape", "id"),
     CallTool: ("tool",),
     Converse: ("agent", "shape", "thread", "tools"),
     Replied: ("agent", "shape", "id"),

@@ -120,15 +120,18 @@ class Cancelled(Event):
 
 
 class Answered(Event):
-    """A person answered a question."""
+    """A person answered a question; `id` is the question's own, where it has one."""
 
     value: Any = None
     shape: str = ""
     by: str = ""
+    id: str = field(default="", kw_only=True, metadata=RARE)
 
 
 class Expired(Event):
-    """A question's deadline passed without an answer."""
+    """A question's deadline passed without an answer; `id` is the question's own, where it has one."""
+
+    id: str = field(default="", kw_only=True, metadata=RARE)
 
 
 class Note(Event):

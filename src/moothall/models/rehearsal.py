@@ -155,5 +155,5 @@ def _bounds(schema: Mapping[str, Any], step: float) -> tuple[float, float]:
 
 def _text(schema: Mapping[str, Any], label: str) -> str:
     text = f"[rehearsal] {label}"
-    text += "." * (schema.get("minLength", 0) - len(text))
-    return text[: schema["maxLength"]] if "maxLength" in schema else text
+    most: int | None = schema.get("maxLength")
+    return f"{text:.<{schema.get('minLength', 0)}}"[:most]

@@ -39,11 +39,13 @@ from moothall.kernel.codec import encode
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
 from moothall.kernel.events import (
     Adopted,
+    Answered,
     Began,
     Denied,
     Doubted,
     Event,
     Exhausted,
+    Expired,
     Faltered,
     Forked,
     GaveUp,
@@ -145,7 +147,7 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
     if settled is not None:
         if settled.effect.kind == CancelChild.kind:
             return _stopped(run, replace(_without(head, settled), spent=_charged(spent, usage)), happening)
-        if isinstance(event, GaveUp | Exhausted) and not event.id and (id := getattr(settled.effect, "id", "")):
+        if isinstance(event, _ENDS) and not event.id and (id := getattr(settled.effect, "id", "")):
             event = replace(event, id=id)
             happening = replace(happening, event=event)
         within, bill = settled.owner, _reserved(run, settled)
@@ -527,6 +529,8 @@ def _given_up(step: Step, resource: str) -> Step:
 _KEY = re.compile(r"\d+\.\d+(-|$)")
 _NOTHING: Mapping[str, float] = {}
 _NOT_YET = (0, 0, 0)
+_ENDS = (GaveUp, Exhausted, Answered, Expired)
+"""The ends of effects that the runtime tells, and not who performs them."""
 _times = itemgetter(2)
 _UNSHARED = frozenset(("seconds", "transitions"))
 """What a run does not use up for its children, nor they for it."""

@@ -70,6 +70,12 @@ class Machine:
     budget: Budget | None = None
     result: Callable[[Any], Any] | None = None
     events: Sequence[type[Event]] = ()
+    replies: Sequence[Any] = ()
+    """Types of replies and answers that moves ask for by name, besides those in the table."""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """Templates by name, for moves that ask: the journal has the name."""
+    roles: Mapping[str, Any] = field(default_factory=dict)
+    """Personas by name, as role files write them, besides those of the library."""
     costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     errors: Literal["strict", "scxml"] = "strict"
     max_microsteps: int = 1000
@@ -132,12 +138,14 @@ class Machine:
 
     @cached_property
     def shapes(self) -> Mapping[str, Any]:
-        """The types of replies and answers that the table asks for, by name."""
+        """The types of replies and answers that the machine asks for, by name."""
         found: dict[str, Any] = {}
+        named = [(getattr(kind, "__name__", str(kind)), kind) for kind in self.replies]
         for action in self.actions():
-            for name, kind in getattr(action, "shapes", {}).items():
-                if found.setdefault(name, kind) != kind:
-                    raise DefinitionError(f"machine {self.name}: two reply shapes are called {name!r}; rename one")
+            named += getattr(action, "shapes", {}).items()
+        for name, kind in named:
+            if found.setdefault(name, kind) != kind:
+                raise DefinitionError(f"machine {self.name}: two reply shapes are called {name!r}; rename one")
         return found
 
     def require_types(self) -> None:

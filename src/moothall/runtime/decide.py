@@ -39,11 +39,13 @@ from moothall.kernel.codec import encode
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
 from moothall.kernel.events import (
     Adopted,
+    Answered,
     Began,
     Denied,
     Doubted,
     Event,
     Exhausted,
+    Expired,
     Faltered,
     Forked,
     GaveUp,
@@ -51,7 +53,7 @@ from moothall.kernel.events import (
     Note,
     Repeated,
 )
-from moothall.kernel.frozen import Frozen, maker, slotted
+from moothall.kernel.frozen import Frozen, maker, rare_fields, slotted
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Answer, Ask, Snapshot, Step
@@ -145,7 +147,7 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
     if settled is not None:
         if settled.effect.kind == CancelChild.kind:
             return _stopped(run, replace(_without(head, settled), spent=_charged(spent, usage)), happening)
-        if isinstance(event, GaveUp) and not event.id and (id := getattr(settled.effect, "id", "")):
+        if isinstance(event, _ENDS) and not event.id and (id := getattr(settled.effect, "id", "")):
             event = replace(event, id=id)
             happening = replace(happening, event=event)
         within, bill = settled.owner, _reserved(run, settled)
@@ -279,11 +281,19 @@ def _compared(same: Same, step: Step, settled: Pending | None) -> Same:
 @lru_cache(maxsize=1024)
 def _brought(kind: Any) -> Callable[[Event], Any]:
     """What an event of this class brings, and as what; what it cost does not count."""
-    names = tuple(one.name for one in fields(kind) if one.name != "usage")
+    rare = rare_fields(kind)
+    names = tuple(one.name for one in fields(kind) if one.name != "usage" and one.name not in rare)
     if not names:
         return lambda event: names
     picked = attrgetter(*names)
-    return lambda event: (names, picked(event))
+    if not rare:
+        return lambda event: (names, picked(event))
+
+    def brought(event: Event) -> Any:
+        others = {name: part for name in rare if (part := getattr(event, name)) != rare[name]}
+        return (names, picked(event), others) if others else (names, picked(event))
+
+    return brought
 
 
 def _content(value: Any) -> int:
@@ -519,6 +529,8 @@ def _given_up(step: Step, resource: str) -> Step:
 _KEY = re.compile(r"\d+\.\d+(-|$)")
 _NOTHING: Mapping[str, float] = {}
 _NOT_YET = (0, 0, 0)
+_ENDS = (GaveUp, Exhausted, Answered, Expired)
+"""The ends of effects that the runtime tells, and not who performs them."""
 _times = itemgetter(2)
 _UNSHARED = frozenset(("seconds", "transitions"))
 """What a run does not use up for its children, nor they for it."""

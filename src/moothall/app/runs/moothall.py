@@ -52,7 +52,10 @@ def print_notices(news: News) -> None:
 
 
 class Moothall:
-    """A place where runs are begun, driven, told things and looked at."""
+    """A place where runs are begun, driven, told things and looked at.
+
+    Without listeners, what a person should know is said on stderr.
+    """
 
     def __init__(
         self,
@@ -60,12 +63,12 @@ class Moothall:
         *,
         settings: Settings | None = None,
         clock: Clock | None = None,
-        listeners: Iterable[Listener] = (print_notices,),
+        listeners: Iterable[Listener] | None = None,
         durability: str | None = None,
         telemetry: str | None = None,
     ) -> None:
         self._files = current_files() if settings is None else Files(settings)
-        self._clock, self._broadcast = clock, Broadcast(listeners)
+        self._clock, self._broadcast = clock, Broadcast((print_notices,) if listeners is None else listeners)
         self._place: opened = opened(store, durability)
         self._under_way: dict[RunId, asyncio.Task[Outcome]] = {}
         self._telemetry_named = telemetry

@@ -176,7 +176,12 @@ def _entry(proposal: Proposal | Mapping[str, Any], weights: Sequence[tuple[str, 
 
 
 def _number(value: object, name: str, *, least: float | None = 0, most: float | None) -> Fraction:
-    if not isinstance(value, int | float) or isinstance(value, bool) or value != value or value in (math.inf, -math.inf):
+    if (
+        not isinstance(value, int | float)
+        or isinstance(value, bool)
+        or value != value
+        or value in (math.inf, -math.inf)
+    ):
         raise BadValue(f"{name} is {_text(value)}; it must be a finite number")
     exact = _in_decimals(value)
     if (least is not None and exact < least) or (most is not None and exact > most):
@@ -187,7 +192,9 @@ def _number(value: object, name: str, *, least: float | None = 0, most: float | 
 
 def _text(value: object) -> str:
     """What an error shows of a value: a number of many digits has no short text of its own."""
-    return f"a number of {value.bit_length()} bits" if isinstance(value, int) and abs(value) > 10**20 else repr(value)[:80]
+    return (
+        f"a number of {value.bit_length()} bits" if isinstance(value, int) and abs(value) > 10**20 else repr(value)[:80]
+    )
 
 
 @lru_cache(maxsize=4096, typed=True)

@@ -50,7 +50,7 @@ class Summary(Frozen):
 
 
 class Memory(Frozen):
-    """What is remembered: the raw items, of which the first `covered` are in a summary already, key items, summaries."""
+    """What is remembered: raw items, of which the first `covered` are in a summary already, key items, summaries."""
 
     compression_threshold: int = 5
     max_embeddings: int = 10

@@ -22,9 +22,14 @@ from moothall.kernel.frozen import Frozen
 
 KEY_KINDS = ("decision", "approval", "rejection", "constraint")
 """The kinds of items that are never compressed away."""
-FUNCTION_WORDS = frozenset(
-    ["a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "before", "being", "but", "by", "can", "could", "did", "do", "does", "doing", "done", "down", "for", "from", "get", "gets", "got", "had", "has", "have", "having", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "let", "made", "make", "may", "me", "might", "more", "most", "must", "my", "no", "nor", "not", "now", "of", "off", "on", "once", "one", "only", "onto", "or", "other", "our", "ours", "out", "over", "own", "per", "shall", "she", "should", "so", "some", "such", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "under", "until", "up", "us", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "whose", "why", "will", "with", "would", "yes", "yet", "you", "your", "yours"]
-)
+_FUNCTION_WORDS = """
+    a about after all also an and any are as at be been before being but by can could did do does doing done down for
+    from get gets got had has have having he her here hers him his how i if in into is it its just let made make may me
+    might more most must my no nor not now of off on once one only onto or other our ours out over own per shall she
+    should so some such than that the their them then there these they this those to too under until up us was we were
+    what when where which while who whom whose why will with would yes yet you your yours
+"""
+FUNCTION_WORDS = frozenset(re.findall("[a-z]+", _FUNCTION_WORDS))
 _WORD = re.compile(r"[^\W_]+(?:[.,:'’-][^\W_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+(?=[\"'(\[]?[^\W_])|\n+")
 _LEAD_IN = re.compile(r"^([^:.!?\n]{2,60}):\s+")

@@ -60,9 +60,9 @@ class Memory(Frozen):
     summaries: tuple[Summary, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.compression_threshold, int) or self.compression_threshold <= KEPT_RAW:
+        if self.compression_threshold <= KEPT_RAW:
             raise BadValue(f"compression_threshold is {self.compression_threshold!r}; it must be above {KEPT_RAW}")
-        if not isinstance(self.max_embeddings, int) or self.max_embeddings < 1:
+        if self.max_embeddings < 1:
             raise BadValue(f"max_embeddings is {self.max_embeddings!r}; it must be at least 1")
 
     def remember(self, item: Item) -> Memory:

@@ -18,6 +18,7 @@ from moothall.errors import BadValue
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
 from moothall.machines.team.directives import USER
+from moothall.machines.team.schema import cleaned
 from moothall.machines.team.warming import Tables
 from moothall.machines.workflow.document import read
 
@@ -235,15 +236,16 @@ def _walk(groups: tuple[Group, ...], above: tuple[str, ...]) -> Iterator[tuple[t
 
 def team_of(plain: Any) -> Team:
     """The team of a file that has been checked."""
-    return decode(Team, _renamed(plain), "team")
+    return decode(Team, _renamed(cleaned(plain)), "team")
 
 
 def _renamed(plain: Any) -> Any:
-    """The file's `is` under the name that a field can have in Python; keys for readers are left out."""
-    if isinstance(plain, dict):
-        kept = {key: _renamed(value) for key, value in plain.items() if not key.startswith("$")}
-        return {("is_" if key == "is" and "fact" in kept else key): value for key, value in kept.items()}
-    return [_renamed(item) for item in plain] if isinstance(plain, list) else plain
+    """The same with the `is` of a fact under the name that a field can have in Python."""
+    rules = plain.get("rules", ()) if isinstance(plain, dict) else ()
+    for rule in rules:
+        tests = rule.get("when", {}).get("facts", ())
+        rule["when"]["facts"] = [{("is_" if key == "is" else key): test[key] for key in test} for test in tests]
+    return plain
 
 
 @lru_cache

@@ -13,7 +13,6 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from moothall.errors import DefinitionError
 from moothall.machines.team.arbitration import DEFAULT_WEIGHTS
 from moothall.machines.team.definition import EVERYBODY, Roster, team_of
 from moothall.machines.team.schema import misfits, shown
@@ -199,10 +198,7 @@ def _weights(view: _View) -> Iterator[Problem]:
 
 def _unreachable(view: _View) -> Iterator[Problem]:
     """Personas to whom nobody can hand. Who is reached is collected group by group, not pair by pair."""
-    try:
-        team = team_of(view.team)
-    except DefinitionError:
-        return  # the shape has been told already
+    team = team_of(view.team)
     roster = Roster(team)
     routes = {rule.route for rule in team.rules}
     reached, seen, open_ones = {team.start, *routes}, set[Any](), [team.start, *routes]

@@ -267,6 +267,22 @@ def misfits(value: Any, name: str = "Team", pointer: str = "") -> Iterator[Probl
     yield from _misfits(value, SCHEMA["$defs"][name], pointer)
 
 
+def cleaned(value: Any, name: str = "Team") -> Any:
+    """A value of this shape without the keys that nobody reads."""
+    return _cleaned(value, SCHEMA["$defs"][name])
+
+
+def _cleaned(value: Any, schema: Plain) -> Any:
+    if "$ref" in schema:
+        schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]
+    if isinstance(value, list) and "items" in schema:
+        return [_cleaned(item, schema["items"]) for item in value]
+    known = schema.get("properties")
+    if known is None or not isinstance(value, dict):
+        return value
+    return {key: _cleaned(item, known[key]) for key, item in value.items() if key in known and key[0] != "$"}
+
+
 def _misfits(value: Any, schema: Plain, pointer: str) -> Iterator[Problem]:
     if "$ref" in schema:
         schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]

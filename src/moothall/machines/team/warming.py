@@ -87,10 +87,14 @@ class SeedRule(Frozen):
         named = self.tables.led_to(words, speaker)
         depended = self.tables.dependencies.get(speaker, ())
         personas = dict.fromkeys((*row, *named, *depended))
+        # Rounded, because three quarters of 0.4 are 0.3 on paper and a little more in floats.
         return {
-            persona: FREQUENCY * (row.get(persona, 0) / total if total else 0)
-            + KEYWORD * (persona in named)
-            + DEPENDENCY * (persona in depended)
+            persona: round(
+                FREQUENCY * (row.get(persona, 0) / total if total else 0)
+                + KEYWORD * (persona in named)
+                + DEPENDENCY * (persona in depended),
+                9,
+            )
             for persona in personas
             if persona != speaker
         }

@@ -11,26 +11,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from moothall.agents.asking import Replied as Replied
-    from moothall.agents.asking import Returned as Returned
-    from moothall.agents.asking import ToolCall as ToolCall
-    from moothall.agents.asking import YesNo as YesNo
-    from moothall.agents.asking import ask as ask
-    from moothall.agents.asking import call as call
-    from moothall.agents.asking import child as child
-    from moothall.agents.asking import days as days
-    from moothall.agents.asking import hours as hours
-    from moothall.agents.asking import minutes as minutes
-    from moothall.agents.asking import question as question
-    from moothall.agents.asking import tool as tool
-    from moothall.agents.asking import yes as yes
+    from moothall.agents.ask import Replied as Replied
+    from moothall.agents.ask import Returned as Returned
+    from moothall.agents.ask import ToolCall as ToolCall
+    from moothall.agents.ask import YesNo as YesNo
+    from moothall.agents.ask import ask as ask
+    from moothall.agents.ask import call as call
+    from moothall.agents.ask import child as child
+    from moothall.agents.ask import days as days
+    from moothall.agents.ask import hours as hours
+    from moothall.agents.ask import minutes as minutes
+    from moothall.agents.ask import question as question
+    from moothall.agents.ask import tool as tool
+    from moothall.agents.ask import yes as yes
     from moothall.agents.ports import Reply as Reply
-    from moothall.app.forking import fork as fork
-    from moothall.app.running import Outcome as Outcome
-    from moothall.app.running import answer as answer
-    from moothall.app.running import arun as arun
-    from moothall.app.running import resume as resume
-    from moothall.app.running import run as run
+    from moothall.app.runs.moothall import Moothall as Moothall
+    from moothall.app.runs.moothall import answer as answer
+    from moothall.app.runs.moothall import arun as arun
+    from moothall.app.runs.moothall import fork as fork
+    from moothall.app.runs.moothall import resume as resume
+    from moothall.app.runs.moothall import run as run
+    from moothall.app.runs.outcome import Outcome as Outcome
     from moothall.errors import Broken as Broken
     from moothall.errors import Conflict as Conflict
     from moothall.errors import DefinitionError as DefinitionError
@@ -69,10 +70,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "agents.asking": "Replied Returned ToolCall YesNo ask call child days hours minutes question tool yes",
+    "agents.ask": "Replied Returned ToolCall YesNo ask call child days hours minutes question tool yes",
     "agents.ports": "Reply",
-    "app.forking": "fork",
-    "app.running": "Outcome answer arun resume run",
+    "app.runs.moothall": "Moothall answer arun fork resume run",
+    "app.runs.outcome": "Outcome",
     "errors": "Broken Conflict DefinitionError EffectFailed MoothallError Refused",
     "kernel.effects": "Alarm CancelSend Effect Send",
     "kernel.events": "Answered Cancelled ChildDone Done Event Exhausted Expired GaveUp",

@@ -29,6 +29,7 @@ PUBLIC: tuple[str, ...] = (
     "In",
     "Machine",
     "MoothallError",
+    "Moothall",
     "Move",
     "On",
     "Outcome",

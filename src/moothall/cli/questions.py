@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from moothall.app.looking import moment
+from moothall.app.runs.view import moment
 from moothall.cli.screen import harmless, painted, shortened
 from moothall.errors import DefinitionError, Refused
 

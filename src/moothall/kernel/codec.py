@@ -18,7 +18,7 @@ from inspect import signature
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from moothall.errors import DefinitionError, Refused
-from moothall.kernel.defining import defined
+from moothall.kernel.generated import defined
 
 T = TypeVar("T")
 Encoder = Callable[[Any], Any]

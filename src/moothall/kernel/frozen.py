@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from typing import Any, ClassVar, NoReturn, ParamSpec, TypeVar, cast, dataclass_transform
 
-from moothall.kernel.defining import defined
+from moothall.kernel.generated import defined
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

@@ -73,6 +73,8 @@ class Machine:
     costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     errors: Literal["strict", "scxml"] = "strict"
     max_microsteps: int = 1000
+    kind: str = "python"
+    """What sort of machine it is, for those who find, bind and show it; no part of its digest."""
     chart: Chart = field(init=False, repr=False)
     restless: bool = field(init=False, repr=False)
     """Whether there may be more to do after a microstep that raised nothing."""

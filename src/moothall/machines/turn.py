@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from moothall.agents.asking import TURN, AskAgent, CallTool, Replied, Returned, ToolCall, Unusable
+from moothall.agents.ask import TURN, AskAgent, CallTool, Replied, Returned, ToolCall, Unusable
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import Repeats
 from moothall.kernel.events import Event, GaveUp
@@ -147,6 +147,7 @@ def turn(rounds: int = 8) -> Machine:
     return Machine(
         f"{TURN}{rounds}",
         data=Turn,
+        kind="turn",
         states=[
             State("asking", enter=ask_agent),
             State("calling", enter=call_tools),

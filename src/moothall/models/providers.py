@@ -57,7 +57,7 @@ from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
-from moothall.agents.asking import ToolCall
+from moothall.agents.ask import ToolCall
 from moothall.agents.ports import Offered, Reply, Request
 from moothall.errors import DefinitionError, EffectFailed, whole_text
 from moothall.kernel.frozen import Frozen

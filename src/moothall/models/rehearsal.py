@@ -13,7 +13,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moothall.agents.asking import ToolCall
+from moothall.agents.ask import ToolCall
 from moothall.agents.ports import Reply, Request
 
 

@@ -9,23 +9,21 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from inspect import isawaitable, isroutine, signature
 from types import CoroutineType
 from typing import Any, get_type_hints
 
 import orjson
 
-from moothall.agents.asking import KEY, AskAgent, Replied, ToolCall, Unusable, render
+from moothall.agents.ask import KEY, AskAgent, Replied, ToolCall, Unusable, render
 from moothall.agents.ports import Guest, Model, Offered, Reply, Request
 from moothall.errors import MOST_USED, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode, schema
 from moothall.kernel.events import Event, Faltered, GaveUp
-from moothall.runtime.cleaning import fitted
+from moothall.runtime.cleaner import fitted
 from moothall.runtime.ports import Clean, Context
 
-Hear = Callable[[str, str], None]
-"""Who listens while a reply comes: gets the agent's name and the next piece of its text."""
 PROVIDER = "provider"
 
 
@@ -36,7 +34,6 @@ class AgentPerformer:
     functions: Mapping[str, Callable[..., Any]]
     model: Model | None
     shapes: Mapping[str, Any]
-    hear: Hear | None = None
     shown_back: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     async def __call__(self, effect: AskAgent, context: Context) -> Event:
@@ -83,7 +80,7 @@ class AgentPerformer:
         if self.model is None:
             raise DefinitionError(f"nobody plays {effect.agent!r}: pass agents={{{effect.agent!r}: …}} or a model")
         tools = tuple(_told(offered(name, self.functions.get(name)), context.clean) for name in effect.tools)
-        hear = None if self.hear is None else partial(self.hear, effect.agent)
+        hear = context.ear(effect.agent)
         return await self.model.reply(
             Request(effect.agent, prompt, context.key, context.nth, wanted, said, tools, hear)
         )

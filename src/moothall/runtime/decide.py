@@ -55,6 +55,7 @@ from moothall.kernel.frozen import Frozen, maker, slotted
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Answer, Ask, Snapshot, Step
+from moothall.runtime.backoff import NoMore, retry
 from moothall.runtime.journal import (
     WAITING,
     CancelChild,
@@ -70,7 +71,6 @@ from moothall.runtime.journal import (
     make_head,
     make_pending,
 )
-from moothall.runtime.retrying import NoMore, retry
 
 TRANSITIONS = 100_000
 """The most steps of a run that is watched and has no limit of its own for them."""

@@ -21,7 +21,7 @@ import orjson
 
 from moothall.errors import Broken, DefinitionError
 from moothall.kernel.codec import encode
-from moothall.kernel.defining import defined
+from moothall.kernel.generated import defined
 
 LONG = 512
 _MARK = "\x00"

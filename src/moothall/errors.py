@@ -2,6 +2,7 @@
 
     MoothallError
     ├── DefinitionError   the author of a machine: it cannot mean what it says
+    │   └── BadValue      the caller of a plain function: a value is outside what it may be (also a ValueError)
     ├── Refused           the sender: this run does not take that now
     ├── EffectFailed      the world: a provider, a tool or a disk did not do its part
     ├── Conflict          two writers: someone else moved the run first; read again
@@ -34,6 +35,10 @@ class MoothallError(Exception):
 
 class DefinitionError(MoothallError):
     """A machine, its data or its settings cannot mean what they say; correct the definition."""
+
+
+class BadValue(DefinitionError, ValueError):
+    """A value given to a plain function cannot be used; the message names it and what it may be."""
 
 
 class Refused(MoothallError):

@@ -2,6 +2,7 @@
 
     MoothallError
     ├── DefinitionError   the author of a machine: it cannot mean what it says
+    │   └── BadValue      the same of a single value, also a ValueError
     ├── Refused           the sender: this run does not take that now
     ├── EffectFailed      the world: a provider, a tool or a disk did not do its part
     ├── Conflict          two writers: someone else moved the run first; read again
@@ -34,6 +35,10 @@ class MoothallError(Exception):
 
 class DefinitionError(MoothallError):
     """A machine, its data or its settings cannot mean what they say; correct the definition."""
+
+
+class BadValue(DefinitionError, ValueError):
+    """A value lies outside of what it may be; the message names it and says what it may be."""
 
 
 class Refused(MoothallError):

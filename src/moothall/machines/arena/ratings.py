@@ -266,9 +266,7 @@ def _inverse(matrix: Sequence[Sequence[float]]) -> list[list[float]]:
         rows[pivot] = [value / divisor for value in rows[pivot]]
         for number in range(size):
             if number != pivot and (share := rows[number][pivot]):
-                rows[number] = [
-                    value - share * base for value, base in zip(rows[number], rows[pivot], strict=True)
-                ]
+                rows[number] = [value - share * base for value, base in zip(rows[number], rows[pivot], strict=True)]
     return [row[size:] for row in rows]
 
 

@@ -13,7 +13,6 @@ and not a rounding error below it. Every number can be explained: `explain` has 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from fractions import Fraction
@@ -182,11 +181,9 @@ def reason_of(consensus: Consensus, passes: int, *, bands: str = "seed") -> str:
             return f"{value} is at least {PROCEED_FROM} {after} and nobody vetoes"
 
 
-def _check_decision(consensus: Consensus, passes: int, bands: str) -> None:
+def _check_decision(consensus: Consensus, passes: object, bands: str) -> None:
     if bands not in BANDS:
         raise BadValue(f"bands {bands!r} are unknown; bands are {', '.join(BANDS)}")
     if isinstance(passes, bool) or not isinstance(passes, int) or passes < 0:
         raise BadValue(f"passes is {passes!r}; it is a whole number and at least 0")
-    value = consensus.value
-    if not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
-        raise BadValue(f"the consensus is {value!r}; it lies between 0 and 1")
+    exact_number(consensus.value, "the consensus", least=0, most=1)

@@ -47,3 +47,8 @@ def field_of(source: object, name: str, default: Any) -> Any:
     if isinstance(source, Mapping):
         return source.get(name, default)
     return getattr(source, name, default)
+
+
+def names(text: str) -> frozenset[str]:
+    """The words of a text as a set, for tables of names."""
+    return frozenset(text.split())

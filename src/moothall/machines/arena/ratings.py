@@ -88,7 +88,7 @@ def expected_score(rating: float, opponent: float) -> float:
     mine, theirs = exact_number(rating, "rating"), exact_number(opponent, "opponent")
     # beyond 300 powers of ten the smaller side's share is 0 in floats anyhow
     power = nearest_float(clamp((theirs - mine) / 400, Fraction(-300), Fraction(300)))
-    return 1.0 / (1.0 + 10.0**power)
+    return 1.0 / (1.0 + math.pow(10.0, power))
 
 
 def elo(rating: float, opponent: float, score: float, *, k: float = 32) -> float:
@@ -124,7 +124,7 @@ def exact_track_record(wins: object, games: object) -> Fraction:
 
 
 def rating_of(source: object) -> Rating:
-    """A rating from a record (`{elo, games, wins}`) or a value with these fields; what is missing is as at the start."""
+    """A rating from a record (`{elo, games, wins}`) or a value with these fields; what is missing is as at first."""
     if isinstance(source, Rating):
         return source
     return Rating(
@@ -221,7 +221,7 @@ def _duel_of(source: object) -> Duel:
             duel = source
         case (str(first), str(second)):
             duel = Duel(first, second)
-        case (str(first), str(second), score):
+        case (str(first), str(second), int() | float() as score):
             duel = Duel(first, second, score)
         case _:
             raise BadValue(f"{source!r} is not a duel; give (winner, loser) or (first, second, score)")

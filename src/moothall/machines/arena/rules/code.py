@@ -11,13 +11,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from moothall.machines.arena.figures import names
 from moothall.machines.arena.rules.containers import ROOT_CAPABILITIES, SOCKET
 from moothall.machines.arena.rules.secrets import secret_in
 from moothall.machines.arena.rules.shell import is_env_file
-from moothall.machines.arena.rules.sql import FRAGMENT, is_built, is_sql
+from moothall.machines.arena.rules.sql import is_built, is_sql
 from moothall.machines.arena.rules.texts import HOME, UNKNOWN
 
-HASH_COMMENTS = frozenset("ruby php perl r hcl python powershell elixir toml".split())
+HASH_COMMENTS = names("ruby php perl r hcl python powershell elixir toml")
 DASH_COMMENTS = frozenset({"lua", "sql", "haskell"})
 BACKTICK_SHELLS = frozenset({"ruby", "perl", "php"})
 INTERPOLATED = {
@@ -32,23 +33,23 @@ INTERPOLATED = {
     "powershell": r"\$\(([^()]*)\)|\$\{?(\w+)\}?",
 }
 TOKEN = re.compile(r"[A-Za-z_$@][\w$]*!?|\d[\w.]*|\+=|\.=|=>|->|::|:=|==|!=|<=|>=|\.\.|[^\s\w]")
-SHELL_CALLS = frozenset(
+SHELL_CALLS = names(
     "exec execSync execFile execFileSync spawn spawnSync system popen shell_exec passthru proc_open Command execa"
-    " execaSync execaCommand execaCommandSync ProcessBuilder Start capture2 capture2e capture3 sh bat shelljs".split()
+    " execaSync execaCommand execaCommandSync ProcessBuilder Start capture2 capture2e capture3 sh bat shelljs"
 )
-READING = frozenset(
+READING = names(
     "readFile readFileSync createReadStream ReadFile Open read open fopen file_get_contents FileReader FileInputStream"
     " readAllBytes readString readAllLines read_to_string ReadAllText ReadAllBytes File readlines copyFileSync cat"
-    " readTextFile readText".split()
+    " readTextFile readText"
 )
-SENDING = frozenset("fetch post put request Post PostForm send sendBeacon NewRequest write axios got execute".split())
-FETCHING = frozenset("fetch axios get Get http https got needle urlopen request file_get_contents open".split())
+SENDING = names("fetch post put request Post PostForm send sendBeacon NewRequest write axios got execute")
+FETCHING = names("fetch axios get Get http https got needle urlopen request file_get_contents open")
 SAYING = re.compile(
     r"(?:console|log|logger|logging|slog|Log|LOG)$|^(?:log|print|println|Print|Println|Printf|Fprintf|puts|echo|warn|info|debug"
     r"|eprintln!|println!|print!|Errorf|Error|error|panic!?|Fatal|Fatalf|WriteLine|describe|it|test|alert)$"
     r"|(?:Error|Exception)$"
 )
-FORMATTING = frozenset("Sprintf sprintf format Format format! formatted printf_s String_format vsprintf".split())
+FORMATTING = names("Sprintf sprintf format Format format! formatted printf_s String_format vsprintf")
 BOMB = re.compile(r"while\s*\(\s*(?:1|true)\s*\)\s*\{?\s*fork\s*\(\s*\)|\bfork\s+while\s+fork\b|\bloop\s*\{\s*fork")
 
 
@@ -476,17 +477,10 @@ class _Program:
         values = [self.at(position + offset).value for offset in range(4)]
         if values[:3] == ["process", ".", "env"]:
             return values[3] not in (".", "[", "?")
-        if (
-            values[:3] == ["os", ".", "Environ"]
-            or values[:2] == ["Deno", "."]
-            and self.at(position + 4).value == "toObject"
+        if values[:3] == ["os", ".", "Environ"] or (
+            values[:2] == ["Deno", "."] and self.at(position + 4).value == "toObject"
         ):
             return True
         if values[0] == "ENV":
             return values[1] != "[" and values[2] not in ("fetch", "key")
         return values[0] in ("$_ENV",) and values[1] != "["
-
-
-def fragments(text: str) -> bool:
-    """Whether a text is a part of SQL rather than all of it."""
-    return bool(FRAGMENT.match(text))

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from moothall.machines.arena.figures import names
 from moothall.machines.arena.rules.shell import Command, Trace
 from moothall.machines.arena.rules.texts import resolve
 
@@ -17,12 +18,12 @@ SOCKET = re.compile(r"\b(?:docker|podman|containerd|crio|cri-dockerd|buildkitd|d
 ENGINES = frozenset({"docker", "podman", "nerdctl", "docker-compose", "podman-compose", "podman-remote"})
 ORCHESTRATORS = frozenset({"kubectl", "oc", "k3s", "helm", "microk8s"})
 VERBS = frozenset({"run", "create", "exec", "up", "update"})
-BARE_OPTIONS = frozenset(
+BARE_OPTIONS = names(
     "--rm --detach --tty --interactive --init --privileged --read-only --publish-all --no-healthcheck --quiet"
-    " --oom-kill-disable --sig-proxy --disable-content-trust --no-deps --build --replace --service-ports -T -P".split()
+    " --oom-kill-disable --sig-proxy --disable-content-trust --no-deps --build --replace --service-ports -T -P"
 )
 ROOT_CAPABILITIES = ("ALL", "SYS_ADMIN")
-MENTIONED = frozenset("echo printf ls stat test [ [[ file grep egrep rg ag ack man which type logger say".split())
+MENTIONED = names("echo printf ls stat test [ [[ file grep egrep rg ag ack man which type logger say")
 TRUE = (True, "true", "True", "yes", "on", 1)
 
 
@@ -189,9 +190,9 @@ def _setting_reasons(name: str, value: object, *, parent: str) -> Iterator[str]:
             yield "hostPath of / shows a container the host's files"
     elif plain in ("source", "src") and parent.lower() in ("volumes", "mounts") and _is_root(value):
         yield "a volume mounts the host's / into a container"
-    elif plain in ("volumes", "binds") and isinstance(value, Mapping) and any(_is_root(path) for path in value):
-        yield f"{name} mounts the host's / into a container"
-    elif plain in ("volumes", "volume", "binds", "mount") and isinstance(value, str) and _is_root_mount(value):
+    elif (plain in ("volumes", "binds") and isinstance(value, Mapping) and any(_is_root(path) for path in value)) or (
+        plain in ("volumes", "volume", "binds", "mount") and isinstance(value, str) and _is_root_mount(value)
+    ):
         yield f"{name} mounts the host's / into a container"
 
 

@@ -71,7 +71,7 @@ def _is_recursive(arguments: list[str], *, small: bool = True) -> bool:
 
 
 def _operands(arguments: list[str]) -> list[str]:
-    operands = []
+    operands: list[str] = []
     for position, word in enumerate(arguments):
         if word == "--":
             return operands + arguments[position + 1 :]

@@ -8,16 +8,17 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
+from moothall.machines.arena.figures import names
 from moothall.machines.arena.rules.documents import read_documents
 from moothall.machines.arena.rules.texts import UNKNOWN
 
-PROSE = frozenset("md markdown mdx rst txt adoc asciidoc org tex log csv tsv html htm svg po pot".split())
+PROSE = names("md markdown mdx rst txt adoc asciidoc org tex log csv tsv html htm svg po pot")
 PROSE_NAMES = re.compile(
     r"(?:readme|licen[cs]e|copying|notice|authors|changelog|changes|contributing|codeowners)(?:\..*)?"
     r"|\.(?:git|docker|npm|eslint|prettier|helm|gcloud)ignore|\.gitattributes",
     re.IGNORECASE,
 )
-SHELL_EXTENSIONS = frozenset("sh bash zsh ksh dash bats ash envrc command".split())
+SHELL_EXTENSIONS = names("sh bash zsh ksh dash bats ash envrc command")
 SHELL_NAMES = re.compile(r"\.(?:bash|zsh)(?:rc|_profile|_aliases)|\.profile|\.envrc|configure|gradlew|PKGBUILD")
 CODE = {
     "py": "python", "pyi": "python", "pyw": "python",
@@ -108,11 +109,11 @@ def pipeline_commands(path: str, document: Any) -> Iterator[str]:
     """The shell texts of a pipeline's or task runner's YAML; a container's own commands are not among them."""
     name = path.rsplit("/", 1)[-1].lower()
     if ".github/" in path or "action." in name:
-        keys = ("run",)
+        keys: tuple[str, ...] = ("run",)
     elif "gitlab-ci" in name or ".gitlab" in path:
         keys = ("script", "before_script", "after_script")
     elif name.startswith("taskfile"):
-        keys = ("cmds", "cmd", "cmds")
+        keys = ("cmds", "cmd")
     elif (
         "circleci" in path
         or "azure-pipelines" in name

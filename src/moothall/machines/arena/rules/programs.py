@@ -167,9 +167,7 @@ def _skip_options(words: Sequence[Text], valued: str) -> tuple[Text, ...]:
             not option.startswith("--")
             and option[-1] in valued
             and not any(letter in valued for letter in option[1:-1])
-        ):
-            position += 1
-        elif option in ("--user", "--group", "--chdir", "--signal", "--kill-after", "--adjustment", "--unset"):
+        ) or option in ("--user", "--group", "--chdir", "--signal", "--kill-after", "--adjustment", "--unset"):
             position += 1
     return tuple(words[position:])
 
@@ -330,7 +328,7 @@ def printed(words: Sequence[Text], stdin: Text | None, read: FileReader, folder:
             return unknown({"environment"})
         case "base64" | "openssl" | "xxd" | "base32" | "uudecode":
             return _decoded(name, words, stdin, read)
-        case "aws" | "gsutil" | "gcloud" if plain and plain[-1].text == "-" or "cat" in [w.text for w in plain]:
+        case "aws" | "gsutil" | "gcloud" if (plain and plain[-1].text == "-") or "cat" in [w.text for w in plain]:
             return unknown({"fetched"})
     if name in FETCHERS:
         return unknown(passed | {"fetched"}) if _prints_fetched(name, words) else Text()

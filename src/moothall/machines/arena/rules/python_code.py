@@ -12,26 +12,23 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from moothall.machines.arena.figures import names
 from moothall.machines.arena.rules.containers import SOCKET, nested_reasons
 from moothall.machines.arena.rules.secrets import secret_in
 from moothall.machines.arena.rules.shell import is_env_file
 from moothall.machines.arena.rules.sql import is_built, is_sql
 from moothall.machines.arena.rules.texts import HOME, UNKNOWN, WORK
 
-SHELL_CALLS = frozenset(
+SHELL_CALLS = names(
     "system popen run call check_call check_output Popen getoutput getstatusoutput create_subprocess_shell"
-    " create_subprocess_exec exec_command sudo local execl execlp execv execvp spawnl spawnlp spawnv spawnvp".split()
+    " create_subprocess_exec exec_command sudo local execl execlp execv execvp spawnl spawnlp spawnv spawnvp"
 )
-SAYING = frozenset(
+SAYING = names(
     "print debug info warning warn error exception critical log fail skip echo secho write_line add_argument"
-    " ArgumentParser append_message help".split()
+    " ArgumentParser append_message help"
 )
-EXECUTING = frozenset(
-    "execute executemany executescript exec_driver_sql raw read_sql read_sql_query query fetch".split()
-)
-READING = frozenset(
-    "open read_text read_bytes copy copyfile copy2 copytree fdopen read_csv from_private_key_file".split()
-)
+EXECUTING = names("execute executemany executescript exec_driver_sql raw read_sql read_sql_query query fetch")
+READING = names("open read_text read_bytes copy copyfile copy2 copytree fdopen read_csv from_private_key_file")
 FETCHING = re.compile(r"(?:requests|httpx|session|client|http|aiohttp)\w*\.(?:get|post|request)$|urlopen$|urlretrieve$")
 SENDING = re.compile(
     r"(?:requests|httpx|session|client|http|aiohttp)\w*\.(?:post|put|patch|request|get)$|urlopen$|(?:^|\.)Request$"

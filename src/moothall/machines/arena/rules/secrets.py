@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from moothall.machines.arena.figures import names
 from moothall.machines.arena.rules.programs import FETCHERS, LISTENERS
 from moothall.machines.arena.rules.shell import Command, Trace
 from moothall.machines.arena.rules.texts import HOME, resolve, shown
@@ -23,16 +24,16 @@ SECRET_FILES = (
 )
 SECRET = re.compile(rf"{HOMES}/(?:{SECRET_FILES})(?![\w.-])")
 SYSTEM_SECRET = re.compile(r"/etc/(?:g?shadow|ssh/ssh_host_\w+_key)(?![\w.])")
-NOT_READING = frozenset(
+NOT_READING = names(
     "ls dir ll mkdir rmdir chmod chown chgrp touch rm stat test [ [[ cd pushd ssh ssh-add ssh-keygen ssh-copy-id"
     " ssh-keyscan sshfs mosh autossh echo printf export declare local readonly unset set alias type which file du tree"
-    " git docker podman kubectl helm terraform ansible ansible-playbook gpg gpgconf umask mount find trap".split()
+    " git docker podman kubectl helm terraform ansible ansible-playbook gpg gpgconf umask mount find trap"
 )
 SENDERS = (
     FETCHERS
     | LISTENERS
-    | frozenset(
-        "ssh scp sftp rsync ftp lftp ncftpput mail mailx sendmail mutt aws gsutil rclone s3cmd dig nslookup host gh".split()
+    | names(
+        "ssh scp sftp rsync ftp lftp ncftpput mail mailx sendmail mutt aws gsutil rclone s3cmd dig nslookup host gh"
     )
 )
 PATTERN_FIRST = frozenset({"grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "perl"})

@@ -279,8 +279,8 @@ class Shell:
             result = inner.run_node(self.functions[name], command.input)
             self.folder = inner.folder
             return result
-        if (result := self.run_builtin(command)) is not None:
-            return result
+        if (built_in := self.run_builtin(command)) is not None:
+            return built_in
         inner_command = unwrap(command.words)
         if inner_command is not None:
             return self.run_inner(command, inner_command)

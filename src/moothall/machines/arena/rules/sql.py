@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from moothall.machines.arena.figures import names
 from moothall.machines.arena.rules.containers import MENTIONED, is_message
 from moothall.machines.arena.rules.shell import Trace
 from moothall.machines.arena.rules.texts import UNKNOWN
@@ -59,11 +60,10 @@ OTHERS = (
     re.compile(rf"^\s*pragma\s+{IDENTIFIER}\s*(?:\(|=)", re.I),
     re.compile(r"^\s*attach\s+database\b", re.I),
     re.compile(rf"^\s*copy\s+{IDENTIFIER}\s*(?:\([^)]*\)\s*)?(?:from|to)\s+", re.I),
-    re.compile(rf"^\s*(?:explain|analyze|explain\s+analyze)\s+(?:select|insert|update|delete)\b", re.I),
+    re.compile(r"^\s*(?:explain|analyze|explain\s+analyze)\s+(?:select|insert|update|delete)\b", re.I),
 )
-FRAGMENT = re.compile(r"^\s*(?:where|and|or|order\s+by|group\s+by|limit|having|values|set)\b", re.I)
 SENTENCE = re.compile(r"^\s*[A-Z][a-z]+\s+[a-z{" + HOLE + "]")
-ARTICLES = frozenset("the a an this that these those your our my their its his her any each all one".split())
+ARTICLES = names("the a an this that these those your our my their its his her any each all one")
 
 
 def is_sql(text: str, *, executed: bool = False) -> bool:
@@ -90,9 +90,9 @@ def is_built(text: str, *, executed: bool = False) -> bool:
     return HOLE in text and is_sql(text, executed=executed)
 
 
-CLIENTS = frozenset(
+CLIENTS = names(
     "sqlite3 psql mysql mariadb duckdb sqlcmd clickhouse-client clickhouse cqlsh sqlplus bq usql litecli pgcli mycli"
-    " cockroach snowsql trino presto isql tsql osql".split()
+    " cockroach snowsql trino presto isql tsql osql"
 )
 
 

@@ -82,7 +82,7 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A pipeline in a list: what joins it to the one before (`&&`, `||` or nothing), and whether nobody waits for it."""
+    """A pipeline in a list: what joins it to the one before (`&&`, `||` or nothing), and whether it is waited for."""
 
     joint: str
     pipeline: Pipeline
@@ -358,7 +358,7 @@ class Reader:
         return Loop(self.read_body(), name.group(), values, redirections=self.read_redirections())
 
     def read_words(self) -> tuple[WordParts, ...]:
-        words = []
+        words: list[WordParts] = []
         while True:
             self.skip_blanks()
             if self.is_done() or self.peek() in "\n;|&)":
@@ -440,7 +440,7 @@ class Reader:
         return tuple(parts)
 
     def read_redirections(self) -> tuple[Redirection, ...]:
-        redirections = []
+        redirections: list[Redirection] = []
         while True:
             self.skip_blanks()
             redirection = self.read_redirection()

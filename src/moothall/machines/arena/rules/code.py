@@ -50,6 +50,7 @@ SAYING = re.compile(
     r"|(?:Error|Exception)$"
 )
 FORMATTING = names("Sprintf sprintf format Format format! formatted printf_s String_format vsprintf")
+SLOT = re.compile(r"\{[^{}]*\}|%(?:\d\$)?[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]")
 BOMB = re.compile(r"while\s*\(\s*(?:1|true)\s*\)\s*\{?\s*fork\s*\(\s*\)|\bfork\s+while\s+fork\b|\bloop\s*\{\s*fork")
 
 
@@ -351,12 +352,15 @@ class _Program:
         text = start + text
         following = self.at(end).value
         if following == "." and self.at(end + 1).value in ("format", "formatted") and not self.only_literals(end + 2):
-            text = re.sub(r"\{[^{}]*\}|%(?:\d\$)?[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]", UNKNOWN, text)
+            text = SLOT.sub(UNKNOWN, text)
         elif following == "%" and self.language in ("ruby", "python"):
             text = re.sub(r"%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]|%\{\w+\}", UNKNOWN, text)
-        elif following == "," and any(_last(name) in FORMATTING for name in self.at(position).calls[-1:]):
-            if not self.only_literals(end, bare=True):
-                text = re.sub(r"\{[^{}]*\}|%(?:\d\$)?[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]", UNKNOWN, text)
+        elif (
+            following == ","
+            and any(_last(name) in FORMATTING for name in self.at(position).calls[-1:])
+            and not self.only_literals(end, bare=True)
+        ):
+            text = SLOT.sub(UNKNOWN, text)
         if is_built(text) or (start and UNKNOWN in text[len(start) :] and is_sql(start)):
             reason = "the code puts SQL together from variables; bind parameters instead"
             self.findings.reasons.append(("string-built-sql", reason))
@@ -380,7 +384,9 @@ class _Program:
     def look_at_name(self, position: int, token: Token) -> None:
         name, following = token.value, self.at(position + 1).value
         plain = name.lstrip("$")
-        known = next((text for text in self.texts.get(plain, self.texts.get(name, [])) if is_sql(text)), "")
+        known = next(
+            (text for text in self.texts.get(plain, self.texts.get(name, [])) if is_sql(SLOT.sub(UNKNOWN, text))), ""
+        )
         if known and following in ("+=", ".="):
             self.look_for_sql(position + 2, known + " ")
         elif known and following in (self.plus, ".") and self.at(position - 1).value not in (".", self.plus):
@@ -395,7 +401,7 @@ class _Program:
             self.look_at_setting(position, plain)
 
     def look_for_format(self, position: int, known: str) -> None:
-        holes = re.sub(r"\{[^{}]*\}|%(?:\d\$)?[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]", UNKNOWN, known)
+        holes = SLOT.sub(UNKNOWN, known)
         if is_built(holes) and not self.is_said(self.tokens[position]):
             reason = "the code puts SQL together from variables; bind parameters instead"
             self.findings.reasons.append(("string-built-sql", reason))
@@ -419,6 +425,7 @@ class _Program:
         inside = self.tokens[start:end]
         texts = [self.value(token) for token in inside if token.is_text]
         names = {token.value for token in inside if not token.is_text}
+        names |= {word for token in inside for name in token.names for word in re.findall(r"\w+", name)}
         for known in list(names):
             names |= self.sources.get(known, set())
             if (text := self.constant(known)) is not None:
@@ -457,10 +464,9 @@ class _Program:
         at_home = (
             names & {"homedir", "HOME", "UserHomeDir", "USERPROFILE", "home", "home_dir", "Home"} or "HOME" in texts
         )
-        place = re.sub(
-            r"/+", "/", f"{HOME}/{joined.replace('user.home', '').replace('HOME', '')}" if at_home else joined
-        )
-        if secret := secret_in(place.replace(f"{HOME}//", f"{HOME}/")):
+        if at_home:
+            joined = f"{HOME}/{re.sub('user.home|HOME', '', joined).lstrip(UNKNOWN + '/')}"
+        if secret := secret_in(re.sub(r"/+", "/", joined)):
             self.findings.reasons.append(("secret-exfiltration", f"the code reads {secret}"))
 
     def look_at_sent(self, start: int, end: int, names: set[str]) -> None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from moothall.machines.arena.figures import names
+from moothall.machines.arena.rules.documents import read_documents
 from moothall.machines.arena.rules.shell import Command, Trace
 from moothall.machines.arena.rules.texts import resolve
 
@@ -24,6 +25,7 @@ BARE_OPTIONS = names(
 )
 ROOT_CAPABILITIES = ("ALL", "SYS_ADMIN")
 MENTIONED = names("echo printf ls stat test [ [[ file grep egrep rg ag ack man which type logger say")
+MANIFESTS = ("manifest", "manifests", "yaml", "compose", "spec", "definition", "document", "config")
 TRUE = (True, "true", "True", "yes", "on", 1)
 
 
@@ -97,6 +99,9 @@ def _options(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield name, value
         elif word in BARE_OPTIONS or re.fullmatch(r"-[ditqP]+", word):
             yield word, ""
+        elif match := re.fullmatch(r"-[ditqPT]+([a-z])", word):
+            yield f"-{match.group(1)}", words[position] if position < len(words) else ""
+            position += 1
         elif re.match(r"-[a-z][^-]", word) and not word.startswith("--"):
             yield word[:2], word[2:]
         else:
@@ -154,8 +159,10 @@ def nested_reasons(value: object, key: str = "", *, of_tool: bool = False) -> It
             yield from _listed_reasons([str(word) for word in value])
         for inner in value:
             yield from nested_reasons(inner, key, of_tool=of_tool)
-    elif isinstance(value, str) and key.lower() == "options":
+    elif isinstance(value, str) and (key.lower() == "options" or (of_tool and value.lstrip().startswith("-"))):
         yield from _listed_reasons(value.split())
+    elif isinstance(value, str) and of_tool and key.lower() in MANIFESTS:
+        yield from nested_reasons(read_documents(value))
 
 
 def _listed_reasons(words: Sequence[str]) -> Iterator[str]:

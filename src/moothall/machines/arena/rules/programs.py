@@ -87,6 +87,7 @@ class Inner:
 
     words: tuple[Text, ...] = ()
     script: Text | None = None
+    called: Text | None = None
     parameters: tuple[Text, ...] = ()
     folder: Text | None = None
 
@@ -129,14 +130,16 @@ def unwrap(words: Sequence[Text]) -> Inner | None:
 
 def _shell_text(words: Sequence[Text]) -> Inner | None:
     for position, word in enumerate(words[1:], start=1):
-        if word.text in ("-o", "+o", "-O", "--rcfile", "--init-file"):
+        if re.fullmatch(r"[-+][a-zA-Z]*[oO]|--rcfile|--init-file", word.text):
             continue
         if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", word.text):
-            behind = [word for word in words[position + 1 :]]
+            behind = list(words[position + 1 :])
             while behind and behind[0].text.startswith("-") and len(behind) > 1:
                 behind.pop(0)
-            return Inner(script=behind[0], parameters=tuple(behind[2:])) if behind else None
-        if not word.text.startswith(("-", "+")) and words[position - 1].text not in ("-o", "+o", "-O"):
+            if not behind:
+                return None
+            return Inner(script=behind[0], called=behind[1] if behind[1:] else words[0], parameters=tuple(behind[2:]))
+        if not word.text.startswith(("-", "+")) and not re.fullmatch(r"[-+][a-zA-Z]*[oO]", words[position - 1].text):
             return None
     return None
 
@@ -201,7 +204,8 @@ def interpreter_program(words: Sequence[Text], stdin: Text | None) -> tuple[str,
             continue
         if language == "python" and text.startswith("-m"):
             return None
-        if text in ("-o", "+o", "-W", "-X", "-r", "-I") and language != "php":
+        takes_value = re.fullmatch(r"[-+][a-zA-Z]*o", text) if language in SHELLS else text in ("-W", "-X", "-r", "-I")
+        if takes_value and language != "php":
             position += 2
             continue
         if text in ("--eval", "-Command", "-command", "eval", "-p") and language not in SHELLS | {"python", "perl"}:
@@ -320,6 +324,8 @@ def printed(words: Sequence[Text], stdin: Text | None, read: FileReader, folder:
             return join((_tagged(read(word.text), word.tags) for word in files), "\n")
         case "tee":
             return stdin or unknown()
+        case "ls" if any(re.fullmatch(r"-\w*d\w*", word.text) for word in arguments):
+            return join(plain, "\n")
         case "rev":
             return constant("\n".join(line[::-1] for line in stdin.text.split("\n"))) if stdin else unknown()
         case "dirname" | "realpath" | "readlink" | "basename":

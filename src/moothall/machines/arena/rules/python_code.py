@@ -35,6 +35,7 @@ SENDING = re.compile(
     r"|\.(?:sendall|send|sendto|sendmail|send_message)$"
 )
 DECODING = re.compile(r"b64decode$|b32decode$|unhexlify$|fromhex$|a2b_base64$|decompress$")
+COMPOSED = "(composed by the driver)"
 BOMB = re.compile(r"while\s+(?:True|1)\s*:\s*os\.fork\(\)")
 
 
@@ -83,6 +84,7 @@ class _Walk:
         self.parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         self.bindings: dict[str, list[ast.expr | None]] = {}
         self.depth = 0
+        self.naming: set[str] = set()
         for node in ast.walk(tree):
             self.bind(node)
 
@@ -166,9 +168,11 @@ class _Walk:
 
     def named(self, name: str) -> str:
         values = self.bindings.get(name)
-        if not values or any(value is None for value in values):
+        if not values or name in self.naming or any(value is None for value in values):
             return UNKNOWN
-        texts = [self.text(value) for value in values]
+        self.naming.add(name)
+        texts = [self.text(value) for value in values[:20]]
+        self.naming.discard(name)
         if len(texts) > 1 and any(UNKNOWN in text for text in texts):
             return texts[0] if is_sql(texts[0]) and UNKNOWN in texts[0] else UNKNOWN
         return texts[0]
@@ -183,13 +187,23 @@ class _Walk:
             return HOME
         if name.endswith(("getcwd", "Path.cwd")):
             return WORK
+        if name == "shlex.split":
+            return self.text(node.args[0]) if node.args else UNKNOWN
         if name in ("os.getenv", "os.environ.get") and node.args and self.text(node.args[0]) == "HOME":
             return HOME
-        if last in ("Path", "str", "dedent", "PurePath", "PosixPath", "realpath", "abspath", "fspath", "text", "SQL"):
+        if last in ("Path", "str", "dedent", "PurePath", "PosixPath", "realpath", "abspath", "fspath", "text"):
             return self.text(node.args[0]) if node.args else UNKNOWN
+        if last in ("SQL", "Identifier", "Placeholder", "Composed") and (
+            node.args and UNKNOWN not in self.text(node.args[0])
+        ):
+            return COMPOSED
+        if last in ("Identifier", "Literal", "Placeholder"):
+            return COMPOSED
         if last == "join" and name.startswith(("os.path", "path")):
             return "/".join(self.text(argument) for argument in node.args)
         if last == "join" and isinstance(node.func, ast.Attribute) and node.args:
+            if isinstance(node.args[0], ast.List | ast.Tuple):
+                return self.text(node.func.value).join(self.text(element) for element in node.args[0].elts)
             inner = self.text(node.args[0])
             return UNKNOWN if UNKNOWN in inner else inner
         if last == "joinpath" and isinstance(node.func, ast.Attribute):
@@ -207,7 +221,7 @@ class _Walk:
         if isinstance(function.value, ast.Call) and not isinstance(function.value.func, ast.Attribute | ast.Name):
             return UNKNOWN
         if isinstance(function.value, ast.Call) and dotted(function.value.func).endswith("SQL"):
-            return "composed by the driver"
+            return COMPOSED
         values = [*node.args, *(keyword.value for keyword in node.keywords)]
         pieces = re.split(r"\{[^{}]*\}", self.text(function.value))
         constants = values and all(UNKNOWN not in self.text(value) for value in values)
@@ -244,7 +258,9 @@ class _Walk:
         match node:
             case ast.JoinedStr() | ast.BinOp(op=ast.Add() | ast.Mod()):
                 text = self.text(node)
-            case ast.Call(func=ast.Attribute(attr="format" | "format_map")):
+                if isinstance(node, ast.BinOp) and not is_built(text):
+                    text = self.continued(node)
+            case ast.Call(func=ast.Attribute(attr="format" | "format_map" | "join")):
                 text = self.text(node)
             case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() | ast.Mod(), value=value):
                 starts = [self.text(start) for start in self.bindings.get(name, []) if start is not None]
@@ -257,6 +273,18 @@ class _Walk:
         if is_built(text, executed=executed) and not self.is_said(node):
             reason = "the code puts SQL together from variables; bind parameters instead"
             self.findings.reasons.append(("string-built-sql", reason))
+
+    def continued(self, node: ast.BinOp) -> str:
+        """The text of a sum that goes on from SQL which a name held before."""
+        first: ast.expr = node
+        added: list[str] = []
+        while isinstance(first, ast.BinOp) and isinstance(first.op, ast.Add):
+            added.insert(0, self.text(first.right))
+            first = first.left
+        if not isinstance(first, ast.Name):
+            return ""
+        starts = [self.text(start) for start in self.bindings.get(first.id, []) if start is not None]
+        return next((start for start in starts if is_sql(start)), "") + "".join(added)
 
     def look_at_call(self, node: ast.Call) -> None:
         name = dotted(node.func)

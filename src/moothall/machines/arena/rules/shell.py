@@ -52,6 +52,8 @@ MOST_COMMANDS = 4_000
 DEEPEST = 12
 MOST_ROUNDS = 24
 CODE = frozenset({"fetched", "decoded"})
+STANDARD_INPUT = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+OUTWARD = (">", ">>", ">|", "&>", "&>>", ">&")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,15 +207,15 @@ class Shell:
             case Simple():
                 return self.run_simple(node, stdin)
             case Group(body=body, subshell=apart):
-                _, _, given = self.redirected(node.redirections, stdin)
+                given = self.opened(node.redirections, stdin)
                 inner = self.subshell() if apart else self
                 result = inner.guarded(body, given) if apart else inner.run_chain(body, given)
                 return self.written(result, node.redirections)
             case Branches():
-                _, _, given = self.redirected(node.redirections, stdin)
+                given = self.opened(node.redirections, stdin)
                 return self.written(self.run_branches(node, given), node.redirections)
             case Loop():
-                _, _, given = self.redirected(node.redirections, stdin)
+                given = self.opened(node.redirections, stdin)
                 return self.written(self.run_loop(node, given), node.redirections)
             case Function(name=name, body=body):
                 self.functions[name] = body
@@ -293,8 +295,13 @@ class Shell:
         else:
             place = replace(self, depth=self.depth + 1)
         if inner.script is not None:
-            self.told.commands.append(replace(command, runs=inner.script.tags & CODE))
+            sends = frozenset().union(
+                *(word.tags for word in command.words), command.input.tags if command.input else ()
+            )
+            self.told.commands.append(replace(command, runs=inner.script.tags & CODE, sends=sends))
             apart = place.subshell()
+            apart.variables.update(command.settings)
+            apart.variables["0"] = inner.called or command.words[0]
             apart.parameters = inner.parameters
             return apart.run_text(inner.script.text, command.input)
         return place.run_command(replace(command, words=inner.words))
@@ -383,7 +390,7 @@ class Shell:
 
     def run_file(self, command: Command, path: Text) -> Result:
         """A file that is read and run by a shell: what is in it counts where the same text wrote it."""
-        content = self.content_of(path)
+        content = self.content_of(path) if path.text not in STANDARD_INPUT else command.input
         tags = path.tags | (content.tags if content else frozenset())
         self.told.commands.append(replace(command, runs=tags & CODE))
         if content is not None and content.is_known():
@@ -408,6 +415,8 @@ class Shell:
             return self.run_plain(command)
         language, code, path = program
         content = self.content_of(path) if path is not None else None
+        if path is not None and path.text in STANDARD_INPUT:
+            content = command.input
         tags = (path.tags if path else frozenset()) | (code.tags if code else frozenset())
         tags |= content.tags if content else frozenset()
         self.told.commands.append(replace(command, runs=tags & CODE))
@@ -415,7 +424,9 @@ class Shell:
         if code is None or not code.text.strip(UNKNOWN + " \n"):
             return Result(None, unknown())
         if language in SHELLS:
-            return replace(self.subshell(), parameters=()).run_text(code.text, command.input)
+            apart = replace(self.subshell(), parameters=())
+            apart.variables.update(command.settings)
+            return apart.run_text(code.text, command.input)
         self.told.programs.append((language, code))
         return Result(None, unknown())
 
@@ -471,11 +482,15 @@ class Shell:
             for word in plain:
                 self.write(resolve(word.text, self.folder), command.input, appended="-a" in command.arguments)
         if command.name in ("cp", "mv", "install", "ln") and len(plain) >= 2:
-            content = self.content_of(plain[-2])
-            if content is not None:
+            content = self.file_text(plain[-2].text)
+            if content.tags or content.is_known():
                 self.files[resolve(plain[-1].text, self.folder)] = content
         if command.name == "git" and plain and plain[0].text == "clone" and len(plain) > 1:
-            target = plain[2].text if len(plain) > 2 else re.sub(r"\.git/?$", "", plain[1].text).rsplit("/", 1)[-1]
+            texts = [word.text for word in plain]
+            source = next((at for at, text in enumerate(texts) if re.search(r"[:/]", text)), 1)
+            target = (
+                texts[source + 1] if texts[source + 1 :] else re.sub(r"\.git/?$", "", texts[source]).rsplit("/", 1)[-1]
+            )
             self.told.made.add(resolve(target, self.folder))
         if command.name in ("base64", "openssl", "xxd") and "-out" in command.arguments:
             position = command.arguments.index("-out") + 2
@@ -511,11 +526,18 @@ class Shell:
                         writes.append(resolve(target, self.folder))
         return tuple(reads), tuple(writes), stdin
 
+    def opened(self, redirections: Sequence[Redirection], stdin: Text | None) -> Text | None:
+        """The input of a compound command, its files told as those of a command without a name."""
+        reads, writes, given = self.redirected(redirections, stdin)
+        if reads or writes:
+            self.told.commands.append(Command((constant(""),), self.folder, given, reads=reads, writes=writes))
+        return given
+
     def written(self, result: Result, redirections: Sequence[Redirection]) -> Result:
         """The result after its output went to files, if it did."""
         taken = False
         for redirection in redirections:
-            if redirection.operator in (">", ">>", ">|", "&>", "&>>", ">&"):
+            if redirection.descriptor in ("", "1") and redirection.operator in OUTWARD:
                 target = self.joined(redirection.word).text
                 if re.fullmatch(r"\d+|-", target):
                     continue
@@ -526,6 +548,8 @@ class Shell:
     def write(self, path: str, content: Text, *, appended: bool) -> None:
         before = self.files.get(path, Text()) if appended else Text()
         self.files[path] = before + content
+        if path.startswith(("/dev/tcp/", "/dev/udp/")):
+            self.told.commands.append(Command((constant(""),), self.folder, writes=(path,), sends=content.tags))
         if content.text and content.text != UNKNOWN:
             self.told.written.append((path, self.files[path]))
 
@@ -541,6 +565,13 @@ class Shell:
         ready: list[Text] = []
         current: Text | None = None
         for number, part in enumerate(word):
+            if isinstance(part, Variable) and part.name in ("@", "*") and not part.operation and self.parameters:
+                first, *others = self.parameters
+                current = (current or Text()) + first
+                for parameter in others:
+                    ready.append(current)
+                    current = parameter
+                continue
             value = self.part_value(part, first=number == 0)
             if isinstance(part, Literal) or part.quoted or (isinstance(part, Substitution) and part.as_file):
                 current = (current or Text()) + value

@@ -54,7 +54,8 @@ OTHERS = (
     ),
     re.compile(rf"^\s*truncate\s+{IDENTIFIER}\s*(?:$|;|,|restart|cascade)", re.I),
     re.compile(
-        rf"^\s*with\s+(?:recursive\s+)?{IDENTIFIER}\s*(?:\([^)]*\)\s*)?as\s+(?:(?:not\s+)?materialized\s+)?\(", re.I
+        rf"^\s*with\s+(?:recursive\s+)?{IDENTIFIER}\s*(?:\([^)]*\)\s*)?as\s+(?:(?:not\s+)?materialized\s+)?\(\s*(?:select|insert|update|delete|with|values|{HOLE})",
+        re.I,
     ),
     re.compile(rf"^\s*(?:grant|revoke)\s+[\w,\s{HOLE}]+\s+on\s+.*\b(?:to|from)\b", re.I | re.S),
     re.compile(rf"^\s*pragma\s+{IDENTIFIER}\s*(?:\(|=)", re.I),

@@ -17,7 +17,7 @@ DEEPEST = 40
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
 FUNCTION = re.compile(r"(?:function\s+([^\s(){};|&<>'\"$`]+)\s*(?:\(\s*\))?|([^\s(){};|&<>'\"$`=]+)\s*\(\s*\))\s*")
-REDIRECTION = re.compile(r"(?:\d+|\{\w+\})?(<<<|<<-|<<|<>|<&|>&|>>|>\||&>>|&>|<|>)")
+REDIRECTION = re.compile(r"(\d+|\{\w+\})?(<<<|<<-|<<|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 WORDLIKE = re.compile(r"(?:\[\[|[A-Za-z]+|[{}!])(?=[\s;|&()<>]|$)")
 NAME = re.compile(r"[A-Za-z_]\w*|[0-9]|[@*#?$!-]")
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
@@ -61,6 +61,7 @@ class Redirection:
     operator: str
     word: WordParts
     body: WordParts | None = None
+    descriptor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,11 +457,11 @@ class Reader:
         self.skip_blanks()
         start = self.at
         word = self.read_word()
-        redirection = Redirection(match.group(1), word)
-        if match.group(1) in ("<<", "<<-"):
+        redirection = Redirection(match.group(2), word, descriptor=match.group(1) or "")
+        if match.group(2) in ("<<", "<<-"):
             raw = self.text[start : self.at]
             mark = re.sub(r"[\\'\"]", "", raw)
-            self.waiting.append((redirection, mark, mark != raw, match.group(1) == "<<-"))
+            self.waiting.append((redirection, mark, mark != raw, match.group(2) == "<<-"))
         return redirection
 
     def read_word(self) -> WordParts:

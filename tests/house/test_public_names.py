@@ -91,7 +91,30 @@ PIPELINE: tuple[str, ...] = (
     "Verdict",
 )
 
-MODULES = {"moothall": PUBLIC, "moothall.pipeline": PIPELINE}
+ARENA: tuple[str, ...] = (
+    "Consensus",
+    "Duel",
+    "Fitted",
+    "Plan",
+    "Rating",
+    "Task",
+    "Violation",
+    "Vote",
+    "VoteWeight",
+    "bradley_terry",
+    "consensus",
+    "decision",
+    "decode_plan",
+    "elo",
+    "explain",
+    "factor",
+    "k_of",
+    "reason_of",
+    "static_rules",
+    "track_record",
+)
+
+MODULES = {"moothall": PUBLIC, "moothall.arena": ARENA, "moothall.pipeline": PIPELINE}
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -121,6 +121,7 @@ def emitting(*effects: type[Effect], most: int = 1) -> Callable[[Function], Func
 
     def marked(function: Function) -> Function:
         function.emits = {one.kind: most for one in effects}  # type: ignore[attr-defined]
+        function.effects = effects  # type: ignore[attr-defined]
         function.outcomes = tuple(outcome for one in effects for outcome in one.outcomes)  # type: ignore[attr-defined]
         return function
 

@@ -27,6 +27,7 @@ from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
 from moothall.performers.agents import AgentPerformer, Hear
+from moothall.performers.own import OwnPerformers, own_performers
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.hall import Cast, Part
 from moothall.runtime.ports import Performer
@@ -55,6 +56,7 @@ class Troupe(Frozen):
     hear: Hear | None = None
     prompts: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, Any] = field(default_factory=dict)
+    performers: OwnPerformers = field(default_factory=dict)
 
     def joined_by(self, machine: Machine) -> Troupe:
         """The same with what stands in the table of a machine."""
@@ -62,11 +64,11 @@ class Troupe(Frozen):
         functions = welcomed({**(house.TOOLS if house else {}), **bound_functions(machine), **self.functions})
         checks, shapes = {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes}
         prompts, personas = {**machine.prompts, **self.prompts}, {**machine.roles, **self.roles}
-        return Troupe(self.model, functions, checks, shapes, self.hear, prompts, personas)
+        return Troupe(self.model, functions, checks, shapes, self.hear, prompts, personas, self.performers)
 
     def is_empty(self) -> bool:
         """Whether a run brings nothing with it, so that its machine's own cast plays."""
-        brought = self.functions or self.checks or self.shapes or self.prompts or self.roles
+        brought = self.functions or self.checks or self.shapes or self.prompts or self.roles or self.performers
         return not (self.model or brought or self.hear is not None)
 
 
@@ -94,8 +96,9 @@ def _new_cast(machine: Machine, troupe: Troupe) -> Cast:
     performers = {
         AskAgent.kind: Performer(AskAgent, agents),
         CallTool.kind: Performer(CallTool, ToolPerformer(troupe.functions, troupe.checks)),
+        **own_performers(troupe.performers),
     }
-    return Cast(performers, child=lambda name: part(machine, name, troupe))
+    return Cast(performers, own_effects(machine), child=lambda name: part(machine, name, troupe))
 
 
 def _personas(given: Mapping[str, Any]) -> Callable[[str], Role]:
@@ -265,6 +268,22 @@ def _moves_emit(machine: Machine, effect: type[Effect]) -> bool:
     moves = (action for action in machine.actions() if not isinstance(action, Asking | Turning | Starting))
     declared = any(effect.kind in getattr(move, "emits", {}) for move in moves)
     return declared or any(effect in (on.emits or {}) for on in machine.moves)
+
+
+@_once
+def own_effects(machine: Machine) -> Mapping[str, type[Effect]]:
+    """The effects of its author that a machine declares, by kind; those that come with Moothall are known anyway."""
+    declared = [effect for action in machine.actions() for effect in getattr(action, "effects", ())]
+    declared += [effect for on in machine.moves for effect in on.emits or ()]
+    return {effect.kind: effect for effect in declared if not effect.__module__.startswith("moothall.")}
+
+
+def require_performers(machine: Machine, given: OwnPerformers) -> None:
+    """Refuse to drive a machine whose own effects nobody performs."""
+    kinds = own_performers(given).keys()
+    for kind, effect in own_effects(machine).items():
+        if kind not in kinds:
+            raise DefinitionError(f"nobody performs {kind!r}: pass performers={{{effect.__name__}: …}}")
 
 
 @_once

@@ -42,6 +42,7 @@ from moothall.app.kinds.bindings import (
     known_agents,
     lacking,
     own_limits,
+    require_performers,
     slug,
     unplayed,
 )
@@ -55,6 +56,7 @@ from moothall.kernel.interpreter import possible
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.step import Snapshot
 from moothall.performers.agents import Hear
+from moothall.performers.own import OwnPerformers
 from moothall.runtime import hall as halls
 from moothall.runtime.children import child_id
 from moothall.runtime.cleaner import fitted
@@ -137,6 +139,8 @@ class Setting(Frozen):
     """Who watches all runs of the store alike, so that these share a hall all the same."""
     files: Files | None = None
     """The settings that were read for the store; None: they are read for each run."""
+    performers: OwnPerformers = field(default_factory=dict)
+    """Who performs effects of the author's own."""
 
 
 def run(
@@ -144,13 +148,15 @@ def run(
     data: Any = None,
     *,
     agents: Functions | None = None,
+    performers: OwnPerformers | None = None,
     model: str = "",
     budget: Budget | None = None,
     store: str | None = None,
     run_id: RunId | None = None,
 ) -> Outcome:
     """Run a machine to its end, or until it waits for a person. Durable: `moot resume` goes on after a crash."""
-    return wait_for(arun(machine, data, agents=agents, model=model, budget=budget, store=store, run_id=run_id))
+    given = {"agents": agents, "performers": performers, "model": model, "budget": budget}
+    return wait_for(arun(machine, data, **given, store=store, run_id=run_id))  # type: ignore[arg-type]
 
 
 async def arun(
@@ -158,6 +164,7 @@ async def arun(
     data: Any = None,
     *,
     agents: Functions | None = None,
+    performers: OwnPerformers | None = None,
     model: str = "",
     budget: Budget | None = None,
     store: str | None = None,
@@ -171,7 +178,7 @@ async def arun(
     if source := is_loading():
         raise DefinitionError(f"{source} starts a run while it is loaded; {REMEDY}")
     terms = Terms(run_id, model, budget)
-    return await opened_for(store, agents, lambda setting: begin(setting, machine, data, terms))
+    return await opened_for(store, agents, lambda setting: begin(setting, machine, data, terms), performers)
 
 
 @slotted
@@ -186,6 +193,7 @@ class Terms(Frozen):
 async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> Outcome:
     """Begin a run and drive it as far as it goes."""
     machine.require_types()
+    require_performers(machine, setting.performers)
     hall = hall_of(setting)
     run = new_id(machine, hall.clean) if terms.run is None else usable_id(terms.run, hall.clean)
     limits = own_limits(machine) if terms.budget is None else {**own_limits(machine), **terms.budget.limits()}
@@ -202,7 +210,8 @@ async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> 
     named, is_endless = hall.clean(model), unbounded is not None
     record = Record(run, machine.name, machine.digest, time.time(), source_of(machine), named, limits, is_endless)
     with halls.visiting(hall, run):
-        hall.casts[run] = cast(machine, Troupe(model, agents, hear=setting.hear))
+        troupe = Troupe(model, agents, hear=setting.hear, performers=setting.performers)
+        hall.casts[run] = cast(machine, troupe)
         await halls.begin(hall, record, machine, fitted(partial(input_data, machine), data, hall.clean))
         return _noted(setting, machine, await driven(hall, run))
 
@@ -248,10 +257,15 @@ async def _asked_by_children(hall: Hall, run: RunId, head: Head) -> tuple[Questi
 
 
 def resume(
-    run: RunId, machine: Machine | None = None, *, agents: Functions | None = None, store: str | None = None
+    run: RunId,
+    machine: Machine | None = None,
+    *,
+    agents: Functions | None = None,
+    performers: OwnPerformers | None = None,
+    store: str | None = None,
 ) -> Outcome:
     """Go on with a run where its journal ends. The machine is found by itself where it stands in a module."""
-    return wait_for(opened_for(store, agents, lambda setting: go_on(setting, run, machine)))
+    return wait_for(opened_for(store, agents, lambda setting: go_on(setting, run, machine), performers))
 
 
 def answer(
@@ -261,6 +275,7 @@ def answer(
     *,
     question: str | None = None,
     agents: Functions | None = None,
+    performers: OwnPerformers | None = None,
     store: str | None = None,
     by: str = "",
 ) -> Outcome:
@@ -269,23 +284,27 @@ def answer(
     def work(setting: Setting) -> Coroutine[Any, Any, Outcome]:
         return go_on_with_answer(replace(setting, person=by), run, value, question, machine)
 
-    return wait_for(opened_for(store, agents, work))
+    return wait_for(opened_for(store, agents, work, performers))
 
 
 async def opened_for(
-    store: str | None, agents: Functions | None, work: Callable[[Setting], Coroutine[Any, Any, Outcome]]
+    store: str | None,
+    agents: Functions | None,
+    work: Callable[[Setting], Coroutine[Any, Any, Outcome]],
+    performers: OwnPerformers | None = None,
 ) -> Outcome:
     """What comes of some work, with a store that is open for it. Telemetry that is set has a moment at the end."""
     place = opened(store)
     with place as kept:
         if not (parts := configured_telemetry(None, place.files)):
-            return await work(Setting(kept, agents or {}, files=place.files))
+            return await work(Setting(kept, agents or {}, files=place.files, performers=performers or {}))
         from moothall.app.notify.telemetry.listener import standing_telemetry  # most programs are not watched
 
         telemetry = standing_telemetry(parts)
         watchers = (telemetry.watcher(place.address),)
         try:
-            return await work(Setting(kept, agents or {}, telemetry=watchers, files=place.files))
+            setting = Setting(kept, agents or {}, telemetry=watchers, files=place.files, performers=performers or {})
+            return await work(setting)
         finally:
             await asyncio.to_thread(telemetry.wait_until_seen)
 
@@ -412,8 +431,8 @@ async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | No
     stored = await hall.store.load(run)
     record = stored.record
     machine, troupe = await family_of(hall.store, record, setting.agents, machine)
-    if setting.hear is not None:
-        troupe = replace(troupe, hear=setting.hear)
+    if setting.hear is not None or setting.performers:
+        troupe = replace(troupe, hear=setting.hear, performers=setting.performers)
     if not record.parent:
         known_agents(machine, setting.agents)
         if not record.model and (missing := unplayed(machine, setting.agents)):
@@ -429,6 +448,8 @@ async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | No
 async def _reopen_to_drive(hall: Hall, setting: Setting, run: RunId, machine: Machine | None = None) -> None:
     """Open a run again to go on with it, if all is here that it needs."""
     machine, head = await reopen(hall, setting, run, machine), hall.heads[run]
+    if head.snapshot.status == "live":
+        require_performers(machine, setting.performers)
     if head.snapshot.status == "live" and (reason := lacking(machine, head.snapshot.data, setting.agents)):
         raise DefinitionError(f"run {run} cannot go on here: {reason}")
 

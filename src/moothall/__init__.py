@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from moothall.agents.ports import Reply as Reply
     from moothall.agents.thread import keep_said as keep_said
     from moothall.agents.thread import said_by as said_by
-    from moothall.app.runs.begin import Outcome as Outcome
-    from moothall.app.runs.begin import answer as answer
-    from moothall.app.runs.begin import arun as arun
-    from moothall.app.runs.begin import resume as resume
-    from moothall.app.runs.begin import run as run
-    from moothall.app.runs.fork import fork as fork
+    from moothall.app.runs.moothall import Moothall as Moothall
+    from moothall.app.runs.moothall import answer as answer
+    from moothall.app.runs.moothall import arun as arun
+    from moothall.app.runs.moothall import fork as fork
+    from moothall.app.runs.moothall import resume as resume
+    from moothall.app.runs.moothall import run as run
+    from moothall.app.runs.outcome import Outcome as Outcome
     from moothall.errors import Broken as Broken
     from moothall.errors import Conflict as Conflict
     from moothall.errors import DefinitionError as DefinitionError
@@ -83,8 +84,8 @@ _ROOMS = {
     "minutes question tool turn_of yes",
     "agents.ports": "Reply",
     "agents.thread": "keep_said said_by",
-    "app.runs.fork": "fork",
-    "app.runs.begin": "Outcome answer arun resume run",
+    "app.runs.moothall": "Moothall answer arun fork resume run",
+    "app.runs.outcome": "Outcome",
     "errors": "Broken Conflict DefinitionError EffectFailed MoothallError Refused",
     "kernel.effects": "Alarm AskPerson CancelSend Effect Send",
     "kernel.events": "Answered Cancelled ChildDone Done Event Exhausted Expired GaveUp",

@@ -34,9 +34,10 @@ from moothall import (
     run,
     turn_of,
 )
+from moothall.app.config.access import opened
 from moothall.app.config.models import is_offline
 from moothall.app.kinds.bindings import RunModels
-from moothall.app.runs.begin import opened, wait_for
+from moothall.app.runs.moothall import wait_for
 from moothall.kernel.effects import StartChild
 
 PROMPTS = {"propose": "Propose an answer to: {topic}", "brief": "Begin with {topic}. So far:\n{talk}"}

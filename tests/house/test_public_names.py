@@ -33,6 +33,7 @@ PUBLIC: tuple[str, ...] = (
     "In",
     "Machine",
     "MoothallError",
+    "Moothall",
     "Move",
     "On",
     "Outcome",

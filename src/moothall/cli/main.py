@@ -37,6 +37,7 @@ COMMANDS = {
     "pipeline": Command("plan, validate, implement and judge until the judge is content", "pipeline"),
     "resume": Command("go on with a run where its journal ends", "run"),
     "answer": Command("answer a question of a waiting run, and go on", "run"),
+    "send": Command("tell a run an event from outside, and go on", "run"),
     "cancel": Command("ask a run to stop, wherever it is driven", "run"),
     "fork": Command("let a run go another way from an earlier entry on", "fork"),
     "worker": Command("drive every run of the store that wants attention", "worker"),
@@ -79,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.parse_args(given or ["--help"])
         return USAGE
     try:
-        return _seen_to(name, given[1:])
+        with import_module("moothall.app.config.settings").reading_once():
+            return _seen_to(name, given[1:])
     except KeyboardInterrupt:
         if arguments is None:
             _hush()

@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from moothall.app.config.access import opened
 from moothall.app.report.figures import (
     BILL,
     STATE,
@@ -27,7 +28,6 @@ from moothall.app.report.measures import AllMeasured, Measured, measure, measure
 from moothall.app.report.projections.costs import Costs
 from moothall.app.report.report import FORMATS
 from moothall.app.report.report import report as reported
-from moothall.app.runs.begin import opened
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import named
 from moothall.cli.screen import notice, painted, print_json, status

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from inspect import isawaitable, isroutine, signature
 from types import CoroutineType
 from typing import Any, get_type_hints
@@ -30,8 +30,6 @@ from moothall.kernel.events import Event, Faltered, GaveUp
 from moothall.runtime.cleaner import fitted
 from moothall.runtime.ports import Clean, Context
 
-Hear = Callable[[str, str], None]
-"""Who listens while a reply comes: gets the agent's name and the next piece of its text."""
 PROVIDER = "provider"
 Said = tuple[Any, ...]
 _NOBODY = Role()
@@ -44,7 +42,6 @@ class AgentPerformer:
     functions: Mapping[str, Callable[..., Any]]
     model: Model | None
     shapes: Mapping[str, Any]
-    hear: Hear | None = None
     shown_back: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     prompts: Mapping[str, str] = field(default_factory=dict)
     roles: Callable[[str], Role] = library_role
@@ -83,7 +80,7 @@ class AgentPerformer:
             None if shape is None else schema(shape),
             since and clean(since),
             tuple(_told(offered(name, self.functions.get(name)), clean) for name in effect.tools),
-            None if self.hear is None else partial(self.hear, effect.agent),
+            context.ear(effect.agent),
             clean(system),
             effect.temperature,
             role.rehearsal,

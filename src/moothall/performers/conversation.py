@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from moothall.agents.ask import Replied, Unusable
@@ -17,7 +16,7 @@ from moothall.agents.ports import Model, Offered, Reply, Request
 from moothall.agents.roles import ParsingTool, Role
 from moothall.errors import DefinitionError, EffectFailed
 from moothall.kernel.events import Event, Faltered
-from moothall.performers.agents import PROVIDER, Hear, awaited, failed, offered, usage_of, wanting, whole
+from moothall.performers.agents import PROVIDER, awaited, failed, offered, usage_of, wanting, whole
 from moothall.runtime.ports import Context
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -31,7 +30,6 @@ class ConversePerformer:
     roles: Mapping[str, Role]
     functions: Functions
     model: Callable[[str], Model]
-    hear: Hear | None = None
     parsing: frozenset[str] = field(default_factory=frozenset)
 
     async def __call__(self, effect: Converse, context: Context) -> Event:
@@ -55,7 +53,7 @@ class ConversePerformer:
         seat, role = self.seats[effect.agent], self.roles[effect.agent]
         messages = (*_examples(role), *_reminded(role, seen(seat, said, self.parsing)))
         tools = (*(self._offered(name) for name in effect.tools), *map(_parsing, role.parsingTools))
-        hear = None if self.hear is None else partial(self.hear, effect.agent)
+        hear = context.ear(effect.agent)
         key, nth, clean = context.key, context.nth, context.clean
         system, hints = clean(role.systemMessage), role.rehearsal
         return Request(effect.agent, "", key, nth, None, clean(messages), tools, hear, system=system, hints=hints)

@@ -49,7 +49,7 @@ async def drive(hall: Hall, run: RunId) -> Head:
     if not head.pending or (head.rests() and not _has_family(head) and not _overdue(hall, head)):
         return head
     crew, record = hall.crew, hall.runs[run].record
-    doing = Drive(hall.clock.now, partial(messages, hall, run), hall.cast(run).performers)
+    doing = Drive(hall.clock.now, partial(messages, hall, run), hall.cast(run).performers, hall.ear)
     doing.ends, doing.rationed = ends_at(record), is_rationed(record)
     if run in crew.drives:
         raise Refused(f"run {run} is being driven here already; it goes on there")

@@ -36,7 +36,20 @@ from moothall.runtime.cleaner import cleaned, fitted
 from moothall.runtime.crew import Crew
 from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first, in_flight, make_happening
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
-from moothall.runtime.ports import LEASE, Clean, Clock, Evaluate, Lease, Performer, Scene, Store, Stored, as_it_is
+from moothall.runtime.ports import (
+    LEASE,
+    Clean,
+    Clock,
+    Ear,
+    Evaluate,
+    Lease,
+    Performer,
+    Scene,
+    Store,
+    Stored,
+    as_it_is,
+    nobody_listens,
+)
 from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
@@ -139,6 +152,8 @@ class Hall:
     """Opens a run of the store that is not open here."""
     clean: Clean = as_it_is
     """Replaces the secrets in all that enters a run."""
+    ear: Ear = nobody_listens
+    """Knows who wants to hear what is said in a run as it is said."""
 
     def cast(self, run: RunId) -> Cast:
         """Who performs the effects of a run."""

@@ -12,11 +12,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from dataclasses import dataclass
 from functools import partial
 
-from moothall.app.kinds.bindings import Troupe
+from moothall.app.kinds.bindings import Provided
 from moothall.app.report.projections.costs import Costs, Line, Players
 from moothall.app.report.projections.metrics import Metrics, StateFigures, merged
 from moothall.app.report.projections.nesting import UNKNOWN, Entry, nesting_of
-from moothall.app.runs.begin import family_of
+from moothall.app.runs.context import family_of
 from moothall.app.runs.view import summary
 from moothall.errors import Broken, MoothallError, Refused
 from moothall.kernel.effects import StartChild
@@ -163,7 +163,7 @@ async def machine_of(store: Store, record: Record) -> Machine | None:
     return family[0] if family is not None else None
 
 
-async def _family(store: Store, record: Record) -> tuple[Machine, Troupe] | None:
+async def _family(store: Store, record: Record) -> tuple[Machine, Provided] | None:
     try:
         return await family_of(store, record, {})
     except MoothallError:

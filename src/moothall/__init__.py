@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from moothall.kernel.events import GaveUp as GaveUp
     from moothall.kernel.machine import Budget as Budget
     from moothall.kernel.machine import Machine as Machine
+    from moothall.kernel.nodes import All as All
     from moothall.kernel.nodes import Final as Final
     from moothall.kernel.nodes import History as History
     from moothall.kernel.nodes import On as On
@@ -89,7 +90,7 @@ _ROOMS = {
     "kernel.effects": "Alarm AskPerson CancelSend Effect Send",
     "kernel.events": "Answered Cancelled ChildDone Done Event Exhausted Expired GaveUp",
     "kernel.machine": "Budget Machine",
-    "kernel.nodes": "Final History On Parallel State always anywhere emitting otherwise",
+    "kernel.nodes": "All Final History On Parallel State always anywhere emitting otherwise",
     "kernel.step": "Append In Move",
     "performers.processes": "Completed run_process",
 }

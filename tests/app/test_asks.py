@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from moothall import (
+    All,
     AskAgent,
     Budget,
     DefinitionError,
@@ -331,3 +332,32 @@ def test_a_journal_of_asks_is_plain_json() -> None:
     outcome = run(PANEL, Panel("tides", ("ann", "bob")), model="rehearsal")
     ids = [entry["event"].get("id") for entry in entries_of(outcome)]
     assert json.dumps(ids) == '[null, "ask-ann", "ask-bob"]'
+
+
+JOINED = Machine(
+    "joined",
+    data=Panel,
+    replies=[Proposal],
+    prompts=PROMPTS,
+    states=[State("proposing", enter=ask_members), Final("settled")],
+    moves=[*PANEL.moves[:3], On("proposing", All(Replied), to="settled")],
+)
+
+
+@pytest.mark.parametrize(
+    ("members", "calls", "lost"),
+    [
+        (("ann", "bob", "cyd"), 9, set()),
+        (("ann", "bad", "cyd"), 9, {"ask-bad"}),
+        (("ann", "bob", "cyd"), 1, None),
+        ((), 9, set()),
+    ],
+)
+def test_a_durable_run_goes_on_when_every_ask_has_ended(
+    members: tuple[str, ...], calls: int, lost: set[str] | None
+) -> None:
+    agents = {"ann": optimist, "bob": optimist, "cyd": optimist, "bad": broken}
+    outcome = run(JOINED, Panel("tides", members), agents=agents, budget=Budget(calls=calls))
+    assert (outcome.status, outcome.states) == ("done", ("settled",)), outcome.reason
+    assert {*outcome.data.said, *outcome.data.lost} == {f"ask-{name}" for name in members}
+    assert lost is None or set(outcome.data.lost) == lost

@@ -7,6 +7,7 @@ import pytest
 
 PUBLIC: tuple[str, ...] = (
     "Alarm",
+    "All",
     "Answered",
     "Append",
     "AskAgent",

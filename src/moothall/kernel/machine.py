@@ -26,7 +26,7 @@ from moothall.kernel import events as known
 from moothall.kernel.chart import Chart, sequence
 from moothall.kernel.codec import require_storable
 from moothall.kernel.events import Event
-from moothall.kernel.nodes import Action, Final, History, Names, Node, On, Parallel, State
+from moothall.kernel.nodes import Action, All, Final, History, Names, Node, On, Parallel, State
 
 LARGEST = 2**53
 """The largest limit of a budget; numbers above it are not exact everywhere."""
@@ -95,7 +95,8 @@ class Machine:
         _require_list(self.name, "states", self.states, (State, Parallel, Final, History))
         _require_list(self.name, "moves", self.moves, (On,))
         object.__setattr__(self, "chart", Chart(self.name, self.states, self.start, self.moves))
-        object.__setattr__(self, "restless", self.chart.eventless or self.chart.late or self.max_microsteps < 1)
+        restless = self.chart.eventless or self.chart.late or bool(self.chart.joins) or self.max_microsteps < 1
+        object.__setattr__(self, "restless", restless)
         if is_dataclass(self.data):
             self._check_fields({item.name for item in fields(self.data)})
         # In a dictionary that shares its keys with those of other machines, as a cached property leaves it behind,
@@ -133,6 +134,8 @@ class Machine:
             ):
                 if isinstance(one, type):
                     yield one
+                elif isinstance(one, All):
+                    yield one.event
         for action in self.actions():
             yield from getattr(action, "outcomes", ())
 

@@ -35,6 +35,7 @@ from zlib import crc32
 import orjson
 
 from moothall.errors import Broken, DefinitionError, words_of
+from moothall.kernel.chart import Flight
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
 from moothall.kernel.events import (
@@ -56,7 +57,7 @@ from moothall.kernel.events import (
 from moothall.kernel.frozen import Frozen, maker, rare_fields, slotted
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
-from moothall.kernel.step import Answer, Ask, Snapshot, Step
+from moothall.kernel.step import Answer, Ask, Snapshot, Step, Wanted
 from moothall.runtime.backoff import NoMore, retry
 from moothall.runtime.journal import (
     WAITING,
@@ -154,7 +155,8 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
         others = _all_but(settled, others) if len(others) > 1 else ()
     elif is_effect_key(happening.cause):
         return _ignored(head, happening, _charged(spent, usage))
-    step = transition(run.machine, head.snapshot, event, happening.answers, within=within)
+    flight = _flight(settled, others) if run.machine.chart.joins else None
+    step = transition(run.machine, head.snapshot, event, happening.answers, within=within, flight=flight)
     if isinstance(step, Ask):
         raise Unanswered(step)
     if others:
@@ -163,6 +165,12 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
         spent = _charged(spent, {**bill, **usage})
     same = _compared(head.same, step, settled) if run.record.endless else head.same
     return _concluded(run, head, happening, step, (others, spent, same, within))
+
+
+def _flight(settled: Pending | None, others: tuple[Pending, ...]) -> Flight:
+    """What a machine with rows on `All` has to know."""
+    still = tuple(Wanted(pending.effect, pending.owner) for pending in others)
+    return Flight(others=still) if settled is None else Flight(settled.effect, settled.owner, still)
 
 
 def _settled_with(

@@ -24,7 +24,9 @@ from moothall.errors import DefinitionError
 from moothall.kernel.effects import Effect, StartChild
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
+from moothall.kernel.step import Scripted
 from moothall.performers.agents import AgentPerformer
+from moothall.performers.own import OwnPerformers, own_performers
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.hall import Cast, Part
 from moothall.runtime.ports import Performer
@@ -34,6 +36,8 @@ Functions = Mapping[str, Any]
 """Async functions by name, and agents of other libraries."""
 SLUG = 64
 """How much of a machine's name is in the ids of its runs."""
+_IN_TABLES = Asking | Turning | Starting | Scripted
+"""Actions that name whom they ask, or leave that to their kind."""
 ANYBODY = "whom it asks"
 """Stands for agents whose names are known when the machine runs."""
 
@@ -48,17 +52,18 @@ class Provided(Frozen):
     shapes: Mapping[str, Any] = field(default_factory=dict)
     prompts: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, Any] = field(default_factory=dict)
+    performers: OwnPerformers = field(default_factory=dict)
 
     def joined_by(self, machine: Machine) -> Provided:
         """The same with what stands in the table of a machine."""
         functions = welcomed({**bound_functions(machine), **self.functions})
         checks, shapes = {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes}
         prompts, personas = {**machine.prompts, **self.prompts}, {**machine.roles, **self.roles}
-        return Provided(self.model, functions, checks, shapes, prompts, personas)
+        return Provided(self.model, functions, checks, shapes, prompts, personas, self.performers)
 
     def is_empty(self) -> bool:
         """Whether a run brings nothing with it, so that its machine's own functions are all there is."""
-        brought = self.functions or self.checks or self.shapes or self.prompts or self.roles
+        brought = self.functions or self.checks or self.shapes or self.prompts or self.roles or self.performers
         return not (self.model or brought)
 
 
@@ -82,8 +87,9 @@ def bind_functions(machine: Machine, provided: Provided) -> Cast:
     performers = {
         AskAgent.kind: Performer(AskAgent, agents),
         CallTool.kind: Performer(CallTool, ToolPerformer(provided.functions, provided.checks)),
+        **own_performers(provided.performers),
     }
-    return Cast(performers, child=lambda name: child_part(machine, name, provided))
+    return Cast(performers, own_effects(machine), child=lambda name: child_part(machine, name, provided))
 
 
 def _personas(given: Mapping[str, Any]) -> Callable[[str], Role]:
@@ -228,11 +234,25 @@ def agents_in(machine: Machine) -> frozenset[str]:
 
 def _moves_emit(machine: Machine, effect: type[Effect]) -> bool:
     """Whether a move makes such effects itself, so that whom they concern does not stand in the table."""
-    if kind_of(machine).is_closed:
-        return False
-    moves = (action for action in machine.actions() if not isinstance(action, Asking | Turning | Starting))
+    moves = (action for action in machine.actions() if not isinstance(action, _IN_TABLES))
     declared = any(effect.kind in getattr(move, "emits", {}) for move in moves)
     return declared or any(effect in (on.emits or {}) for on in machine.moves)
+
+
+@_once
+def own_effects(machine: Machine) -> Mapping[str, type[Effect]]:
+    """The effects of its author that a machine declares, by kind; those that come with Moothall are known anyway."""
+    declared = [effect for action in machine.actions() for effect in getattr(action, "effects", ())]
+    declared += [effect for on in machine.moves for effect in on.emits or ()]
+    return {effect.kind: effect for effect in declared if not effect.__module__.startswith("moothall.")}
+
+
+def require_performers(machine: Machine, given: OwnPerformers) -> None:
+    """Refuse to drive a machine whose own effects nobody performs."""
+    kinds = own_performers(given).keys()
+    for kind, effect in own_effects(machine).items():
+        if kind not in kinds:
+            raise DefinitionError(f"nobody performs {kind!r}: pass performers={{{effect.__name__}: …}}")
 
 
 @_once

@@ -94,7 +94,10 @@ def test_the_boundaries_are_where_they_are_written(
     ],
 )
 def test_only_a_sure_rejection_by_security_is_a_veto(role: str, verdict: Any, confidence: float, vetoes: bool) -> None:
-    votes = [Vote(role, "x", verdict, confidence), *(Vote("analyst", f"a{number}", "approve", 1) for number in range(9))]
+    votes = [
+        Vote(role, "x", verdict, confidence),
+        *(Vote("analyst", f"a{number}", "approve", 1) for number in range(9)),
+    ]
     reached = consensus(votes)
     assert reached.veto == ("x" if vetoes else None)
     assert decision(reached, 1) == ("blocked" if vetoes else "proceed")

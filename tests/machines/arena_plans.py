@@ -1259,13 +1259,12 @@ MORE_LEFT_ALONE: list[Row] = [
 
 def plan_of(row: Row) -> dict[str, Any]:
     """A plan with the row's task between two harmless ones."""
-    match row:
-        case str():
-            task: dict[str, Any] = {"kind": "command", "command": row}
-        case (str(path), str(content)):
-            task = {"kind": "edit", "path": path, "content": content}
-        case (tool, arguments):
-            task = {"kind": "tool", "tool": tool, "arguments": arguments}
+    if isinstance(row, str):
+        task: dict[str, Any] = {"kind": "command", "command": row}
+    elif isinstance(row[1], str):
+        task = {"kind": "edit", "path": row[0], "content": row[1]}
+    else:
+        task = {"kind": "tool", "tool": row[0], "arguments": row[1]}
     return {
         "tasks": [
             {"id": "before", "kind": "command", "command": "make build"},

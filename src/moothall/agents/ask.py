@@ -618,6 +618,11 @@ def _called(one: Any) -> tuple[str, Callable[..., Any] | None]:
     return name, one
 
 
+def template_fields(template: str, where: str) -> tuple[str, ...]:
+    """The fields that a template names in braces."""
+    return _paths(template, where)
+
+
 def _paths(template: str, where: str) -> tuple[str, ...]:
     try:
         parts = [part for part in Formatter().parse(template) if part[1] is not None]

@@ -35,6 +35,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "run": Command("start a machine and drive it as far as it goes", "run"),
     "pipeline": Command("plan, validate, implement and judge until the judge is content", "pipeline"),
+    "debate": Command("let agents clarify, propose, critique and refine until they agree", "debate"),
     "resume": Command("go on with a run where its journal ends", "run"),
     "answer": Command("answer a question of a waiting run, and go on", "run"),
     "send": Command("tell a run an event from outside, and go on", "run"),

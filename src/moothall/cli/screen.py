@@ -241,13 +241,23 @@ class Log:
 def told(entry: Mapping[str, Any], stream: TextIO) -> str:
     """An entry of a journal in one line: number, where from, where to, why."""
     before, after = " + ".join(entry["from"]), " + ".join(entry["to"])
-    way = printable(after if not before or before == after else f"{before} → {after}")
+    way = printable(_path(entry) or (after if not before or before == after else f"{before} → {after}"))
     note = painted(printable(f"  ignored: {entry['ignored']}"), "dim", stream) if "ignored" in entry else ""
     if "status" in entry:
         reason = f": {harmless(entry['reason'])}" if "reason" in entry else ""
         note += f"  {status(entry['status'], stream)}{reason}"
     happening = happened(entry["event"], has_room="reason" not in entry)
     return f"{entry['seq']:>5}  {painted(way, 'bold', stream)}  {happening}{note}"
+
+
+def _path(entry: Mapping[str, Any]) -> str:
+    """The way that a run took through events of its machine's own; "" where it took none."""
+    raised = list(entry.get("raised", ()))
+    if not raised:
+        return ""
+    states = [row.rpartition("/")[0] for row in entry["taken"][-len(raised) :]]
+    steps = [f"{state} –{event}→" for state, event in zip(states, raised, strict=False)]
+    return " ".join([*steps, " + ".join(entry["to"])])
 
 
 def happened(event: Mapping[str, Any], *, has_room: bool) -> str:

@@ -443,6 +443,7 @@ def _concluded(run: Run, head: Head, happening: Happening, step: Step, remains: 
         snapshot.reason,
         "",  # it is not ignored
         step.answers,
+        step.raised if len(step.microsteps) > 1 else (),
     )
     after = make_head(seq, snapshot, flying + new, spent, issued, same, head.steps + 1, head.definition)
     return make_decision(after, entry)

@@ -145,6 +145,8 @@ class Entry(Frozen):
     reason: str = ""
     ignored: str = ""
     answers: tuple[Answer, ...] = ()
+    raised: tuple[str, ...] = ()
+    """The names of the events that the machine raised itself on the way, one for each row that took one."""
 
 
 make_entry = maker(Entry)
@@ -382,4 +384,6 @@ def entry_shape(entry: Entry, effects: Sequence[Any]) -> dict[str, Any]:
         shape["ignored"] = entry.ignored
     if entry.answers:
         shape["answers"] = entry.answers
+    if entry.raised:
+        shape["raised"] = entry.raised
     return shape

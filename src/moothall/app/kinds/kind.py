@@ -36,6 +36,7 @@ PLAIN = "python"
 KINDS = {
     "pipeline": Listing("moothall.app.kinds.pipeline"),
     "turn": Listing("moothall.app.kinds.turn"),
+    "debate": Listing("moothall.app.kinds.debate"),
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True),
     PLAIN: Listing("moothall.app.kinds.python", looks=True),
 }
@@ -124,6 +125,14 @@ class Kind:
     def lacking(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> str:
         """Why a run cannot go on with what is here; "" where it can."""
         return ""
+
+    def schema(self) -> Mapping[str, Any] | None:
+        """The shape of the files that define or configure machines of this kind, as JSON Schema; None without any."""
+        return None
+
+    def template(self, name: str) -> str | None:
+        """A file of this kind to begin with; None where there are no such files."""
+        return None
 
     def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:
         """What a person should know of how a run stands."""

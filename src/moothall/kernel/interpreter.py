@@ -45,7 +45,7 @@ from moothall.kernel.chart import (
     Selection,
     trigger,
 )
-from moothall.kernel.codec import encode
+from moothall.kernel.codec import encode, read_back
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Cancelled, Event, Exhausted, Misbehaved, Named, Started, matches
 from moothall.kernel.machine import Machine, label
@@ -446,7 +446,7 @@ class _Turn:
                 self.misbehaved(action.where, words_of(error))
                 continue
             if type(given) is kind and action.writes is None:
-                self.data = given
+                self.renew(given)
             else:
                 self.keep(given, owner, action)
 
@@ -455,7 +455,7 @@ class _Turn:
         if action.writes is not None and self.overwrites(action.writes, action.where, given):
             return
         if type(given) is self.machine.data:
-            self.data = given
+            self.renew(given)
         elif isinstance(given, Effect):
             if action.allowed.get(given.kind, 0) >= 1:
                 self.effects.append(make_wanted(given, owner if given.owned else None))
@@ -466,7 +466,12 @@ class _Turn:
         elif given is None or self.machine.data not in (None, dict):
             self.misgiven(action.where, type(given).__name__)
         else:
-            self.data = given
+            self.renew(given)
+
+    def renew(self, given: Any) -> None:
+        """Go on with new data; those of a declared type are as they would be read back after a crash."""
+        kind = self.machine.data
+        self.data = given if kind is None else read_back(kind, given, self.data)
 
     def overwrites(self, writes: frozenset[str], where: str, given: Any) -> bool:
         """Whether a move changed what it does not declare; then nothing that it gave is kept."""
@@ -504,7 +509,7 @@ class _Turn:
             return
         if move.effects and not self.want(move.effects, owner, action):
             return
-        self.data = move.data
+        self.renew(move.data)
         if move.raises:
             self.put(*move.raises)
         if move.appends:

@@ -36,7 +36,7 @@ import orjson
 
 from moothall.errors import Broken, DefinitionError, words_of
 from moothall.kernel.chart import Flight
-from moothall.kernel.codec import encode
+from moothall.kernel.codec import encode, read_back
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
 from moothall.kernel.events import (
     Adopted,
@@ -130,6 +130,8 @@ class Unanswered(Exception):
 
 def first(run: Run, data: object, answers: tuple[Answer, ...] = ()) -> Decision:
     """The decision that begins a run."""
+    kind = run.machine.data
+    data = read_back(Any if kind is None else kind, data)
     step = start(run.machine, data, answers)
     if isinstance(step, Ask):
         raise Unanswered(step)
@@ -428,6 +430,8 @@ def _concluded(run: Run, head: Head, happening: Happening, step: Step, remains: 
     if record.parent and _is_ending(step) and not any(map(_is_called_off, flying)):
         new = (*new, _last_word(run, step.snapshot, replace(head, pending=flying, spent=spent), new, happening.event))
     snapshot = step.snapshot
+    if run.machine.data is None and snapshot.data is not head.snapshot.data:
+        snapshot = replace(snapshot, data=read_back(Any, snapshot.data))
     entry = make_entry(
         seq,
         happening.at,

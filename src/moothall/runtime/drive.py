@@ -23,6 +23,7 @@ from functools import partial
 from math import inf
 
 from moothall.errors import Broken, DefinitionError, EffectFailed, MoothallError, Refused, whole_text, words_of
+from moothall.kernel.codec import read_back
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send, StartChild
 from moothall.kernel.events import Began, Denied, Doubted, Event, Exhausted, Expired, Faltered, GaveUp, Mark
 from moothall.runtime.children import cancel_child, child_id, lost_child, open_child, start_child, tell_parent
@@ -330,6 +331,9 @@ def _end(hall: Hall, run: RunId, pending: Pending, event: Event) -> tuple[Event,
         return shaped(hall.runs[run].machine, event), pending.key
     except Refused:
         why = misfit(partial(shaped, hall.runs[run].machine), event, hall.clean)
+        if pending.effect.repeats in MARKED:
+            doubt = f"{_who(pending.effect)} returned, but not what it says it returns: {why}"
+            return Doubted(doubt), f"{pending.key}-{pending.attempt}"
         reason = f"{getattr(event, 'agent', 'the reply')}: the reply has the wrong shape: {why}"
         return GaveUp(reason, usage=getattr(event, "usage", {})), pending.key
 
@@ -397,7 +401,8 @@ async def _perform_here(hall: Hall, effect: Effect) -> Event:
         case AskPerson():
             return Expired()
         case Send() | Alarm():
-            return effect.event
+            event: Event = read_back(type(effect.event), effect.event)
+            return event
         case TellParent():
             return await tell_parent(hall, effect)
         case _:

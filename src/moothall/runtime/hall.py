@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any, Literal
 
 from moothall.errors import Broken, Conflict, DefinitionError, Refused
-from moothall.kernel.codec import decode, encode
+from moothall.kernel.codec import decode, encode, read_back
 from moothall.kernel.effects import AskPerson, Effect, StartChild
 from moothall.kernel.events import Adopted, Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated, Started
 from moothall.kernel.frozen import Frozen, slotted
@@ -537,6 +537,7 @@ async def _resolve(hall: Hall, run: RunId, doubted: Pending, finding: Finding, b
 async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
     """Tell a run an event from outside, if it accepts it now."""
     machine, snapshot = hall.runs[run].machine, hall.heads[run].snapshot
+    event = read_back(type(event), event)
     if not accepts(machine, snapshot, event) and await hall.store.find(run, cause) is None:
         where = " and ".join(snapshot.active)
         accepted = ", ".join(possible(machine, snapshot)) or f"nothing: it is {snapshot.status}"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from moothall.errors import MoothallError
-from moothall.kernel.events import Started
+from moothall.kernel.events import Named, Started
 from moothall.runtime import hall as halls
 from moothall.runtime.decide import Decision, Run
 from moothall.runtime.hall import Hall
@@ -51,12 +51,14 @@ class Notes:
         known = hall.runs[run]
         place = (_place(hall.store), run, known.record.began)
         kept = self._kept.setdefault(place, Kept(known, {}, hall.store))
-        kept.run, kept.effects, kept.clean = known, hall.effects(run), hall.clean
+        began = replace(known, record=kept.run.record)  # its limits may have been raised since
+        kept.run, kept.effects, kept.clean = began, hall.effects(run), hall.clean
         kept.entries[decision.entry.seq] = decision.entry
         with suppress(MoothallError):  # what cannot be read at all is told to whoever opens the run
             again = read_back(Reader(known.machine, hall.effects(run)), decision)
             for name, live, read in zip(("event", "data"), _truths(decision), _truths(again), strict=True):
-                if repr(live) != repr(read):
+                is_named = type(read) is Named  # of a class that no row takes only the name counts
+                if repr(live) != repr(read) and not is_named:
                     self._unlike.append(
                         f"run {run}, entry {decision.entry.seq}: its {name} {live!r} is read as {read!r}"
                     )

@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from moothall.errors import DefinitionError, words_of
+from moothall.errors import DefinitionError, place_of, words_of
 from moothall.kernel.chart import (
     ATOMIC,
     COMPOUND,
@@ -66,6 +66,10 @@ from moothall.kernel.step import (
     make_wanted,
 )
 
+HOUSE = __file__.rpartition("kernel")[0]
+"""Where code is that is not the author's."""
+PLACE = " (in "
+"""What stands before the place of an error in the reason of a run."""
 MEMO = 4096
 
 
@@ -310,14 +314,14 @@ class _Turn:
             else:
                 held = guard(self.data, self.event)
         except (Exception, SystemExit) as error:  # the author's code may raise anything
-            return self.misguarded(row, words_of(error))
+            return self.misguarded(row, words_of(error), place_of(error, HOUSE))
         if held is True or held is False:
             return held
         return self.misguarded(row, f"it gave {held!r}; a guard gives True or False")
 
-    def misguarded(self, row: Row, reason: str) -> bool | None:
+    def misguarded(self, row: Row, reason: str, place: str = "") -> bool | None:
         where = f"{self.machine.chart.places[row.source]} on {trigger(row.on)}, guard {label(row.on.when)}"
-        error = Misbehaved(where, reason)
+        error = Misbehaved(where, reason, place)
         self.put(error)
         self.misguided += (error,)
         return None if self.machine.errors == "strict" else False
@@ -411,7 +415,7 @@ class _Turn:
         try:
             given = result.call(self.data, self.event) if active is None else self.scripted(result, active)
         except (Exception, SystemExit) as error:  # the author's code may raise anything
-            self.misbehaved(result.where, words_of(error))
+            self.misbehaved(result.where, words_of(error), place_of(error, HOUSE))
             return None
         try:
             return encode(given)
@@ -443,7 +447,7 @@ class _Turn:
             try:
                 given = call(self.data, self.event) if active is None else self.scripted(action, active)
             except (Exception, SystemExit) as error:  # the author's code may raise anything
-                self.misbehaved(action.where, words_of(error))
+                self.misbehaved(action.where, words_of(error), place_of(error, HOUSE))
                 continue
             if type(given) is kind and action.writes is None:
                 self.renew(given)
@@ -488,8 +492,8 @@ class _Turn:
         wanted = "the new data" if self.machine.data is None else f"a {self.machine.data.__name__}"
         self.misbehaved(where, f"it gave {given}; a move gives {wanted}, a Move or an effect")
 
-    def misbehaved(self, where: str, reason: str) -> None:
-        self.put(Misbehaved(where, reason))
+    def misbehaved(self, where: str, reason: str, place: str = "") -> None:
+        self.put(Misbehaved(where, reason, place))
 
     def put(self, *events: Event) -> None:
         """Raise events: they come to their turn when no row without an event can be taken."""
@@ -595,8 +599,8 @@ def _same(before: Mapping[str, Any], after: Mapping[str, Any], key: str) -> bool
 
 def _reason(event: Event) -> str:
     match event:
-        case Misbehaved(where=where, reason=reason):
-            return f"{where}: {reason}"
+        case Misbehaved(where=where, reason=reason, place=place):
+            return f"{where}: {reason}{PLACE}{place})" if place else f"{where}: {reason}"
         case Exhausted(resource=resource, limit=limit, where=where):
             return f"limit of {limit:g} {resource} reached" + (f" in {where}" if where else "")
         case _:

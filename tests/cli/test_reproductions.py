@@ -53,12 +53,11 @@ def test_a_run_goes_on_after_its_bug_is_mended_and_the_agent_is_asked_once(tmp_p
     assert (note["by"], note["entry"]) == ("Ada", 1)
 
 
-def test_a_machine_that_moved_is_named_when_its_run_is_retried(tmp_path: Path) -> None:
-    (tmp_path / "bug.py").write_text(reproduction("bug.py"))
+def test_a_run_is_retried_with_the_machine_of_another_file(tmp_path: Path) -> None:
+    text = reproduction("bug.py")
+    (tmp_path / "bug.py").write_text(text)
+    (tmp_path / "mended.py").write_text(text.replace("textt=", "text="))
     more = {"CALLS": str(tmp_path / "calls")}
     moot("run", "bug.py", "tides", "--run-id", "note", home=tmp_path, more=more)
-    (tmp_path / "bug.py").rename(tmp_path / "mended.py")
-    text = (tmp_path / "mended.py").read_text()
-    (tmp_path / "mended.py").write_text(text.replace("textt=", "text="))
     retried = moot("retry", "note", "--machine", "mended.py:NOTE", home=tmp_path, more=more)
     assert (retried.returncode, retried.stdout) == (0, "hi\n")

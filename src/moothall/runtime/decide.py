@@ -405,9 +405,13 @@ def _marked(run: Run, head: Head, happening: Happening) -> Decision:
 
 
 def _next_attempt(run: Run, head: Head, pending: Pending, at: float) -> Pending:
-    """An effect before its next attempt, which the budget may not cover."""
+    """An effect before its next attempt, which the budget may not cover.
+
+    What children have reserved and not spent yet does not stand in its way: they get all that is left when they begin.
+    """
     changed = replace(pending, attempt=pending.attempt + 1, due=None, denied="")
-    before = replace(_without(head, pending), steps=head.steps - 1)
+    others = tuple(other for other in head.pending if other is not pending and not _is_child(other))
+    before = replace(head, pending=others, steps=head.steps - 1)
     denied = _denied(run, changed, before, at) if run.record.limits else ""
     return replace(changed, denied=denied)
 

@@ -212,6 +212,18 @@ class Doubted(Mark):
     reason: str = ""
 
 
+class Interrupted(Mark):
+    """The effect was cut off because nobody wants it any more: what was said until then, and what that cost at least.
+
+    What the provider counts for the rest is not known; the tokens of the text are an estimate.
+    """
+
+    name = "effect.interrupted"
+    agent: str = ""
+    text: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
 class Repeated(Mark):
     """A person said that the effect was not done and may be performed again."""
 

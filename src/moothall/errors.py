@@ -29,6 +29,20 @@ def words_of(error: BaseException) -> str:
         return type(error).__name__
 
 
+def place_of(error: BaseException, house: str) -> str:
+    """The function, file and line of the author's code in which an error arose; "" where it was in the house's own.
+
+    Of the code that the author's own calls, the innermost place in the same file is named.
+    """
+    trace, place, file = error.__traceback__, "", ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not code.co_filename.startswith(house) and file in ("", code.co_filename):
+            file, place = code.co_filename, f"{code.co_name}, {code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
 class MoothallError(Exception):
     """Any error that Moothall raises on purpose."""
 

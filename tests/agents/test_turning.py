@@ -13,7 +13,7 @@ from moothall.errors import DefinitionError
 from moothall.kernel.events import GaveUp
 from moothall.performers.agents import AgentPerformer, offered
 from moothall.performers.tools import ToolPerformer
-from moothall.runtime.ports import Context, Ear, nobody_listens
+from moothall.runtime.ports import Context
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -31,7 +31,8 @@ class Plan:
 class Talk:
     """Where the run is driven from: it knows what was said."""
 
-    ear: Ear = staticmethod(nobody_listens)
+    def listen(self, key: str, run: str, speaker: str) -> None:
+        return None
 
     def beat(self, key: str) -> None:
         raise AssertionError("nobody beats here")

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import re
 import weakref
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -239,16 +240,15 @@ def test_a_move_that_goes_wrong_fails_the_run_and_names_its_place() -> None:
     )
     outcome = run(machine, "Ada")
     assert outcome.status == "failed"
-    assert outcome.reason == "writing on Replied: ZeroDivisionError: division by zero"
+    assert outcome.reason.startswith("writing on Replied: ZeroDivisionError: division by zero (in <lambda>, ")
+    assert re.search(r"test_running\.py:\d+\)$", outcome.reason)
 
 
 def test_a_result_that_goes_wrong_fails_the_run_and_names_its_place() -> None:
     final = Final("over", result=lambda letter, event: letter.nothing)
     outcome = run(Machine("ending", data=Letter, states=[final], moves=[]), "Ada")
-    assert (outcome.status, outcome.reason) == (
-        "failed",
-        "over, result: AttributeError: 'Letter' object has no attribute 'nothing'",
-    )
+    assert outcome.status == "failed"
+    assert outcome.reason.startswith("over, result: AttributeError: 'Letter' object has no attribute 'nothing' (in ")
 
 
 def test_two_functions_of_one_name_are_refused() -> None:

@@ -20,6 +20,7 @@ from moothall.runtime.children import child_id
 from moothall.runtime.drive import CRASHES, drive
 from moothall.runtime.hall import Cast, Part, answer, cancel, questions
 from moothall.runtime.ports import SET_ASIDE, Context, Performer
+from moothall.runtime.retry import Retry, retry
 from tests.crashes.mortal import OTHER, Life, Scenario, desk_here
 from tests.runtime.world import PROCESSES, RUN, Basket, Fetch, Fetched, fan, keep, line
 from tests.simulation.machines import Hurry
@@ -223,6 +224,23 @@ SPENDING = Machine(
 )
 
 
+POOR = Machine(
+    "poor",
+    data=Basket,
+    budget=Budget(calls=2),
+    states=[
+        State("one", enter=Fetch("a")),
+        State("two", enter=[Fetch("b"), Fetch("later 3")]),
+        State("three", enter=Fetch("c")),
+        Final("home"),
+    ],
+    moves=[
+        On("one", Fetched, to="two", do=keep),
+        On("two", Fetched, to="three", do=keep, when=lambda basket, _: len(basket.got) == 2),
+        On("two", Fetched, do=keep),
+        On("three", Fetched, to="home", do=keep),
+    ],
+)
 TWO_RUNS = line("a", "b", "c")
 
 
@@ -261,6 +279,15 @@ async def stopped(life: Life) -> None:
             await driving
         await life.opened()
     await life.driven()
+
+
+async def retried(life: Life) -> None:
+    """Drive a run to the end of its budget, and let it go on with a larger one."""
+    await life.opened()
+    await life.driven()
+    while life.hall.heads[RUN].snapshot.status == "limited":
+        await retry(life.hall, RUN, POOR, Retry("Ada", {"calls": 9.0}))
+        await life.driven()
 
 
 async def together(life: Life) -> None:
@@ -341,6 +368,7 @@ SCENARIOS = (
     Scenario("budget", SPENDING, plain, HANDS, BASKET),
     Scenario("slow", line("slow bread", "milk"), plain, HANDS, BASKET),
     Scenario("stop", line("slow bread", "milk"), stopped, HANDS, BASKET),
+    Scenario("retry", POOR, retried, HANDS, BASKET),
     Scenario("two runs", TWO_RUNS, together, HANDS, BASKET, {OTHER: TWO_RUNS}),
     Scenario("damage", APPROVING, damaged, HANDS, BASKET),
     Scenario("trial", line("slow bread", "milk"), suspected, HANDS, BASKET),

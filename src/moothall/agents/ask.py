@@ -18,14 +18,14 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from inspect import iscoroutinefunction, isfunction
+from inspect import iscoroutinefunction, isfunction, isroutine
 from string import Formatter
 from types import NoneType
-from typing import Any, ClassVar, Literal, get_args, overload
+from typing import Any, ClassVar, Literal, get_args, get_type_hints, overload
 
 from moothall.agents.outside import Outside, library_of
 from moothall.errors import DefinitionError
-from moothall.kernel.codec import encode, schema
+from moothall.kernel.codec import encode, is_json, require_storable, schema
 from moothall.kernel.effects import AskPerson, Effect, Repeats, StartChild
 from moothall.kernel.events import Answered, ChildDone, Event, Expired
 from moothall.kernel.frozen import RARE, Frozen, maker
@@ -74,6 +74,11 @@ class Returned(Event):
     value: Any = None
     usage: Mapping[str, float] = field(default_factory=dict)
     id: str = ""
+
+    @property
+    def shape(self) -> str:
+        """The name under which a machine keeps the type that the tool says it returns."""
+        return f"{self.tool}()"
 
 
 class Unusable(Event):
@@ -289,6 +294,11 @@ class Calling:
     def label(self) -> str:
         repeats = "" if self.tool.repeats == "idempotent" else f" {self.tool.repeats}"
         return f"call {self.tool.name}({', '.join(self.paths)}){repeats}"
+
+    @property
+    def shapes(self) -> Mapping[str, Any]:
+        kind = None if self.tool.function is None else returned_type(self.tool.function)
+        return {} if kind is None else {Returned(self.tool.name).shape: kind}
 
     @property
     def functions(self) -> Mapping[str, ToolFunction]:
@@ -573,6 +583,17 @@ def days(number: float) -> float:
 def shape_name(kind: Any) -> str:
     """The name under which a machine keeps the type of a reply; "" for plain text."""
     return "" if kind is None else getattr(kind, "__name__", None) or str(kind)
+
+
+def returned_type(function: Callable[..., Any]) -> Any:
+    """The type that a function says it returns; None where it says nothing, or nothing that JSON would not keep."""
+    plain = function if isroutine(function) else getattr(function, "func", type(function).__call__)
+    try:
+        kind = get_type_hints(plain).get("return")
+        require_storable(kind, "")
+    except (NameError, TypeError, DefinitionError):  # only a type checker knows it, or it has no place in JSON
+        return None
+    return None if kind is NoneType or is_json(kind) else kind
 
 
 def render(template: str, arguments: Mapping[str, Any]) -> str:

@@ -40,6 +40,7 @@ COMMANDS = {
     "answer": Command("answer a question of a waiting run, and go on", "run"),
     "send": Command("tell a run an event from outside, and go on", "run"),
     "cancel": Command("ask a run to stop, wherever it is driven", "run"),
+    "retry": Command("go on with a run that ended badly, once it is mended", "retry"),
     "fork": Command("let a run go another way from an earlier entry on", "fork"),
     "worker": Command("drive every run of the store that wants attention", "worker"),
     "ls": Command("list the runs of the store", "view"),

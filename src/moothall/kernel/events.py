@@ -89,6 +89,8 @@ class Misbehaved(Event):
     name = "error.execution"
     where: str = ""
     reason: str = ""
+    place: str = ""
+    """The function, file and line; they change with every edit of the file."""
 
 
 class ChildDone(Event):
@@ -155,6 +157,25 @@ class Forked(Note):
     run: str
 
 
+class Retried(Note):
+    """Somebody has mended what ended the run: what was decided from this entry on counts no more, and is decided again.
+
+    It ended for this reason, with the end of the effect with this key where it was one; `again` says that this effect
+    is performed anew, so that its end does not count either. `limits` are those of the budget from now on, and
+    `spent` is what was spent until now.
+    """
+
+    name = "run.retried"
+    entry: int
+    digest: str
+    by: str = ""
+    key: str = ""
+    reason: str = ""
+    again: bool = False
+    limits: Mapping[str, float] | None = None
+    spent: Mapping[str, float] = field(default_factory=dict)
+
+
 class Mark(Note):
     """Something about an effect in flight."""
 
@@ -189,6 +210,18 @@ class Doubted(Mark):
 
     name = "effect.doubted"
     reason: str = ""
+
+
+class Interrupted(Mark):
+    """The effect was cut off because nobody wants it any more: what was said until then, and what that cost at least.
+
+    What the provider counts for the rest is not known; the tokens of the text are an estimate.
+    """
+
+    name = "effect.interrupted"
+    agent: str = ""
+    text: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)
 
 
 class Repeated(Mark):

@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from moothall.errors import DefinitionError, words_of
+from moothall.errors import DefinitionError, place_of, words_of
 from moothall.kernel.chart import (
     ATOMIC,
     COMPOUND,
@@ -45,7 +45,7 @@ from moothall.kernel.chart import (
     Selection,
     trigger,
 )
-from moothall.kernel.codec import encode
+from moothall.kernel.codec import encode, read_back
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Cancelled, Event, Exhausted, Misbehaved, Named, Started, matches
 from moothall.kernel.machine import Machine, label
@@ -66,6 +66,10 @@ from moothall.kernel.step import (
     make_wanted,
 )
 
+HOUSE = __file__.rpartition("kernel")[0]
+"""Where code is that is not the author's."""
+PLACE = " (in "
+"""What stands before the place of an error in the reason of a run."""
 MEMO = 4096
 
 
@@ -310,14 +314,14 @@ class _Turn:
             else:
                 held = guard(self.data, self.event)
         except (Exception, SystemExit) as error:  # the author's code may raise anything
-            return self.misguarded(row, words_of(error))
+            return self.misguarded(row, words_of(error), place_of(error, HOUSE))
         if held is True or held is False:
             return held
         return self.misguarded(row, f"it gave {held!r}; a guard gives True or False")
 
-    def misguarded(self, row: Row, reason: str) -> bool | None:
+    def misguarded(self, row: Row, reason: str, place: str = "") -> bool | None:
         where = f"{self.machine.chart.places[row.source]} on {trigger(row.on)}, guard {label(row.on.when)}"
-        error = Misbehaved(where, reason)
+        error = Misbehaved(where, reason, place)
         self.put(error)
         self.misguided += (error,)
         return None if self.machine.errors == "strict" else False
@@ -411,7 +415,7 @@ class _Turn:
         try:
             given = result.call(self.data, self.event) if active is None else self.scripted(result, active)
         except (Exception, SystemExit) as error:  # the author's code may raise anything
-            self.misbehaved(result.where, words_of(error))
+            self.misbehaved(result.where, words_of(error), place_of(error, HOUSE))
             return None
         try:
             return encode(given)
@@ -443,10 +447,10 @@ class _Turn:
             try:
                 given = call(self.data, self.event) if active is None else self.scripted(action, active)
             except (Exception, SystemExit) as error:  # the author's code may raise anything
-                self.misbehaved(action.where, words_of(error))
+                self.misbehaved(action.where, words_of(error), place_of(error, HOUSE))
                 continue
             if type(given) is kind and action.writes is None:
-                self.data = given
+                self.renew(given)
             else:
                 self.keep(given, owner, action)
 
@@ -455,7 +459,7 @@ class _Turn:
         if action.writes is not None and self.overwrites(action.writes, action.where, given):
             return
         if type(given) is self.machine.data:
-            self.data = given
+            self.renew(given)
         elif isinstance(given, Effect):
             if action.allowed.get(given.kind, 0) >= 1:
                 self.effects.append(make_wanted(given, owner if given.owned else None))
@@ -466,7 +470,12 @@ class _Turn:
         elif given is None or self.machine.data not in (None, dict):
             self.misgiven(action.where, type(given).__name__)
         else:
-            self.data = given
+            self.renew(given)
+
+    def renew(self, given: Any) -> None:
+        """Go on with new data; those of a declared type are as they would be read back after a crash."""
+        kind = self.machine.data
+        self.data = given if kind is None else read_back(kind, given, self.data)
 
     def overwrites(self, writes: frozenset[str], where: str, given: Any) -> bool:
         """Whether a move changed what it does not declare; then nothing that it gave is kept."""
@@ -483,8 +492,8 @@ class _Turn:
         wanted = "the new data" if self.machine.data is None else f"a {self.machine.data.__name__}"
         self.misbehaved(where, f"it gave {given}; a move gives {wanted}, a Move or an effect")
 
-    def misbehaved(self, where: str, reason: str) -> None:
-        self.put(Misbehaved(where, reason))
+    def misbehaved(self, where: str, reason: str, place: str = "") -> None:
+        self.put(Misbehaved(where, reason, place))
 
     def put(self, *events: Event) -> None:
         """Raise events: they come to their turn when no row without an event can be taken."""
@@ -504,7 +513,7 @@ class _Turn:
             return
         if move.effects and not self.want(move.effects, owner, action):
             return
-        self.data = move.data
+        self.renew(move.data)
         if move.raises:
             self.put(*move.raises)
         if move.appends:
@@ -590,8 +599,8 @@ def _same(before: Mapping[str, Any], after: Mapping[str, Any], key: str) -> bool
 
 def _reason(event: Event) -> str:
     match event:
-        case Misbehaved(where=where, reason=reason):
-            return f"{where}: {reason}"
+        case Misbehaved(where=where, reason=reason, place=place):
+            return f"{where}: {reason}{PLACE}{place})" if place else f"{where}: {reason}"
         case Exhausted(resource=resource, limit=limit, where=where):
             return f"limit of {limit:g} {resource} reached" + (f" in {where}" if where else "")
         case _:

@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any, Literal
 
 from moothall.errors import Broken, Conflict, DefinitionError, Refused
-from moothall.kernel.codec import decode, encode
+from moothall.kernel.codec import decode, encode, read_back
 from moothall.kernel.effects import AskPerson, Effect, StartChild
 from moothall.kernel.events import Adopted, Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated, Started
 from moothall.kernel.frozen import Frozen, slotted
@@ -34,7 +34,18 @@ from moothall.kernel.schema import misfits
 from moothall.kernel.step import Answer, Ask
 from moothall.runtime.cleaner import cleaned, fitted
 from moothall.runtime.crew import Crew
-from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first, in_flight, make_happening
+from moothall.runtime.decide import (
+    Decision,
+    Happening,
+    Run,
+    Unanswered,
+    decide,
+    first,
+    in_flight,
+    in_force,
+    make_happening,
+    without_bill,
+)
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
 from moothall.runtime.ports import (
     LEASE,
@@ -50,7 +61,7 @@ from moothall.runtime.ports import (
     as_it_is,
     nobody_listens,
 )
-from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt
+from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt, taken_back
 
 Observer = Callable[[RunId, Entry, Head], None]
 WHOLE_MACHINE = 0xEFFFFFFC
@@ -278,6 +289,7 @@ async def reopen(hall: Hall, run: RunId, machine: Machine, stored: Stored | None
     hall.heads[run] = head = await _head(hall, run, stored)
     if (head.definition or stored.record.digest) != machine.digest:  # it was made anew, by another definition
         return await reopen(hall, run, machine)
+    hall.runs[run] = in_force(hall.runs[run], head)
     hall.leases.pop(run, None)
     if is_free(hall, stored.lease):
         hall.leases[run] = stored.lease
@@ -330,6 +342,7 @@ async def _adopted(hall: Hall, run: RunId, stored: Stored) -> Head:
     if isinstance(head, Difference):
         raise _unadopted(hall.runs[run], head)
     hall.heads[run], hall.leases[run] = head, stored.lease
+    hall.runs[run] = in_force(hall.runs[run], head)
     if head.snapshot.status == "live":
         event = Adopted(machine.digest, stored.definition())
         decision = decide(hall.runs[run], head, Happening(event, f"adopted-{head.seq + 1}", hall.clock.now()))
@@ -418,6 +431,22 @@ async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]])
                 head = decision.head
         if not decisions or await _committed(hall, run, decisions):
             return
+
+
+async def decide_again(hall: Hall, run: RunId, decision: Decision, ends: Sequence[tuple[Event, str]]) -> list[Decision]:
+    """A decision, and those on events that are known already and are decided behind it; nothing is kept yet."""
+    decisions, now = [decision], hall.clock.now()
+    for number, (event, cause) in enumerate(ends):
+        head = decisions[-1].head
+        if number == 0 or in_flight(head, cause) is not None:
+            happening = Happening(without_bill(hall.runs[run], head, event, cause), cause, now)
+            decisions.append(await _decided_with_scripts(hall, run, head, happening, decisions))
+    return decisions
+
+
+async def keep_all(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> bool:
+    """Keep decisions in one transaction; False where another writer came first."""
+    return await _committed(hall, run, decisions)
 
 
 def _decided(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decision:
@@ -537,6 +566,7 @@ async def _resolve(hall: Hall, run: RunId, doubted: Pending, finding: Finding, b
 async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
     """Tell a run an event from outside, if it accepts it now."""
     machine, snapshot = hall.runs[run].machine, hall.heads[run].snapshot
+    event = read_back(type(event), event)
     if not accepts(machine, snapshot, event) and await hall.store.find(run, cause) is None:
         where = " and ".join(snapshot.active)
         accepted = ", ".join(possible(machine, snapshot)) or f"nothing: it is {snapshot.status}"
@@ -554,7 +584,9 @@ async def cancel(
 async def messages(hall: Hall, run: RunId, thread: str) -> list[Any]:
     """The messages of a thread of a run, the oldest first."""
     entries = await hall.store.entries(run)
-    return [one["message"] for entry in entries for one in entry.get("appends", ()) if one["thread"] == thread]
+    undone = taken_back(entries)
+    appends = (one for entry in entries if entry["seq"] not in undone for one in entry.get("appends", ()))
+    return [one["message"] for one in appends if one["thread"] == thread]
 
 
 def questions(head: Head) -> tuple[Pending, ...]:

@@ -98,6 +98,8 @@ class Head(Frozen):
     """How many events moved the run, or might have."""
     definition: str = ""
     """The digest of the definition that adopted the run; none where it is still the one that it began with."""
+    limits: Mapping[str, float] | None = None
+    """The limits of its budget since it was retried; none where they are still those that it began with."""
 
     def wake(self) -> float | None:
         """When the run wants attention: 0 is now, None is never unless somebody tells it something."""
@@ -194,6 +196,7 @@ class Reader(Frozen):
                 _same(plain["same"], "same") if "same" in plain else {},
                 decode(int, plain["steps"], "steps"),
                 decode(str, plain.get("definition", ""), "definition"),
+                _amounts(plain["limits"], "limits") if "limits" in plain else None,
             )
         except (KeyError, TypeError, MoothallError) as error:
             raise Broken(f"the stored snapshot cannot be read: {error}") from error
@@ -356,6 +359,8 @@ def head_shape(head: Head, pending: Sequence[Any]) -> dict[str, Any]:
         shape["same"] = head.same
     if head.definition:
         shape["definition"] = head.definition
+    if head.limits is not None:
+        shape["limits"] = head.limits
     return shape
 
 

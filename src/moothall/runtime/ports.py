@@ -204,7 +204,9 @@ def nobody_listens(run: RunId, speaker: str) -> None:
 class Desk(Protocol):
     """Where a run is driven from: hears that a performer is still at work, and knows the run's threads."""
 
-    ear: Ear
+    def listen(self, key: str, run: RunId, speaker: str) -> Callable[[str], None] | None:
+        """Who hears what the performer with this key says as it is said; None where nobody wants to."""
+        ...
 
     def beat(self, key: str) -> None:
         """The performer with this key is still at work."""
@@ -243,7 +245,7 @@ class Context(Frozen):
 
     def ear(self, speaker: str) -> Callable[[str], None] | None:
         """Who hears what somebody says as it is said; None where nobody wants to."""
-        return self.desk.ear(self.run, speaker) if self.desk is not None else None
+        return self.desk.listen(self.key, self.run, speaker) if self.desk is not None else None
 
 
 make_context = maker(Context)

@@ -72,7 +72,7 @@ async def _left(hall: Hall, origin: Origin) -> Mapping[str, float]:
     used = {"seconds": latest - record.began, "transitions": head["steps"]}
     runs = await hall.store.runs()
     bills = [head["spent"], *_reserved(origin), *(_drawn(one, runs) for one in _forks(record.run, runs)), used]
-    return {name: max(0, limit - _sum(name, bills)) for name, limit in record.limits.items()}
+    return {name: max(0, limit - _sum(name, bills)) for name, limit in head.get("limits", record.limits).items()}
 
 
 def _reserved(origin: Origin) -> list[Mapping[str, float]]:

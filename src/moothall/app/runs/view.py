@@ -218,5 +218,5 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
         record.model,
         head["spent"],
         questions,
-        record.limits,
+        head.get("limits", record.limits),
     )

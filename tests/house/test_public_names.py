@@ -82,7 +82,18 @@ PIPELINE: tuple[str, ...] = (
     "Verdict",
 )
 
-MODULES = {"moothall": PUBLIC, "moothall.pipeline": PIPELINE}
+TEAM: tuple[str, ...] = (
+    "Arbitration",
+    "ConversationMemory",
+    "Directive",
+    "Proposal",
+    "Unusable",
+    "arbitrate",
+    "directive",
+    "sample",
+)
+
+MODULES = {"moothall": PUBLIC, "moothall.pipeline": PIPELINE, "moothall.team": TEAM}
 
 
 @pytest.mark.parametrize("module", MODULES)

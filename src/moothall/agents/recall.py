@@ -167,7 +167,8 @@ class Recall:
         """
         chosen: dict[str, Statement] = {}
         room = budget - (_ROOM_FOR_NOTE if self._key_items else 0)
-        newest = map(self._statement, range(len(self._sentences) - 1, -1, -1))
+        last = len(self._sentences) - 1
+        newest = map(self._statement, range(last, max(last - _NEWEST, -1), -1))
         for statement in chain(self.ranked(query), newest):
             if room < _SHORTEST_LINE:
                 break
@@ -216,6 +217,8 @@ _SAID_ALL_THE_TIME = 3
 _KEY_BONUS = 2.0
 _ROOM_FOR_NOTE = 60
 _SHORTEST_LINE = 20
+_NEWEST = 200
+"""How many of the newest sentences may fill the room that is left."""
 
 
 def _sentences(content: str) -> list[str]:

@@ -7,8 +7,11 @@ import pytest
 
 PUBLIC: tuple[str, ...] = (
     "Alarm",
+    "All",
     "Answered",
     "Append",
+    "AskAgent",
+    "AskPerson",
     "Broken",
     "Budget",
     "CancelSend",
@@ -24,6 +27,7 @@ PUBLIC: tuple[str, ...] = (
     "Exhausted",
     "Expired",
     "Final",
+    "FormField",
     "GaveUp",
     "History",
     "In",
@@ -41,6 +45,8 @@ PUBLIC: tuple[str, ...] = (
     "Send",
     "State",
     "ToolCall",
+    "Unusable",
+    "Window",
     "YesNo",
     "always",
     "answer",
@@ -52,14 +58,18 @@ PUBLIC: tuple[str, ...] = (
     "days",
     "emitting",
     "fork",
+    "form",
     "hours",
+    "keep_said",
     "minutes",
     "otherwise",
     "question",
     "resume",
     "run",
     "run_process",
+    "said_by",
     "tool",
+    "turn_of",
     "yes",
 )
 
@@ -82,6 +92,29 @@ PIPELINE: tuple[str, ...] = (
     "Verdict",
 )
 
+ARENA: tuple[str, ...] = (
+    "Consensus",
+    "Duel",
+    "Fitted",
+    "Plan",
+    "Rating",
+    "Task",
+    "Violation",
+    "Vote",
+    "VoteWeight",
+    "bradley_terry",
+    "consensus",
+    "decision",
+    "decode_plan",
+    "elo",
+    "explain",
+    "factor",
+    "k_of",
+    "reason_of",
+    "static_rules",
+    "track_record",
+)
+
 TEAM: tuple[str, ...] = (
     "Arbitration",
     "ConversationMemory",
@@ -93,7 +126,12 @@ TEAM: tuple[str, ...] = (
     "sample",
 )
 
-MODULES = {"moothall": PUBLIC, "moothall.pipeline": PIPELINE, "moothall.team": TEAM}
+MODULES = {
+    "moothall": PUBLIC,
+    "moothall.arena": ARENA,
+    "moothall.pipeline": PIPELINE,
+    "moothall.team": TEAM,
+}
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -55,7 +55,8 @@ class ConversePerformer:
         tools = (*(self._offered(name) for name in effect.tools), *map(_parsing, role.parsingTools))
         hear = context.ear(effect.agent)
         key, nth, clean = context.key, context.nth, context.clean
-        return Request(effect.agent, "", key, nth, None, clean(messages), tools, hear, system=clean(role.systemMessage))
+        system, hints = clean(role.systemMessage), role.rehearsal
+        return Request(effect.agent, "", key, nth, None, clean(messages), tools, hear, system=system, hints=hints)
 
     def _offered(self, name: str) -> Offered:
         return offered(name, self.functions.get(name))

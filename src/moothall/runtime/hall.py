@@ -30,6 +30,7 @@ from moothall.kernel.events import Adopted, Answered, Cancelled, Doubted, Event,
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
+from moothall.kernel.schema import misfits
 from moothall.kernel.step import Answer, Ask
 from moothall.runtime.cleaner import cleaned, fitted
 from moothall.runtime.crew import Crew
@@ -495,10 +496,17 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
     shape = asked.effect.shape
     if shape in machine.shapes:
         _read(hall, machine.shapes[shape], value)
+    fitted(partial(_require_fit, asked.effect.schema), value, hall.clean)
     advanced = await advance(hall, run, shaped(machine, Answered(value, shape, by)), asked.key)
     if advanced.received == "duplicate":  # somebody was quicker, or the deadline was
         await _answered(hall, run, asked.key)
     return advanced
+
+
+def _require_fit(schema: Any, value: Any) -> None:
+    """Refuse an answer that does not fit the schema of its question, and name every field."""
+    if found := misfits(schema, value):
+        raise Refused(f"the answer: {'; '.join(map(str, found))}")
 
 
 def _read(hall: Hall, shape: Any, value: Any) -> Any:

@@ -59,6 +59,8 @@ class Kind:
     name = PLAIN
     effects: Mapping[str, type[Effect]] = {AskAgent.kind: AskAgent, CallTool.kind: CallTool}
     """The effects of its machines that performers perform, by kind."""
+    is_closed = False
+    """Whether all agents that its machines ever ask are known beforehand."""
     takes_text = False
     """Whether a text that is given as input stays a text, also where it looks like JSON."""
 

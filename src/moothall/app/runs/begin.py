@@ -11,7 +11,17 @@ from typing import Any
 
 from moothall.app.config.models import BY_LEVEL, absolute_model, unpriced
 from moothall.app.config.settings import configured_model, level_model
-from moothall.app.kinds.bindings import Provided, bind, endless, endless_below, known_agents, own_limits, slug, unplayed
+from moothall.app.kinds.bindings import (
+    Provided,
+    bind,
+    endless,
+    endless_below,
+    known_agents,
+    own_limits,
+    require_performers,
+    slug,
+    unplayed,
+)
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import source_of
 from moothall.app.runs.context import RunContext
@@ -61,6 +71,7 @@ async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) 
     assert terms.run is not None
     hall, run = context.hall, terms.run
     machine.require_types()
+    require_performers(machine, context.performers)
     limits = own_limits(machine) if terms.budget is None else {**own_limits(machine), **terms.budget.limits()}
     unbounded = endless(machine)
     if not limits and (finding := unbounded or endless_below(machine)) is not None:
@@ -74,7 +85,7 @@ async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) 
         context.broadcast.notice(told)
     named, is_endless = hall.clean(model), unbounded is not None
     record = Record(run, machine.name, machine.digest, time.time(), source_of(machine), named, limits, is_endless)
-    hall.casts[run] = bind(machine, Provided(model, agents))
+    hall.casts[run] = bind(machine, Provided(model, agents, performers=context.performers))
     await halls.begin(hall, record, machine, fitted(partial(kind_of(machine).data, machine), data, hall.clean))
 
 

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import field
+from dataclasses import field, replace
 
 from moothall.app.config.settings import checked_cleaner
-from moothall.app.kinds.bindings import Functions, Provided, bind, known_agents, unplayed
+from moothall.app.kinds.bindings import Functions, Provided, bind, known_agents, require_performers, unplayed
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import child_machine, find, is_missing
 from moothall.app.runs.news import Broadcast
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
+from moothall.performers.own import OwnPerformers
 from moothall.runtime import hall as halls
 from moothall.runtime.hall import Hall
 from moothall.runtime.journal import Record, RunId
@@ -49,6 +50,8 @@ class RunContext(Frozen):
     agents: Functions = field(default_factory=dict)
     person: str = ""
     """Who answers questions here."""
+    performers: OwnPerformers = field(default_factory=dict)
+    """Who performs effects of the author's own."""
 
     @property
     def store(self) -> Store:
@@ -83,7 +86,7 @@ async def reopen(context: RunContext, run: RunId, machine: Machine | None = None
                 f"nobody plays {', '.join(missing)}: the run began with functions of its own; go on in Python, with "
                 f"resume(…, agents={{{missing[0]!r}: …}}), or put the functions into the machine's table"
             )
-    hall.casts[run] = bind(machine, provided)
+    hall.casts[run] = bind(machine, replace(provided, performers=context.performers))
     await halls.reopen(hall, run, machine, stored)
     return machine
 
@@ -92,6 +95,8 @@ async def reopen_to_drive(context: RunContext, run: RunId, machine: Machine | No
     """Open a run again to go on with it, if all is here that it needs."""
     machine = await reopen(context, run, machine)
     snapshot = context.hall.heads[run].snapshot
+    if snapshot.status == "live":
+        require_performers(machine, context.performers)
     if snapshot.status == "live" and (reason := kind_of(machine).lacking(machine, snapshot.data, context.agents)):
         raise DefinitionError(f"run {run} cannot go on here: {reason}")
 

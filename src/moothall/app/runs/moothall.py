@@ -38,6 +38,7 @@ from moothall.app.runs.view import Shown, Summary, follow, show, summaries
 from moothall.errors import DefinitionError
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Budget, Machine
+from moothall.performers.own import OwnPerformers
 from moothall.runtime.hall import visiting
 from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Clock, Store
@@ -52,7 +53,10 @@ def print_notices(news: News) -> None:
 
 
 class Moothall:
-    """A place where runs are begun, driven, told things and looked at."""
+    """A place where runs are begun, driven, told things and looked at.
+
+    Without listeners, what a person should know is said on stderr.
+    """
 
     def __init__(
         self,
@@ -60,12 +64,12 @@ class Moothall:
         *,
         settings: Settings | None = None,
         clock: Clock | None = None,
-        listeners: Iterable[Listener] = (print_notices,),
+        listeners: Iterable[Listener] | None = None,
         durability: str | None = None,
         telemetry: str | None = None,
     ) -> None:
         self._files = current_files() if settings is None else Files(settings)
-        self._clock, self._broadcast = clock, Broadcast(listeners)
+        self._clock, self._broadcast = clock, Broadcast((print_notices,) if listeners is None else listeners)
         self._place: opened = opened(store, durability)
         self._under_way: dict[RunId, asyncio.Task[Outcome]] = {}
         self._telemetry_named = telemetry
@@ -107,10 +111,14 @@ class Moothall:
         """Tell somebody of everything from now on."""
         self._broadcast.listeners.append(listener)
 
-    def context(self, agents: Functions | None = None, person: str = "") -> RunContext:
+    def context(
+        self, agents: Functions | None = None, person: str = "", performers: OwnPerformers | None = None
+    ) -> RunContext:
         """What is around the runs of a caller who brings these functions."""
         known = self._opened
-        return known if agents is None and not person else replace(known, agents=agents or {}, person=person)
+        if agents is None and not person and performers is None:
+            return known
+        return replace(known, agents=agents or {}, person=person, performers=performers or {})
 
     async def close(self) -> None:
         """Let go of the runs that are under way, which others may go on with, and of the store."""
@@ -129,6 +137,7 @@ class Moothall:
         data: Any = None,
         *,
         agents: Functions | None = None,
+        performers: OwnPerformers | None = None,
         model: str = "",
         budget: Budget | None = None,
         run_id: RunId | None = None,
@@ -136,7 +145,7 @@ class Moothall:
         """Run a machine to its end, or until it waits for a person."""
         with self._settings():
             known, terms = _checked(machine, budget), Terms(run_id, model, budget)
-            return await beginning.begin(self.context(agents), known, data, terms)
+            return await beginning.begin(self.context(agents, performers=performers), known, data, terms)
 
     async def start(
         self,
@@ -144,13 +153,14 @@ class Moothall:
         data: Any = None,
         *,
         agents: Functions | None = None,
+        performers: OwnPerformers | None = None,
         model: str = "",
         budget: Budget | None = None,
         run_id: RunId | None = None,
     ) -> RunId:
         """Begin a run and come back at once; it goes on beside, for as long as this object is open."""
         with self._settings():
-            context, known = self.context(agents), _checked(machine, budget)
+            context, known = self.context(agents, performers=performers), _checked(machine, budget)
             run = beginning.chosen_id(context, known, Terms(run_id))
             guest = visiting(context.hall, run)
             guest.__enter__()
@@ -177,10 +187,17 @@ class Moothall:
         task = self._under_way.get(run)
         return await task if task is not None else await self.resume(run)
 
-    async def resume(self, run: RunId, machine: Machine | None = None, *, agents: Functions | None = None) -> Outcome:
+    async def resume(
+        self,
+        run: RunId,
+        machine: Machine | None = None,
+        *,
+        agents: Functions | None = None,
+        performers: OwnPerformers | None = None,
+    ) -> Outcome:
         """Go on with a run where its journal ends."""
         with self._settings():
-            return await resuming.resume(self.context(agents), run, machine)
+            return await resuming.resume(self.context(agents, performers=performers), run, machine)
 
     async def answer(
         self,
@@ -190,11 +207,12 @@ class Moothall:
         question: str | None = None,
         machine: Machine | None = None,
         agents: Functions | None = None,
+        performers: OwnPerformers | None = None,
         by: str = "",
     ) -> Outcome:
         """Answer a question of a waiting run and go on."""
         with self._settings():
-            context = self.context(agents, by)
+            context = self.context(agents, by, performers)
             return await resuming.answer(context, run, value, question=question, machine=machine)
 
     async def send(
@@ -206,13 +224,15 @@ class Moothall:
         key: str = "",
         machine: Machine | None = None,
         agents: Functions | None = None,
+        performers: OwnPerformers | None = None,
     ) -> Outcome:
         """Tell a run an event of its machine's vocabulary from outside and go on; it is refused where none is due.
 
         An event is given itself, or by its name with its fields. The same `key` twice is told once.
         """
         with self._settings():
-            return await resuming.send(self.context(agents), run, (event, data), key=key, machine=machine)
+            context = self.context(agents, performers=performers)
+            return await resuming.send(context, run, (event, data), key=key, machine=machine)
 
     async def cancel(self, run: RunId, reason: str = "asked for by the program") -> Outcome:
         """Ask a run to stop, wherever it is driven."""
@@ -315,13 +335,24 @@ def run(
     data: Any = None,
     *,
     agents: Functions | None = None,
+    performers: OwnPerformers | None = None,
     model: str = "",
     budget: Budget | None = None,
     store: str | None = None,
     run_id: RunId | None = None,
 ) -> Outcome:
     """Run a machine to its end, or until it waits for a person. Durable: `moot resume` goes on after a crash."""
-    return wait_for(arun(machine, data, agents=agents, model=model, budget=budget, store=store, run_id=run_id))
+    work = arun(
+        machine,
+        data,
+        agents=agents,
+        performers=performers,
+        model=model,
+        budget=budget,
+        store=store,
+        run_id=run_id,
+    )
+    return wait_for(work)
 
 
 async def arun(
@@ -329,6 +360,7 @@ async def arun(
     data: Any = None,
     *,
     agents: Functions | None = None,
+    performers: OwnPerformers | None = None,
     model: str = "",
     budget: Budget | None = None,
     store: str | None = None,
@@ -337,17 +369,24 @@ async def arun(
     """The same as `run`, for code that is already async."""
     _checked(machine, budget)
     async with shared(store) as hall:
-        return await hall.run(machine, data, agents=agents, model=model, budget=budget, run_id=run_id)
+        return await hall.run(
+            machine, data, agents=agents, performers=performers, model=model, budget=budget, run_id=run_id
+        )
 
 
 def resume(
-    run: RunId, machine: Machine | None = None, *, agents: Functions | None = None, store: str | None = None
+    run: RunId,
+    machine: Machine | None = None,
+    *,
+    agents: Functions | None = None,
+    performers: OwnPerformers | None = None,
+    store: str | None = None,
 ) -> Outcome:
     """Go on with a run where its journal ends. The machine is found by itself where it stands in a module."""
 
     async def work() -> Outcome:
         async with shared(store) as hall:
-            return await hall.resume(run, machine, agents=agents)
+            return await hall.resume(run, machine, agents=agents, performers=performers)
 
     return wait_for(work())
 
@@ -359,6 +398,7 @@ def answer(
     *,
     question: str | None = None,
     agents: Functions | None = None,
+    performers: OwnPerformers | None = None,
     store: str | None = None,
     by: str = "",
 ) -> Outcome:
@@ -366,7 +406,9 @@ def answer(
 
     async def work() -> Outcome:
         async with shared(store) as hall:
-            return await hall.answer(run, value, question=question, machine=machine, agents=agents, by=by)
+            return await hall.answer(
+                run, value, question=question, machine=machine, agents=agents, performers=performers, by=by
+            )
 
     return wait_for(work())
 

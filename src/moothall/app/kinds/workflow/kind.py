@@ -61,6 +61,7 @@ class WorkflowKind(Kind):
 
     name = "workflow"
     effects: Mapping[str, type[Effect]] = {Converse.kind: Converse, CallTool.kind: CallTool}
+    is_closed = True
     takes_text = True
 
     def find(self, source: str) -> Machine | None:

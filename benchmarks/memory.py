@@ -8,12 +8,13 @@ Conversations, questions and measures are those of the simulated worlds' descrip
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import worlds
 
 from moothall.agents.memory import prompt_text
-from moothall.agents.recall import FUNCTION_WORDS, Item
+from moothall.agents.recall import FUNCTION_WORDS, Item, Recall
 
 STRETCH = 320
 Message = dict[str, Any]
@@ -62,11 +63,14 @@ def fts(messages: Sequence[Message], query: str, budget: int) -> str:
     return told([by_number[number] for (number,) in rows], budget)
 
 
+@lru_cache(maxsize=64)
+def recall_of(messages: tuple[tuple[str, str, str, int], ...]) -> Recall:
+    return Recall(Item(text, kind, who, number, number) for text, kind, who, number in messages)
+
+
 def moothall(messages: Sequence[Message], query: str, budget: int) -> str:
-    items = [
-        Item(message["text"], message["type"], message["speaker"], message["n"], message["n"]) for message in messages
-    ]
-    return prompt_text(items, query, budget=budget)
+    rows = tuple((message["text"], message["type"], message["speaker"], message["n"]) for message in messages)
+    return prompt_text(recall_of(rows), query, budget=budget)
 
 
 METHODS: dict[str, Callable[[Sequence[Message], str, int], str]] = {

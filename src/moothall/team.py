@@ -3,7 +3,7 @@
 `arbitrate` and `directive` are pure, and `ConversationMemory` needs neither a run nor a model.
 """
 
-from moothall.app.conversation import ConversationMemory
+from moothall.app.kinds.team.memory import ConversationMemory
 from moothall.machines.team.arbitration import Arbitration, Proposal, arbitrate, sample
 from moothall.machines.team.directives import Directive, Unusable, directive
 

@@ -17,7 +17,7 @@ from moothall.agents.memory import (
     marked_reasons,
     prompt_text,
 )
-from moothall.agents.recall import KEY_KINDS, Item
+from moothall.agents.recall import KEY_KINDS, Item, Recall
 from moothall.errors import Broken, DefinitionError
 from moothall.team import ConversationMemory
 
@@ -154,7 +154,7 @@ def test_embeddings_take_the_place_of_words_where_there_are_some() -> None:
 
 def test_nothing_recalled_is_remembered_again() -> None:
     items = [Item("The price of Ottersong is 30 euros.", "decision", "cfo", 1)]
-    shown = prompt_text(items, "What does Ottersong cost?", budget=500)
+    shown = prompt_text(Recall(items), "What does Ottersong cost?", budget=500)
     assert "30 euros" in shown
     assert Memory().remember(Item(shown)) == Memory()
     assert Memory().remember(Item("x", "recalled")) == Memory()
@@ -175,7 +175,7 @@ def test_whatever_is_said_no_key_item_is_ever_lost(kinds: list[str], threshold: 
 @given(st.lists(st.text(max_size=200), max_size=20), st.text(max_size=50), st.integers(0, 400))
 def test_a_prompt_never_shows_more_than_it_may(contents: list[str], query: str, budget: int) -> None:
     items = [Item(content, "decision" if number % 4 == 0 else "general") for number, content in enumerate(contents)]
-    assert len(prompt_text(items, query, budget=budget)) <= budget
+    assert len(prompt_text(Recall(items), query, budget=budget)) <= budget
 
 
 def test_an_answer_that_does_not_repeat_the_name_is_found_by_its_question() -> None:
@@ -184,13 +184,13 @@ def test_an_answer_that_does_not_repeat_the_name_is_found_by_its_question() -> N
         Item("Yes, 24 November.", who="ArtDirector"),
         *(Item(f"The Yarrowdeep cake number {number} was good.", who="CEO") for number in range(100)),
     ]
-    shown = prompt_text(items, "What is the release date of Yarrowdeep?", budget=800)
+    shown = prompt_text(Recall(items), "What is the release date of Yarrowdeep?", budget=800)
     assert "24 November" in shown
 
 
 def test_where_decisions_do_not_fit_the_prompt_says_how_many_more_there_are() -> None:
     items = [Item(f"Level {number} gets the boss called Brute{number}.", "decision") for number in range(500)]
-    shown = prompt_text(items, "Who is the boss of level 77?", budget=1000)
+    shown = prompt_text(Recall(items), "Who is the boss of level 77?", budget=1000)
     assert "Brute77." in shown
     assert "more decisions are on record" in shown
     assert shown.endswith(CLOSING)
@@ -230,3 +230,13 @@ def test_a_memory_that_could_not_work_is_refused(wrong: dict[str, int]) -> None:
 def test_an_unknown_type_of_content_is_refused() -> None:
     with pytest.raises(ValueError, match="content_type"):
         ConversationMemory().update("x", "desicion")
+
+
+@given(st.lists(st.text(max_size=60), max_size=12), st.text(max_size=30))
+def test_a_conversation_that_grew_shows_what_one_taken_in_at_once_shows(contents: list[str], query: str) -> None:
+    items = [Item(content, who=f"speaker {number % 2}") for number, content in enumerate(contents)]
+    grown = Recall()
+    for item in items:
+        grown.add(item)
+        grown.context(query, budget=200)
+    assert grown.context(query, budget=200) == Recall(items).context(query, budget=200)

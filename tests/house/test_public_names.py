@@ -115,7 +115,23 @@ ARENA: tuple[str, ...] = (
     "track_record",
 )
 
-MODULES = {"moothall": PUBLIC, "moothall.arena": ARENA, "moothall.pipeline": PIPELINE}
+TEAM: tuple[str, ...] = (
+    "Arbitration",
+    "ConversationMemory",
+    "Directive",
+    "Proposal",
+    "Unusable",
+    "arbitrate",
+    "directive",
+    "sample",
+)
+
+MODULES = {
+    "moothall": PUBLIC,
+    "moothall.arena": ARENA,
+    "moothall.pipeline": PIPELINE,
+    "moothall.team": TEAM,
+}
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -14,7 +14,7 @@ from moothall.machines.team.directives import REPLY_SCHEMA
 from moothall.machines.team.findings import findings
 from moothall.machines.team.prompt import has_shipped_prompt, persona_prompt, shipped_prompt
 from moothall.machines.team.rules import Route, Situation, route_of
-from moothall.machines.team.schema import SCHEMA
+from moothall.machines.team.schema import SHAPE
 from moothall.machines.workflow.document import read
 
 
@@ -207,9 +207,9 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("name", SCHEMA["$defs"])
+@pytest.mark.parametrize("name", SHAPE.parts)
 def test_the_schema_and_the_values_have_the_same_fields(name: str) -> None:
-    written = {key for key in SCHEMA["$defs"][name]["properties"] if not key.startswith("$")}
+    written = {key for key in SHAPE.parts[name]["properties"] if not key.startswith("$")}
     assert written == {field.name.rstrip("_") for field in fields(getattr(definition, SHAPES[name]))}
 
 

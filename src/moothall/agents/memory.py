@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from moothall.agents.recall import Item, context_text, similarity
+from moothall.agents.recall import Item, Recall, similarity
 from moothall.errors import BadValue, Broken
 from moothall.kernel.frozen import Frozen
 
@@ -133,10 +133,10 @@ def extract(items: Sequence[Item]) -> Summary:
     return _completed(Summary(discussions=tuple(discussions), pending=tuple(open_questions)), items)
 
 
-def prompt_text(items: Sequence[Item], query: str, *, budget: int) -> str:
+def prompt_text(recall: Recall, query: str, *, budget: int) -> str:
     """What a prompt shows of a conversation for a query, marked as recalled, in at most `budget` characters."""
     frame = len(OPENING) + len(CLOSING) + 2
-    text = context_text(items, query, budget=budget - frame) if budget > frame else ""
+    text = recall.context(query, budget=budget - frame) if budget > frame else ""
     return f"{OPENING}\n{text}\n{CLOSING}" if text else ""
 
 

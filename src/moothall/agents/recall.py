@@ -15,8 +15,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 
 from moothall.kernel.frozen import Frozen
 
@@ -112,41 +113,112 @@ def similarity(query: str, text: str) -> float:
     return len(left & right) / math.sqrt(len(left) * len(right)) if left and right else 0.0
 
 
-class Recall(Frozen):
-    """A conversation taken apart: its statements in order, and in how many of them each word stands."""
+class Recall:
+    """A conversation taken apart. It grows item by item, and a question costs what it finds, not what was said."""
 
-    statements: tuple[Statement, ...]
-    frequencies: Mapping[str, int]
+    def __init__(self, items: Iterable[Item] = ()) -> None:
+        self.items: list[Item] = []
+        self._sentences: list[tuple[int, str]] = []
+        """Every sentence, with the place of its item."""
+        self._having: dict[str, list[int]] = {}
+        """The sentences that have a word."""
+        self._said: Counter[str] = Counter()
+        """How often sentences and their lead-ins were said word by word."""
+        self._key_items = 0
+        for item in items:
+            self.add(item)
+
+    def add(self, item: Item) -> None:
+        """Take in what was said next."""
+        place = len(self.items)
+        self.items.append(item)
+        self._key_items += item.is_key
+        for sentence in _sentences(item.content):
+            for word in content_words(f"{item.who} {sentence}"):
+                self._having.setdefault(word, []).append(len(self._sentences))
+            self._sentences.append((place, sentence))
+            self._said[_plain(sentence)] += 1
+            while (lead := _LEAD_IN.match(sentence)) is not None:
+                self._said[f"{_plain(lead[1])}:"] += 1
+                sentence = sentence[lead.end() :]
 
     def weight(self, word: str) -> float:
-        """How much a word tells: the more, the fewer statements have it."""
-        return math.log(1 + len(self.statements) / (self.frequencies.get(word, 0) + 0.5))
+        """How much a word tells: the more, the fewer sentences have it."""
+        return math.log(1 + len(self._sentences) / (len(self._having.get(word, ())) + 0.5))
+
+    def ranked(self, query: str) -> list[Statement]:
+        """The statements that have to do with a query, the most telling first; of two equal ones the newer."""
+        asked = content_words(query)
+        names = frozenset(name for name in _names(query) & asked if name in self._having)
+        numbers = sorted({number for word in names or asked for number in self._having.get(word, ())})
+        scored = [
+            (self._score(statement, asked, names), statement)
+            for statement in map(self._statement, numbers)
+            if statement is not None
+        ]
+        scored.sort(key=lambda pair: (-pair[0], -pair[1].place))
+        return [statement for _, statement in scored]
+
+    def context(self, query: str, *, budget: int) -> str:
+        """The part of the conversation that a prompt shows for a query, in at most `budget` characters.
+
+        First what tells most about the query; what room is left goes to the newest turns. Where key items are left
+        out, the last line says how many.
+        """
+        chosen: dict[str, Statement] = {}
+        room = budget - (_ROOM_FOR_NOTE if self._key_items else 0)
+        last = len(self._sentences) - 1
+        newest = map(self._statement, range(last, max(last - _NEWEST, -1), -1))
+        for statement in chain(self.ranked(query), newest):
+            if room < _SHORTEST_LINE:
+                break
+            if statement is not None and statement.line not in chosen and len(statement.line) + 1 <= room:
+                chosen[statement.line] = statement
+                room -= len(statement.line) + 1
+        lines = sorted(chosen.values(), key=lambda statement: statement.place)
+        told = {statement.place for statement in lines if statement.is_key}
+        omitted = self._key_items - len(told)
+        note = [f"({omitted} more decisions are on record; ask for them by name.)"] if omitted and lines else []
+        return "\n".join([*(statement.line for statement in lines), *note])[: max(budget, 0)]
+
+    def _statement(self, number: int) -> Statement | None:
+        """A sentence without what is said all the time; None where nothing else is in it."""
+        place, sentence = self._sentences[number]
+        text = self._without_lead_in(sentence)
+        if self._said[_plain(text)] >= _SAID_ALL_THE_TIME:
+            return None
+        item = self.items[place]
+        following = self.items[place + 1] if text.endswith("?") and place + 1 < len(self.items) else None
+        answer = self._first_news(following) if following is not None else ""
+        by = following.who if following is not None and answer else ""
+        return Statement(text, item.who, place, content_words(f"{item.who} {text}"), item.is_key, answer, by)
+
+    def _first_news(self, item: Item) -> str:
+        """The first sentence of a turn that is not said all the time."""
+        texts = (self._without_lead_in(sentence) for sentence in _sentences(item.content))
+        return next((text[:200] for text in texts if self._said[_plain(text)] < _SAID_ALL_THE_TIME), "")
+
+    def _without_lead_in(self, sentence: str) -> str:
+        while (lead := _LEAD_IN.match(sentence)) is not None:
+            if self._said[f"{_plain(lead[1])}:"] < _SAID_ALL_THE_TIME:
+                break
+            sentence = sentence[lead.end() :]
+        return sentence
+
+    def _score(self, statement: Statement, asked: frozenset[str], names: frozenset[str]) -> float:
+        shared = sum(self.weight(word) for word in statement.words & asked)
+        named = sum(self.weight(word) for word in statement.words & names)
+        news = (statement.words | content_words(statement.answer)) - asked
+        telling = sorted(map(self.weight, news), reverse=True)[:2]
+        return shared + named + sum(telling) / 2 + (_KEY_BONUS if statement.is_key else 0)
 
 
-def recall_of(items: Sequence[Item]) -> Recall:
-    """Take a conversation apart."""
-    repeated = _repeated(items)
-    statements: list[Statement] = []
-    for place, item in enumerate(items):
-        following = items[place + 1] if place + 1 < len(items) else None
-        for sentence in _sentences(item.content):
-            text = _without_lead_in(sentence, repeated)
-            if repeated[_plain(text)] > 2:
-                continue
-            answer = _first_news(following, repeated) if following is not None and text.endswith("?") else ""
-            words = content_words(f"{item.who} {text}")
-            by = following.who if following is not None and answer else ""
-            statements.append(Statement(text, item.who, place, words, item.is_key, answer, by))
-    frequencies = Counter(word for statement in statements for word in statement.words)
-    return Recall(tuple(statements), frequencies)
-
-
-def _first_news(item: Item, repeated: Counter[str]) -> str:
-    """The first sentence of a turn that is not said all the time."""
-    for sentence in _sentences(item.content):
-        if repeated[_plain(text := _without_lead_in(sentence, repeated))] <= 2:
-            return text[:200]
-    return ""
+_SAID_ALL_THE_TIME = 3
+_KEY_BONUS = 2.0
+_ROOM_FOR_NOTE = 60
+_SHORTEST_LINE = 20
+_NEWEST = 200
+"""How many of the newest sentences may fill the room that is left."""
 
 
 def _sentences(content: str) -> list[str]:
@@ -157,70 +229,7 @@ def _plain(text: str) -> str:
     return text.lower().rstrip(".!?…: ")
 
 
-def _repeated(items: Iterable[Item]) -> Counter[str]:
-    """How often sentences and their lead-ins are said word by word: what is said all the time tells nothing."""
-    counts = Counter[str]()
-    for item in items:
-        for sentence in _sentences(item.content):
-            counts[_plain(sentence)] += 1
-            while (lead := _LEAD_IN.match(sentence)) is not None:
-                counts[f"{_plain(lead[1])}:"] += 1
-                sentence = sentence[lead.end() :]
-    return counts
-
-
-def _without_lead_in(sentence: str, repeated: Counter[str]) -> str:
-    while (lead := _LEAD_IN.match(sentence)) is not None and repeated[f"{_plain(lead[1])}:"] > 2:
-        sentence = sentence[lead.end() :]
-    return sentence
-
-
-def ranked(recall: Recall, query: str) -> list[Statement]:
-    """The statements that have to do with a query, the most telling first; of two equal ones the newer."""
-    asked = content_words(query)
-    names = _names(query) & asked & recall.frequencies.keys()
-    about = [statement for statement in recall.statements if statement.words & (names or asked)]
-    scores = {id(statement): _score(statement, asked, names, recall) for statement in about}
-    return sorted(about, key=lambda statement: (-scores[id(statement)], -statement.place))
-
-
 def _names(query: str) -> frozenset[str]:
     """The words of a query that are written as names: capital letters that no sentence asks for."""
     words = _WORD.findall(query)
     return frozenset(stem(word) for word in words[1:] if word[0].isupper() and word != "I")
-
-
-def _score(statement: Statement, asked: frozenset[str], names: frozenset[str], recall: Recall) -> float:
-    shared = sum(recall.weight(word) for word in statement.words & asked)
-    news = (statement.words | content_words(statement.answer)) - asked
-    telling = sorted(map(recall.weight, news), reverse=True)[:2]
-    named = sum(recall.weight(word) for word in statement.words & names)
-    return shared + named + SHARE_OF_NEWS * sum(telling) / 2 + (KEY_BONUS if statement.is_key else 0)
-
-
-SHARE_OF_NEWS = 1.0
-KEY_BONUS = 2.0
-
-
-def context_text(items: Sequence[Item], query: str, *, budget: int) -> str:
-    """The part of a conversation that a prompt shows for a query, in at most `budget` characters.
-
-    First what tells most about the query; what room is left goes to the newest turns. Where key items are left out,
-    the last line says how many.
-    """
-    recall = recall_of(items)
-    note_room = 60 if any(item.is_key for item in items) else 0
-    chosen: dict[str, Statement] = {}
-    room = budget - note_room
-    newest = sorted(recall.statements, key=lambda statement: -statement.place)
-    for statement in (*ranked(recall, query), *newest):
-        if statement.line not in chosen and len(statement.line) + 1 <= room:
-            chosen[statement.line] = statement
-            room -= len(statement.line) + 1
-        if room < 20:
-            break
-    lines = sorted(chosen.values(), key=lambda statement: statement.place)
-    told = {statement.place for statement in lines}
-    omitted = sum(item.is_key and place not in told for place, item in enumerate(items))
-    note = f"({omitted} more decisions are on record; ask for them by name.)\n" if omitted and note_room else ""
-    return "\n".join([*(statement.line for statement in lines), note]).strip()[: max(budget, 0)]

@@ -84,16 +84,16 @@ def arbitrate(
 ) -> Arbitration:
     """Settle who of those who propose is next. Weights that are left out keep their default."""
     entries = _entries(proposals, weights)
-    ranked = sorted(_admitted(entries, blocking), key=lambda entry: entry.rank)
+    ordered = sorted(entries, key=lambda entry: entry.rank)
+    free_winner = ordered[0]
+    ranked = _admitted(ordered, blocking)
     winner = ranked[0]
-    free_winner = min(entries, key=lambda entry: entry.rank)
     by = "blocking" if winner is not free_winner else _deciding_rule(ranked)
-    losers = sorted((entry for entry in entries if entry is not winner), key=lambda entry: entry.rank)
     return Arbitration(
         winner=winner.agent,
         scores=_scores(entries),
         by=by,
-        losers=tuple(entry.agent for entry in losers),
+        losers=tuple(entry.agent for entry in ordered if entry is not winner),
         reason=_reason(by, winner, ranked, free_winner),
     )
 
@@ -183,11 +183,10 @@ def _number(value: object, name: str, *, least: float | None = 0, most: float | 
         or value in (math.inf, -math.inf)
     ):
         raise BadValue(f"{name} is {_text(value)}; it must be a finite number")
-    exact = _in_decimals(value)
-    if (least is not None and exact < least) or (most is not None and exact > most):
+    if (least is not None and value < least) or (most is not None and value > most):
         limits = f"at least {least}" if most is None else f"between {least} and {most}"
         raise BadValue(f"{name} is {_text(value)}; it must be {limits}")
-    return exact
+    return _in_decimals(value)
 
 
 def _text(value: object) -> str:
@@ -203,8 +202,8 @@ def _in_decimals(value: Any) -> Fraction:
     return Fraction(float.__repr__(value)) if isinstance(value, float) else Fraction(value)
 
 
-def _admitted(entries: tuple[_Entry, ...], blocking: bool) -> tuple[_Entry, ...]:
-    preempting = tuple(entry for entry in entries if entry.dependency >= BLOCKING_FROM) if blocking else ()
+def _admitted(entries: Sequence[_Entry], blocking: bool) -> Sequence[_Entry]:
+    preempting = [entry for entry in entries if entry.dependency >= BLOCKING_FROM] if blocking else []
     return preempting or entries
 
 
@@ -212,7 +211,7 @@ def _scores(entries: tuple[_Entry, ...]) -> Mapping[str, float]:
     return {entry.agent: float(entry.score) for entry in entries}
 
 
-def _deciding_rule(ranked: list[_Entry]) -> str:
+def _deciding_rule(ranked: Sequence[_Entry]) -> str:
     """The first rule that left the first of these alone."""
     rivals = [entry for entry in ranked[1:] if entry.score == ranked[0].score]
     if not rivals:
@@ -224,7 +223,7 @@ def _deciding_rule(ranked: list[_Entry]) -> str:
     return "tie:order"
 
 
-def _reason(by: str, winner: _Entry, ranked: list[_Entry], free_winner: _Entry) -> str:
+def _reason(by: str, winner: _Entry, ranked: Sequence[_Entry], free_winner: _Entry) -> str:
     score = f"{float(winner.score):.4g}"
     if by == "blocking":
         return (

@@ -18,7 +18,7 @@ from moothall.errors import BadValue
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
 from moothall.machines.team.directives import USER
-from moothall.machines.team.schema import cleaned
+from moothall.machines.team.schema import SHAPE
 from moothall.machines.team.warming import Tables
 from moothall.machines.workflow.document import read
 
@@ -236,7 +236,7 @@ def _walk(groups: tuple[Group, ...], above: tuple[str, ...]) -> Iterator[tuple[t
 
 def team_of(plain: Any) -> Team:
     """The team of a file that has been checked."""
-    return decode(Team, _renamed(cleaned(plain)), "team")
+    return decode(Team, _renamed(SHAPE.cleaned(plain)), "team")
 
 
 def _renamed(plain: Any) -> Any:

@@ -13,9 +13,10 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
+from moothall.machines.schema import shown
 from moothall.machines.team.arbitration import DEFAULT_WEIGHTS
 from moothall.machines.team.definition import EVERYBODY, Roster, team_of
-from moothall.machines.team.schema import misfits, shown
+from moothall.machines.team.schema import SHAPE
 from moothall.machines.workflow.document import Document, Problem, escaped
 
 Plain = Mapping[str, Any]
@@ -36,7 +37,7 @@ def _of(team: Any, has_prompt: Callable[[str], bool] | None) -> Iterator[Problem
     if not isinstance(team, dict):
         yield _error("E_TYPE", "", "a team is an object", "write { … }")
         return
-    shape = tuple(misfits(team))
+    shape = tuple(SHAPE.misfits(team))
     yield from shape
     view = _View(team)
     for rule in (_ids, _places, _starts, _reaches, _rules, _tables, _weights):

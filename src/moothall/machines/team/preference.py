@@ -15,7 +15,7 @@ from operator import mul
 from typing import Any
 
 from moothall.kernel.frozen import Frozen
-from moothall.machines.team.arbitration import DEFAULT_WEIGHTS, TERMS, Arbitration, Proposal, arbitrate
+from moothall.machines.team.arbitration import BLOCKING_FROM, DEFAULT_WEIGHTS, TERMS, Arbitration, Proposal, arbitrate
 
 _ROUNDS = 12
 
@@ -54,8 +54,11 @@ def fit(labels: Sequence[Label], *, ridge: float = 1.0) -> Preference:
     counts = _counts(usable)
     choices = [_choice(label, counts) for label in usable]
     weights = _weights(logit(choices, ridge=ridge, least=0.0))
-    learned = Preference(weights, False, counts)
-    return max((replace(learned, blocking=rule) for rule in (True, False)), key=lambda taste: _agreement(taste, usable))
+    learned = Preference(weights, True, counts)
+    # Elsewhere the rule changes nothing.
+    contested = [label for label in usable if {True, False} == {_blocks(proposal) for proposal in label.proposals}]
+    without = replace(learned, blocking=False)
+    return without if _agreement(without, contested) > _agreement(learned, contested) else learned
 
 
 Choice = tuple[tuple[tuple[float, ...], ...], int]
@@ -146,6 +149,10 @@ def _weights(beta: Sequence[float]) -> dict[str, float]:
     if total <= 0:
         return dict(DEFAULT_WEIGHTS)
     return {term: math.floor(1000 * value / total) / 1000 for term, value in zip(TERMS, beta, strict=True)}
+
+
+def _blocks(proposal: Proposal) -> bool:
+    return proposal.dependency >= BLOCKING_FROM
 
 
 def _agreement(taste: Preference, labels: Sequence[Label]) -> int:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
-LONGEST = 8_000
+LONGEST = 6_000
 """The most characters that are read, half from the beginning and half from the end."""
 
 _ROLE = (
@@ -25,7 +25,7 @@ _ROLE = (
 _ADVERB = (
     r"(?:(?:now|then|next|also|just|therefore|thus|hereby|gladly|happily|immediately|directly|simply|quickly|again|"
     r"first|already|herewith|shortly|soon|accordingly|instead|right away|at once|actually|definitely|certainly|"
-    r"gonna)\s+)*"
+    r"gonna|go ahead and|better)\s+)*"
 )
 _OBJECT = r"(?:\s+(?!to\b|nothing\b|no\b|none\b|neither\b)[\w'’-]+){0,7}?"  # what is handed on
 _ONWARD = r"(?:\s+(?:off|over|on|back|along|up|down|across|straight|directly|now|next|onward|onwards))*"
@@ -57,6 +57,7 @@ _INVOLVE = {
     "done": "involved",
 }
 _HAND = {"base": "hand", "ing": "handing", "done": "handed"}
+_FETCH = {"base": "get|fetch|call", "ing": "getting|fetching|calling", "done": "fetched|called"}
 _PASS = {"base": "pass", "ing": "passing", "done": "passed"}
 _CONNECT = {"base": "connect", "ing": "connecting", "done": "connected"}
 _WORK = (
@@ -73,6 +74,7 @@ def _handing(form: str) -> tuple[str, ...]:
         rf"(?:{_IN_VERBS[form]})\s+in\b{_TARGET}",
         rf"(?:{_IN_VERBS[form]})\s+(?P<target>[^,;:.!?\n]{{1,60}}?)\s+(?:in|into|involved|on board|on it)\b",
         rf"(?:{_INVOLVE[form]}){_TARGET}",
+        rf"(?:{_FETCH[form]})\s+(?:the\s+|our\s+)?(?P<exact>[^,;:.!?\n]{{2,40}}?)(?:\s+now|\s+first)?\s*$",
         rf"{_HAND[form]}(?:{_OBJECT})\s+(?P<off>off|over)\b(?!\s+(?:to\b|nothing|no\b|the\b|my\b|our\b|a\b))",
         rf"(?P<off>{_PASS[form]}\s+(?:it|this|that|everything)\s+(?:on|over|along))\s*$",
         rf"{_CONNECT[form]}\s+you\s+(?:with|to){_TARGET}",
@@ -89,6 +91,7 @@ _COMMIT = _forms(
     rf"{_I}(?:'m|'re|\s+am|\s+are)\s+{_ADVERB}(?:going\s+to|about\s+to|gonna|ready\s+to|happy\s+to)",
     r"let\s+me|let's|let\s+us|allow\s+me\s+to|time\s+to|i\s+hereby",
     rf"{_I}(?:'d|\s+would)\s+{_ADVERB}like\s+to",
+    rf"{_I}(?:'d|\s+had)\s+better",
     rf"{_I}\s+{_ADVERB}(?:want|wish|need|have|intend|plan|am\s+going|have\s+decided|decided|must|choose)(?:\s+to)?",
 )
 _START = (
@@ -111,6 +114,7 @@ _STATEMENTS = tuple(
         rf"\b{_COMMIT}\s+{_ADVERB}{_ASKING}",
         rf"{_START}{_ADVERB}(?:(?:back\s+|off\s+|on\s+)?over|off)\s+to{_TARGET}",
         rf"{_START}(?P<off>over\s+to\s+you)\b",
+        r"^(?P<target>[\w' -]{1,40}?),?\s+(?:you're\s+up|your\s+turn)\b",
         rf"{_THIS}(?:\s+(?:now|next|then))*\s+goes(?:\s+(?:now|next|then|back|on|over|straight|off|directly))*\s+to{_TARGET}",
         rf"{_THIS}(?:'s|\s+is|\s+are|\s+will\s+be|\s+has\s+been)\s+{_ADVERB}(?:being\s+|going\s+to\s+be\s+)?{_ADVERB}"
         rf"(?:{_TO_VERBS['done']}|going|headed|moving|passing){_ONWARD}\s+to{_TARGET}",
@@ -155,9 +159,10 @@ _CLAUSE = re.compile(
 )
 
 
+_VERBS = (_TO_VERBS, _IN_VERBS, _INVOLVE, _CONNECT, _FETCH)
 _STEM = re.compile(
-    rf"\b(?:{'|'.join(form for verbs in (_TO_VERBS, _IN_VERBS, _INVOLVE, _CONNECT) for form in verbs.values())}|"
-    r"over|off|goes|going|headed|takes?|ask|have|let|want|need|tell|request)\b",
+    rf"\b(?:{'|'.join(form for verbs in _VERBS for form in verbs.values())}|"
+    r"over|off|goes|going|headed|takes?|up|turn|ask|have|let|want|need|tell|request)\b",
     re.IGNORECASE,
 )
 _REACH = 160
@@ -180,7 +185,7 @@ def _target_reader(agents: tuple[str, ...]) -> re.Pattern[str]:
     names = {re.escape(spelling) for agent in agents for spelling in _spellings(agent)}
     known = "|".join(sorted(names, key=len, reverse=True))
     return re.compile(
-        rf"(?<![\w-])(?:{known + '|' if known else ''}{_ROLE}|you)(?![\w-])|(?-i:\b[A-Z][a-z]+[A-Z]\w+)|\b\w+_\w+", re.I
+        rf"(?<![\w-])(?:{known + '|' if known else ''}{_ROLE})(?![\w-])|(?-i:\b[A-Z][a-z]+[A-Z]\w+)|\b\w+_\w+", re.I
     )
 
 
@@ -221,6 +226,8 @@ def _names_target(match: re.Match[str], is_target: re.Pattern[str]) -> bool:
     groups = match.groupdict()
     if groups.get("off"):
         return True
+    if exact := groups.get("exact"):
+        return is_target.fullmatch(exact) is not None
     target = groups.get("target") or ""
     if re.match(r"(?:her|him|them)\b", target, re.IGNORECASE):
         target = match.string

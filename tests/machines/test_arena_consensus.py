@@ -94,7 +94,10 @@ def test_the_boundaries_are_where_they_are_written(
     ],
 )
 def test_only_a_sure_rejection_by_security_is_a_veto(role: str, verdict: Any, confidence: float, vetoes: bool) -> None:
-    votes = [Vote(role, "x", verdict, confidence), *(Vote("analyst", f"a{number}", "approve", 1) for number in range(9))]
+    votes = [
+        Vote(role, "x", verdict, confidence),
+        *(Vote("analyst", f"a{number}", "approve", 1) for number in range(9)),
+    ]
     reached = consensus(votes)
     assert reached.veto == ("x" if vetoes else None)
     assert decision(reached, 1) == ("blocked" if vetoes else "proceed")
@@ -105,7 +108,8 @@ def test_only_a_sure_rejection_by_security_is_a_veto(role: str, verdict: Any, co
 def test_a_panel_at_a_boundary_is_never_a_rounding_error_below_it(boundary: Fraction, hundredths: list[int]) -> None:
     pro = [Vote("critic", f"p{number}", "approve", part / 100) for number, part in enumerate(hundredths)]
     against = sum(hundredths) * (1 - boundary) / boundary / len(hundredths) / 100
-    contra = [Vote("critic", f"c{number}", "reject", Fraction(against)) for number in range(len(hundredths))]  # type: ignore[arg-type]
+    share: Any = Fraction(against)
+    contra = [Vote("critic", f"c{number}", "reject", share) for number in range(len(hundredths))]
     assert consensus([*pro, *contra]).value == float(boundary)
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moothall.arena import Plan, Task, decode_plan
@@ -89,6 +89,7 @@ def test_independent_tasks_run_together() -> None:
     assert [task.id for task in ready_tasks(plan, done=["a"], started=["b"])] == ["d"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20))
 def test_every_plan_without_a_circle_is_run_to_its_end(needs: list[tuple[int, int]]) -> None:
     tasks = [command(str(n), needs=sorted({str(low) for high, low in needs if high == n > low})) for n in range(10)]
@@ -189,6 +190,7 @@ def test_failures_that_say_something_else_are_not_the_same(first: str, second: s
     assert not is_same_failure(first, second)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_a_normalised_failure_stays_as_it_is(text: str) -> None:
     once = normalised_failure(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moothall.arena import Duel, Rating, Vote, bradley_terry, elo, factor, k_of, track_record
@@ -56,6 +56,7 @@ def test_k_shrinks_with_the_games_and_stays_at_4(games: int, k: float) -> None:
 NUMBERS = st.floats(-1e6, 1e6)
 
 
+@settings(deadline=None)
 @given(NUMBERS, NUMBERS, st.floats(0, 1), st.floats(0, 100))
 def test_what_one_side_wins_the_other_loses(mine: float, theirs: float, score: float, k: float) -> None:
     won = elo(mine, theirs, score, k=k) - mine
@@ -65,6 +66,7 @@ def test_what_one_side_wins_the_other_loses(mine: float, theirs: float, score: f
     assert expected_score(mine, theirs) + expected_score(theirs, mine) == pytest.approx(1)
 
 
+@settings(deadline=None)
 @given(NUMBERS, st.integers(0, 10**9), st.integers(0, 10**9))
 def test_factors_stay_between_a_half_and_one_and_a_half(points: float, games: int, wins: int) -> None:
     assert 0.5 <= factor(points, games) <= 1.5

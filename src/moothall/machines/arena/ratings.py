@@ -187,10 +187,10 @@ def _pairings(panel: Sequence[object], *, good: bool) -> Iterator[tuple[str, str
         (field_of(vote, "role", ""), field_of(vote, "agent", ""), _is_right(field_of(vote, "verdict", ""), good))
         for vote in panel
     ]
-    solutions = [(agent, right) for role, agent, right in cast if role == "solution" and right is not None]
-    for role, agent, right in cast:
-        if role in DUELLISTS and right is not None:
-            yield from ((agent, solution, right, proved) for solution, proved in solutions)
+    settled = [(role, agent, right) for role, agent, right in cast if right is not None]
+    for role, agent, right in settled:
+        if role in DUELLISTS:
+            yield from ((agent, other, right, proved) for place, other, proved in settled if place == "solution")
 
 
 def settled_ratings(votes: Iterable[object], settled: Settled, ratings: Mapping[str, Rating]) -> dict[str, Rating]:
@@ -212,11 +212,11 @@ def settled_ratings(votes: Iterable[object], settled: Settled, ratings: Mapping[
         score = 0.5 if right == proved else 1.0 if proved else 0.0
         changed[solution] = updated(changed.get(solution, theirs), mine, score)
     for vote in panel:
-        right = _is_right(field_of(vote, "verdict", ""), settled.good)
-        if right is not None and field_of(vote, "role", "") not in (*DUELLISTS, "solution"):
+        proved_right = _is_right(field_of(vote, "verdict", ""), settled.good)
+        if proved_right is not None and field_of(vote, "role", "") not in (*DUELLISTS, "solution"):
             name = field_of(vote, "agent", "")
             before = ratings.get(name, Rating())
-            changed[name] = Rating(before.elo, before.games + 1, before.wins + (1 if right else 0))
+            changed[name] = Rating(before.elo, before.games + 1, before.wins + (1 if proved_right else 0))
     return changed
 
 

@@ -2,7 +2,7 @@
 
     MoothallError
     ├── DefinitionError   the author of a machine: it cannot mean what it says
-    │   └── BadValue      the same of a single value, also a ValueError
+    │   └── BadValue      the caller of a plain function: a value is outside what it may be (also a ValueError)
     ├── Refused           the sender: this run does not take that now
     ├── EffectFailed      the world: a provider, a tool or a disk did not do its part
     ├── Conflict          two writers: someone else moved the run first; read again
@@ -38,7 +38,7 @@ class DefinitionError(MoothallError):
 
 
 class BadValue(DefinitionError, ValueError):
-    """A value lies outside of what it may be; the message names it and says what it may be."""
+    """A value given to a plain function cannot be used; the message names it and what it may be."""
 
 
 class Refused(MoothallError):

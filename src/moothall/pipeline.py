@@ -3,16 +3,17 @@
 `AgentOrchestrator(JobConfig()).run("a brief")` runs one, and so does `moot pipeline "a brief"`.
 """
 
-from moothall.app.pipeline.checkpoints import CheckpointManager
-from moothall.app.pipeline.orchestrator import AgentConfig, AgentOrchestrator, JobConfig, OrchestratorResult
-from moothall.app.pipeline.states import (
+from moothall.app.kinds.pipeline.checkpoints import CheckpointManager
+from moothall.app.kinds.pipeline.observers import MetricsLogger, StateMachineObserver
+from moothall.app.kinds.pipeline.orchestrator import AgentConfig, AgentOrchestrator, JobConfig
+from moothall.app.kinds.pipeline.result import OrchestratorResult
+from moothall.app.kinds.pipeline.states import (
     InvalidTransitionError,
     OrchestrationState,
     OrchestrationStateMachine,
     StateMetrics,
     StateTransition,
 )
-from moothall.app.pipeline.watching import MetricsLogger, StateMachineObserver
 from moothall.machines.pipeline import Verdict
 from moothall.machines.pipeline.plans import DEFAULT_CHECKS, Draft, Plan
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moothall.agents.asking import (
+from moothall.agents.ask import (
     AskAgent,
     CallTool,
     YesNo,

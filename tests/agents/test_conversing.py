@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moothall.agents.asking import ToolCall
-from moothall.agents.conversing import (
+from moothall.agents.ask import ToolCall
+from moothall.agents.conversation import (
     CLEAR,
     Message,
     Seat,

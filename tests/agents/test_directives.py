@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from moothall import Event, Refused, Replied
-from moothall.app.finding import find
+from moothall.app.kinds.source import find
 from moothall.kernel.events import Answered
 from moothall.machines.pipeline import Job
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import advance, answer, tell
-from moothall.runtime.worker import drive
 from tests.agents.hearing import CONFIRMED, REVIEW, RUN, Desk, Hearing, Script, Work, heard, heard_from, office
 from tests.agents.spoofs import (
     ANSWERS,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moothall.agents.asking import AskAgent, CallTool, Replied, Returned
+from moothall.agents.ask import AskAgent, CallTool, Replied, Returned
 from moothall.agents.ports import Reply, Request
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import schema

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moothall.agents.asking import CallTool, Replied, ToolCall
+from moothall.agents.ask import CallTool, Replied, ToolCall
 from moothall.agents.secrets import _FORMATS, _GLANCES, NAMES, TYPES, Cleaner, Secret
 from moothall.errors import Refused
 from tests.agents.planted import FORMATS, KEY_ID, PLANTS, REGISTERED, Plant, some

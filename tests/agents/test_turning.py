@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from moothall.agents.asking import AskAgent, CallTool, Replied, Returned, ToolCall, Unusable
+from moothall.agents.ask import AskAgent, CallTool, Replied, Returned, ToolCall, Unusable
 from moothall.agents.ports import Offered, Reply, Request
 from moothall.errors import DefinitionError
 from moothall.kernel.events import GaveUp
 from moothall.performers.agents import AgentPerformer, offered
 from moothall.performers.tools import ToolPerformer
-from moothall.runtime.ports import Context
+from moothall.runtime.ports import Context, Ear, nobody_listens
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -30,6 +30,8 @@ class Plan:
 
 class Talk:
     """Where the run is driven from: it knows what was said."""
+
+    ear: Ear = staticmethod(nobody_listens)
 
     def beat(self, key: str) -> None:
         raise AssertionError("nobody beats here")

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.settings import VARIABLES
+from moothall.app.config.settings import VARIABLES
 
 
 @pytest.fixture(autouse=True)

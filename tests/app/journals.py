@@ -23,7 +23,7 @@ from moothall import (
     otherwise,
     question,
 )
-from moothall.app.projections.metrics import Metrics
+from moothall.app.report.projections.metrics import Metrics
 from moothall.kernel.events import Faltered, Forked
 from moothall.runtime.decide import Decision, Happening, Run, decide, first
 from moothall.runtime.journal import Head, Pending, Record, encode_entry

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from moothall import Answered, DefinitionError, Final, Machine, On, State, question, run
-from moothall.app import doctor, storefile
-from moothall.app.doctor import Check, examine, filesystem, has_reset_bug, holding, sharing, sqlite
-from moothall.app.storefile import filesystem_of, look_at, others_at
+from moothall.app.config import doctor
+from moothall.app.config import store as storefile
+from moothall.app.config.doctor import Check, examine, filesystem, has_reset_bug, holding, sharing, sqlite
+from moothall.app.config.store import filesystem_of, look_at, others_at
 from moothall.runtime.ports import Lease
 from tests.runtime.world import HERE
 

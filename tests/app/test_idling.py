@@ -5,13 +5,13 @@ from functools import partial
 
 import pytest
 
-from moothall.app.idling import wait_for_end
-from moothall.app.running import SystemClock
+from moothall.app.runs.context import SystemClock
+from moothall.app.runs.idle import wait_for_end
 from moothall.errors import EffectFailed
 from moothall.kernel.effects import Alarm
 from moothall.kernel.events import Expired
 from moothall.kernel.step import Snapshot
-from moothall.runtime import worker
+from moothall.runtime import drive as worker
 from moothall.runtime.crew import Drive
 from moothall.runtime.hall import Hall, messages
 from moothall.runtime.journal import Head, Pending

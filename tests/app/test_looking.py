@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from moothall import Answered, Final, Machine, On, Replied, State, arun, ask, days, question
-from moothall.app import looking
-from moothall.app.reporting import report
-from moothall.app.running import opened
+from moothall.app.config.access import opened
+from moothall.app.report.report import report
+from moothall.app.runs import view as looking
 
 
 async def clerk(prompt: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from moothall import run
-from moothall.app.models import Named, absolute_model, normal, open_model, parsed, unpriced
+from moothall.app.config.models import Named, absolute_model, normal, open_model, parsed, unpriced
 from moothall.errors import DefinitionError
 from moothall.models.cassette import CassetteModel
 from moothall.models.fallback import FallbackModel

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moothall import Machine
-from moothall.app.projections.costs import OWN, Bill, Players
-from moothall.app.projections.flight import DROPPED, LATE
-from moothall.app.projections.metrics import Metrics, merged
-from moothall.app.projections.nesting import nesting_of
-from moothall.app.projections.transcript import transcript
+from moothall.app.report.projections.costs import OWN, Bill, Players
+from moothall.app.report.projections.flight import DROPPED, LATE
+from moothall.app.report.projections.metrics import Metrics, merged
+from moothall.app.report.projections.nesting import nesting_of
+from moothall.app.report.projections.transcript import transcript
 from moothall.kernel.events import Named
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.step import Step

@@ -9,9 +9,9 @@ import pytest
 
 from moothall import Answered, Final, GaveUp, Machine, On, Replied, State, answer, ask, fork, question, resume, run
 from moothall.agents.ports import Reply
-from moothall.app.looking import export
-from moothall.app.running import opened
-from moothall.app.settings import cleaner
+from moothall.app.config.access import opened
+from moothall.app.config.settings import cleaner
+from moothall.app.runs.view import export
 from moothall.errors import Refused
 
 KEY = "the-word-of-entry-1001"

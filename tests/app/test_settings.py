@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.models import absolute_model, open_model
-from moothall.app.settings import (
+from moothall.app.config.models import absolute_model, open_model
+from moothall.app.config.settings import (
     AddressSettings,
     Set,
     Settings,

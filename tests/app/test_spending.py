@@ -2,7 +2,7 @@
 
 import pytest
 
-from moothall.app.spending import Account, amount_of, duration_of, lasting
+from moothall.app.report.amounts import Account, amount_of, duration_of, lasting
 
 
 @pytest.mark.parametrize(

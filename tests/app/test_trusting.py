@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.models import absolute_model, address_settings
-from moothall.app.projects import LARGEST, looked_at
-from moothall.app.settings import (
+from moothall.app.config.models import absolute_model, address_settings
+from moothall.app.config.project import LARGEST, looked_at
+from moothall.app.config.settings import (
     Set,
     Settings,
     configured_hook,
@@ -25,7 +25,7 @@ from moothall.app.settings import (
     state_directory,
     store_address,
 )
-from moothall.app.trusting import Trusted, all_trusted, forget, trust
+from moothall.app.config.trust import Trusted, all_trusted, forget, trust
 from moothall.errors import DefinitionError, Refused
 
 ADDRESS = "http://gpu.example/v1"

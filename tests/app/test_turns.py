@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from moothall import Budget, Final, GaveUp, Machine, On, Replied, Reply, State, ToolCall, answer, ask, run, tool
-from moothall.agents.asking import Tool
-from moothall.app.casting import Troupe, cast
-from moothall.app.checking import certificate
+from moothall.agents.ask import Tool
+from moothall.analysis.certify import Certificate
+from moothall.app.kinds.bindings import Provided, bind
+from moothall.app.kinds.check import certificate
 from moothall.errors import EffectFailed, Refused
-from moothall.kernel.certify import Certificate
 from moothall.machines.turn import turn
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, begin, is_gone, messages, questions, reopen
 from moothall.runtime.hall import answer as tell_answer
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Store
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import HastyClock
@@ -135,16 +135,16 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 def hall_for(machine: Machine, store: Store, model: str) -> Hall:
     """A hall in a process of its own, with the cast that the application gives."""
     hall = Hall(store, HastyClock(), {}, owner=next(PROCESSES))
-    troupe = Troupe(model)
+    troupe = Provided(model)
 
     async def open_run(run: RunId) -> None:
         name = (await store.load(run)).record.machine
         mine = machine if name == machine.name else turn(int(name.removeprefix("turn-")))
-        hall.casts[run] = cast(mine, troupe if mine is machine else troupe.joined_by(machine))
+        hall.casts[run] = bind(mine, troupe if mine is machine else troupe.joined_by(machine))
         await reopen(hall, run, mine)
 
     hall.opener = open_run
-    hall.casts[RUN] = cast(machine, troupe)
+    hall.casts[RUN] = bind(machine, troupe)
     return hall
 
 
@@ -222,7 +222,7 @@ def test_a_tool_that_nobody_brings_is_shown_to_the_agent(script: Callable[..., s
 def test_a_tool_that_fails_is_tried_and_then_shown_to_the_agent(
     script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("moothall.runtime.retrying.PAUSE", 0.0)
+    monkeypatch.setattr("moothall.runtime.backoff.PAUSE", 0.0)
     desk = Desk()
     desk.failing = [EffectFailed("the station is closed")] * 3
     model = script([{"calls": [weather("Oslo")]}, "I cannot say."])
@@ -358,7 +358,7 @@ async def lost_while_booking(desk: Desk, machine: Machine, store: Store, model: 
 
     under_way = asyncio.Event()
     hall = hall_for(machine, store, model)
-    hall.casts[RUN] = cast(machine, Troupe(model, {"book": hanging}))
+    hall.casts[RUN] = bind(machine, Provided(model, {"book": hanging}))
     record = Record(RUN, machine.name, machine.digest, hall.clock.now(), model=model)
     await begin(hall, record, machine, Trip("Norway"))
     driving = asyncio.create_task(drive(hall, RUN))
@@ -391,7 +391,7 @@ async def test_a_booking_that_was_lost_is_a_question_and_the_answer_takes_both_r
 def test_a_booking_that_takes_too_long_is_asked_about_and_answered_through_the_run_that_asked(
     script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("moothall.runtime.worker.PULSE", 0.01)
+    monkeypatch.setattr("moothall.runtime.drive.PULSE", 0.01)
     model = script([{"calls": [{"tool": "slow_book", "arguments": {"hotel": "Bristol"}}]}, "All booked."])
     outcome = run(BOOKED, "Norway", model=model, run_id=RUN)
     assert outcome.status == "waiting"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from moothall.agents.roles import shipped
-from moothall.app.workflows import SHIPPED, check_file, files_at, known
+from moothall.app.kinds.workflow.files import SHIPPED, check_file, files_at, known
 from moothall.errors import DefinitionError
 from tests.machines.workflows import BASE, HOSTILE, of_the_seed
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.settings import VARIABLES
+from moothall.app.config.settings import VARIABLES
 from tests.cli.machines import MACHINES
 from tests.cli.ran import Moot, in_this_process
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.workflows import SHIPPED
+from moothall.app.kinds.workflow.files import SHIPPED
 from tests.cli.ran import Moot
 
 DEFINITION, PROVIDER = 4, 3

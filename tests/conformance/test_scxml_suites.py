@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.conformance import Row, Score, rows_of, run_folder, run_row, start
+from moothall.app.kinds.scxml import Row, Score, rows_of, run_folder, run_row, start
 from moothall.errors import DefinitionError
 from moothall.interop.scxml import read, write
 from moothall.interop.scxml_session import session

@@ -20,12 +20,12 @@ from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.runtime.decide import Run
+from moothall.runtime.drive import MARKED, drive
 from moothall.runtime.hall import Cast, Hall, Part, begin, leave, let_go, reopen
 from moothall.runtime.journal import Head, Reader, Record, RunId
 from moothall.runtime.ports import Context, Performer, Store
 from moothall.runtime.rebuild import rebuilt
-from moothall.runtime.serving import serve
-from moothall.runtime.worker import MARKED, drive
+from moothall.runtime.serve import serve
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.world import PROCESSES, RUN, machine_limits
 from tests.simulation.clock import FastClock

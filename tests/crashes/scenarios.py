@@ -7,18 +7,19 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import Any
 
-from moothall.agents.asking import Replied, Returned, Tool, ToolCall, ask, call, tool
+from moothall.agents.ask import Replied, Returned, Tool, ToolCall, ask, call, tool
 from moothall.agents.ports import Reply
-from moothall.app.casting import Troupe, cast, child_machine
+from moothall.app.kinds.bindings import Provided, bind
+from moothall.app.kinds.source import child_machine
 from moothall.errors import Broken
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Send, StartChild
 from moothall.kernel.events import Cancelled, ChildDone, Event, Exhausted, Named
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, State, anywhere
 from moothall.runtime.children import child_id
+from moothall.runtime.drive import CRASHES, drive
 from moothall.runtime.hall import Cast, Part, answer, cancel, questions
 from moothall.runtime.ports import SET_ASIDE, Context, Performer
-from moothall.runtime.worker import CRASHES, drive
 from tests.crashes.mortal import OTHER, Life, Scenario, desk_here
 from tests.runtime.world import PROCESSES, RUN, Basket, Fetch, Fetched, fan, keep, line
 from tests.simulation.machines import Hurry
@@ -324,12 +325,12 @@ async def _lose(life: Life, times: int) -> None:
 ARTICLE, BASKET = Article(), Basket()
 TURN = child_machine(PLANNING, "turn-8")
 SCENARIOS = (
-    Scenario("agents", WRITING, plain, cast(WRITING, Troupe()), ARTICLE),
-    Scenario("agent with tools", PLANNING, plain, cast(PLANNING, Troupe()), ARTICLE, {child_id(RUN, "0.0"): TURN}),
-    Scenario("tool, pure", PURE, plain, cast(PURE, Troupe()), ARTICLE),
-    Scenario("tool, idempotent", IDEMPOTENT, plain, cast(IDEMPOTENT, Troupe()), ARTICLE),
-    Scenario("tool, check-first", CHECKED, plain, cast(CHECKED, Troupe()), ARTICLE),
-    Scenario("tool, at-most-once", ONCE, found_out, cast(ONCE, Troupe()), ARTICLE, exact=False),
+    Scenario("agents", WRITING, plain, bind(WRITING, Provided()), ARTICLE),
+    Scenario("agent with tools", PLANNING, plain, bind(PLANNING, Provided()), ARTICLE, {child_id(RUN, "0.0"): TURN}),
+    Scenario("tool, pure", PURE, plain, bind(PURE, Provided()), ARTICLE),
+    Scenario("tool, idempotent", IDEMPOTENT, plain, bind(IDEMPOTENT, Provided()), ARTICLE),
+    Scenario("tool, check-first", CHECKED, plain, bind(CHECKED, Provided()), ARTICLE),
+    Scenario("tool, at-most-once", ONCE, found_out, bind(ONCE, Provided()), ARTICLE, exact=False),
     Scenario("child", DELEGATING, plain, WITH_CHILD, BASKET, {child_id(RUN, "0.0"): CHILD}),
     Scenario("fan-out", fan("a", "b", "c", "d"), plain, HANDS, BASKET),
     Scenario("fan-out, one by one", fan("later 3", "later 1", "later 2"), plain, HANDS, BASKET),

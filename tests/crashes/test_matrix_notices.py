@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from moothall.runtime import worker
+from moothall.runtime import drive as worker
 from moothall.runtime.journal import Entry, Head, Pending, RunId
 from moothall.runtime.ports import Context
 from moothall.stores.sqlite import SqliteStore

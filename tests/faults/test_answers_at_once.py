@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from moothall.agents.asking import question
+from moothall.agents.ask import question
 from moothall.errors import MoothallError, Refused
 from moothall.kernel.events import Answered, Event, Expired, Named
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, answer, begin, reopen, tell
 from moothall.runtime.journal import Record
 from moothall.runtime.ports import Context, Performer
-from moothall.runtime.worker import drive
 from moothall.stores.sqlite import SqliteStore
 from tests.cli.ran import Moot
 from tests.faults.place import RUN, Place, check_whole, told, wait_for

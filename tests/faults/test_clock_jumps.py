@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.running import SystemClock
+from moothall.app.runs.context import SystemClock
 from moothall.errors import Refused
 from moothall.kernel.effects import Alarm, AskPerson
 from moothall.kernel.events import Named
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, Parallel, State
-from moothall.runtime import worker
+from moothall.runtime import drive as worker
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, answer, reopen
 from moothall.runtime.ports import LEASE
-from moothall.runtime.serving import serve
-from moothall.runtime.worker import drive
+from moothall.runtime.serve import serve
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import MovableClock
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, asking, begun, fan, hall_of, happened, keep, line

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from moothall.app import looking
+from moothall.app.runs import view as looking
 from moothall.errors import Broken, EffectFailed, Refused
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import answer, begin, cancel, let_go, reopen
 from moothall.runtime.journal import Entry, Head, Record
 from moothall.runtime.ports import Context
-from moothall.runtime.worker import drive
 from moothall.stores.sqlite import SqliteStore
 from tests.cli.ran import Moot
 from tests.faults.damages import PAGES, ROWS, Rows

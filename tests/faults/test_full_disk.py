@@ -13,10 +13,10 @@ import pytest
 
 from moothall.errors import EffectFailed
 from moothall.kernel.events import Event
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, Observer, begin, reopen
 from moothall.runtime.journal import Entry, Head, Record, RunId
 from moothall.runtime.ports import SET_ASIDE, Context
-from moothall.runtime.worker import drive
 from moothall.stores.sqlite import SqliteStore
 from tests.cli.process import command, environment
 from tests.faults.machines import STEPS

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from moothall.errors import Refused
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import reopen
 from moothall.runtime.ports import LEASE
-from moothall.runtime.worker import drive
 from moothall.stores.sqlite import SqliteStore
 from tests.faults.machines import STEPS
 from tests.faults.place import RUN, Place, check_whole, told, wait_for

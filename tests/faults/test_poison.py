@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from moothall.runtime.drive import CRASHES
 from moothall.runtime.hall import reopen
 from moothall.runtime.ports import SET_ASIDE
-from moothall.runtime.serving import serve
-from moothall.runtime.worker import CRASHES
+from moothall.runtime.serve import serve
 from moothall.stores.sqlite import SqliteStore
 from tests.faults.place import Place, wait_for
 from tests.faults.walks import left, statuses

@@ -17,12 +17,12 @@ import pytest
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import On
-from moothall.runtime import worker
+from moothall.runtime import drive as worker
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, cancel, reopen
 from moothall.runtime.journal import Reader
 from moothall.runtime.ports import Context
 from moothall.runtime.rebuild import rebuilt
-from moothall.runtime.worker import drive
 from moothall.stores.sqlite import SqliteStore
 from tests.faults.machines import STEPS
 from tests.faults.place import RUN, Place, check_whole, wait_for

@@ -11,15 +11,15 @@ from typing import IO, Any
 
 import pytest
 
-from moothall.app import looking
+from moothall.app.runs import view as looking
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Observer, begin
 from moothall.runtime.journal import Entry, Head, Record, RunId
-from moothall.runtime.observing import Aside
+from moothall.runtime.observer import Aside
 from moothall.runtime.ports import Context
-from moothall.runtime.worker import drive
 from moothall.stores.sqlite import SqliteStore
 from tests.faults.place import RUN, Entries, Place, told
 from tests.runtime.clock import MovableClock

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from moothall.agents.asking import AskAgent, CallTool
-from moothall.app.casting import child_machine
+from moothall.agents.ask import AskAgent, CallTool
+from moothall.app.kinds.source import child_machine
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.machine import Machine
 from moothall.runtime.decide import Run

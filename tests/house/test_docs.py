@@ -23,8 +23,8 @@ from typing import Any
 
 import pytest
 
-from moothall.app.finding import find
-from moothall.kernel.draw import draw
+from moothall.app.kinds.source import find
+from moothall.drawing.text import draw
 from tests.house import test_readme as readme
 from tests.house.test_readme import FENCE, ROOT
 

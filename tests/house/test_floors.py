@@ -14,13 +14,14 @@ import pytest
 # From top to bottom. Rooms of one floor never import each other.
 HOUSE = (
     "__main__",
-    "cli | web",
+    "cli | web | mcp | acp",
     "__init__",
     "app",
     "stores | models | sandboxes | scripting | interop | cluster",
     "performers",
     "runtime | machines",
     "agents",
+    "analysis | drawing",
     "kernel",
     "errors",
 )
@@ -31,9 +32,9 @@ ANNEXES = {"arena": "app", "pipeline": "app"}
 # Downwards, and still forbidden.
 NEVER = {"runtime": ("agents",)}
 
-STANDARD_LIBRARY_ONLY = ("kernel", "errors")
+STANDARD_LIBRARY_ONLY = ("analysis", "drawing", "kernel", "errors")
 
-PURE = ("kernel", "machines")
+PURE = ("kernel", "analysis", "drawing", "machines")
 FORBIDDEN_TO_PURE = (
     "asyncio",
     "datetime",
@@ -154,8 +155,8 @@ def test_imports_go_downwards_only() -> None:
         ("moothall.kernel.draw", "import re, os.path", "kernel is pure and never imports os"),
         ("moothall.machines.debate", "from time import monotonic", "machines is pure and never imports time"),
         ("moothall.machines.debate", "import moothall.runtime", "machines and runtime share a floor"),
-        ("moothall.runtime.worker", "from ..machines import debate", "runtime and machines share a floor"),
-        ("moothall.runtime.worker", "from moothall.agents import Role", "runtime never imports agents"),
+        ("moothall.runtime.drive", "from ..machines import debate", "runtime and machines share a floor"),
+        ("moothall.runtime.drive", "from moothall.agents import Role", "runtime never imports agents"),
         ("moothall.stores.sqlite", "from moothall.models import port", "stores and models share a floor"),
         ("moothall.performers.ask", "import moothall.stores.sqlite", "stores lies above performers"),
         ("moothall.app.wiring", "import moothall.cli.main", "cli lies above app"),
@@ -185,7 +186,7 @@ def test_the_package_itself_opens_no_door() -> None:
     [
         ("moothall.kernel.draw", "import re\nfrom . import names\nfrom .a import b\nfrom ..errors import Broken"),
         ("moothall.machines.debate", "from moothall.kernel import State\nfrom moothall.agents import Role"),
-        ("moothall.runtime.worker", "import asyncio\nfrom moothall.kernel import transition"),
+        ("moothall.runtime.drive", "import asyncio\nfrom moothall.kernel import transition"),
         ("moothall.stores.sqlite", "import sqlite3, orjson\nfrom moothall.runtime import Store"),
         ("moothall.app.wiring", "from moothall.runtime import run\nfrom moothall.machines import debate"),
         ("moothall.pipeline", "from moothall.app.facades import Pipeline"),

@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from moothall.agents.asking import AskAgent, Replied, Returned, ask, call, days, hours, minutes, question, yes
-from moothall.kernel.certify import Certificate
+from moothall.agents.ask import AskAgent, Replied, Returned, ask, call, days, hours, minutes, question, yes
+from moothall.analysis.certify import Certificate
 from moothall.kernel.effects import Alarm, StartChild
 from moothall.kernel.events import Answered, Cancelled, Done, Event, Exhausted, Expired, GaveUp
 from moothall.kernel.machine import Budget, Machine

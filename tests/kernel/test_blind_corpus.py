@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moothall.kernel.certify import Certificate, Unbounded, certify
+from moothall.analysis.certify import Certificate, Unbounded, certify
+from moothall.analysis.verify import Finding, verify
 from moothall.kernel.events import Named
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Step
-from moothall.kernel.verify import Finding, verify
 from tests.kernel.blind_machines import BROKEN, COUNTED, GOOD, GRANDPARENT, KID, PARENT, Broken, Counted, Good
 from tests.kernel.machines import EVENTS, Count, Draft, drafts
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from moothall.kernel.certify import Certificate, certify
+from moothall.analysis.certify import Certificate, certify
 from moothall.kernel.events import Named
 from moothall.kernel.interpreter import possible, start, transition
 from moothall.kernel.machine import Machine

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given, settings
 
+from moothall.drawing.text import Form, draw, inner, printable, row_text, state_notes, title
 from moothall.errors import Refused
 from moothall.kernel.chart import FINAL, HISTORY, ROOT
-from moothall.kernel.draw import Form, draw, inner, printable, row_text, state_notes, title
 from moothall.kernel.effects import AskPerson
 from moothall.kernel.events import Answered, Cancelled, Done, Event
 from moothall.kernel.machine import Machine

@@ -10,13 +10,13 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 
+from moothall.drawing.layout import Arrow, Box, Label, Layout, layout
+from moothall.drawing.svg import picture
+from moothall.drawing.text import printable, row_text
 from moothall.errors import Refused
 from moothall.kernel.chart import ROOT
-from moothall.kernel.draw import printable, row_text
-from moothall.kernel.layout import Arrow, Box, Label, Layout, layout
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, History, On, Parallel, State, anywhere
-from moothall.kernel.picture import picture
 from tests.kernel.machines import Draft, drafts
 from tests.kernel.test_draw import ARTICLE, HOSTILE, MACHINES, NESTED, REGIONS, count
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from moothall.agents.asking import Replied, ask, call, question
+from moothall.agents.ask import Replied, ask, call, question
+from moothall.analysis.verify import verify
 from moothall.kernel.events import Answered, GaveUp
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Action, Final, Node, On, State, anywhere, otherwise
-from moothall.kernel.verify import verify
 
 
 def asking(enter: Action, *moves: On) -> Machine:

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from moothall.kernel.certify import Certificate, Unbounded, _Rehearsal, certify
+from moothall.analysis.certify import Certificate, Unbounded, _Rehearsal, certify
+from moothall.analysis.graph import reachable
+from moothall.analysis.verify import verify
 from moothall.kernel.effects import Effect, StartChild
 from moothall.kernel.events import Answered, Cancelled, Done, Exhausted, GaveUp, Misbehaved, Named
-from moothall.kernel.graph import reachable
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, History, Node, On, Parallel, State, always, anywhere, otherwise
 from moothall.kernel.step import Ask, Move, Scripted, Snapshot, Step, Value
-from moothall.kernel.verify import verify
 from tests.kernel.broken_machines import BROKEN, GOOD, Broken, Call, Notify, Returned, Went, ask, good, keep
 
 # findings
@@ -594,7 +594,7 @@ def outdone(seed: int) -> str:
 def estimated(machine: Machine) -> Certificate | Unbounded:
     """The certificate as it would be if the machine were too large to enumerate."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("moothall.kernel.certify._PLACES", 0)
+        patch.setattr("moothall.analysis.certify._PLACES", 0)
         return certify(machine)
 
 

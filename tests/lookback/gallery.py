@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from moothall.runtime.ports import Audit
-from moothall.stores.sealing import SIZE, Sealing, chain_start
+from moothall.stores.seals import SIZE, Sealing, chain_start
 from moothall.stores.sqlite import SqliteStore
 from tests.cli.process import started
 

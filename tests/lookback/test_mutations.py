@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 import pytest
 
-from moothall.app.replaying import replay
+from moothall.app.runs.replay import replay
 from moothall.cli.main import main
 from moothall.errors import MoothallError
-from moothall.stores.sealing import Sealing
+from moothall.stores.seals import Sealing
 from moothall.stores.sqlite import SqliteStore
 from tests.lookback.conftest import settle
 from tests.lookback.gallery import LIVE, RUNS, Gallery, built, changed, flipped, resealed

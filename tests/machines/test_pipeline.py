@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from moothall.agents.asking import AskAgent, CallTool, Replied, Returned
-from moothall.kernel.certify import Certificate, certify
+from moothall.agents.ask import AskAgent, CallTool, Replied, Returned
+from moothall.analysis.certify import Certificate, certify
+from moothall.analysis.verify import verify
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Cancelled, Event, Exhausted, GaveUp
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Step
-from moothall.kernel.verify import verify
 from moothall.machines.pipeline import CHECK_PLAN, WORKING, Best, Job, Verdict, pipeline, the_best
 from moothall.machines.pipeline.plans import DEFAULT_CHECKS, LONGEST_PLAN, MOST_STEPS, Check, Draft, Plan
 from moothall.runtime.decide import outcome
@@ -353,4 +353,5 @@ def test_the_certificate_of_the_usual_pipeline_is_exact() -> None:
 def test_a_pipeline_is_called_by_its_size_unless_it_has_the_usual_one() -> None:
     named: list[Machine] = [pipeline(), pipeline(3), pipeline(5)]
     assert [one.name for one in named] == ["pipeline", "pipeline", "pipeline-5"]
+    assert {machine.kind for machine in named} == {"pipeline"}
     assert pipeline(3).digest == pipeline().digest != pipeline(5).digest

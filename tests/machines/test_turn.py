@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from moothall.agents.asking import AskAgent, CallTool, Replied, Returned, ToolCall, Unusable, ask
+from moothall.agents.ask import AskAgent, CallTool, Replied, Returned, ToolCall, Unusable, ask
+from moothall.analysis.verify import verify
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event, GaveUp
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.step import Step
-from moothall.kernel.verify import verify
 from moothall.machines.turn import CALLS, THREAD, Turn, Use, said_in_the_end, turn
 
 ASK = AskAgent("guide", "Plan a trip to {to}", {"to": "Oslo"}, "Plan", timeout=20)
@@ -231,7 +231,7 @@ def test_the_check_has_no_error_to_find(rounds: int) -> None:
 def test_the_same_number_of_rounds_is_the_same_machine() -> None:
     assert turn(4) is turn(4)
     assert turn(4).digest != turn(5).digest
-    assert turn(4).name == "turn-4"
+    assert (turn(4).name, turn(4).kind) == ("turn-4", "turn")
 
 
 def test_a_turn_is_the_same_before_and_after_it_was_stored() -> None:

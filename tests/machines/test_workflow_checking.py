@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moothall.machines.workflow import definition
-from moothall.machines.workflow.checking import MOST, Around, checked
+from moothall.machines.workflow.check import MOST, Around, checked
 from moothall.machines.workflow.document import Problem, read
 from moothall.machines.workflow.schema import SCHEMA
 from tests.machines.workflows import BASE, Change, Plain, changed

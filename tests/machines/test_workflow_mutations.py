@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moothall.agents.roles import roles
+from moothall.analysis.verify import verify
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import decode
-from moothall.kernel.verify import verify
-from moothall.machines.workflow.checking import Around, checked
-from moothall.machines.workflow.compiling import machine_of
+from moothall.machines.workflow.check import Around, checked
+from moothall.machines.workflow.compiler import machine_of
 from moothall.machines.workflow.definition import Workflow
 from moothall.machines.workflow.document import read
 from moothall.machines.workflow.schema import cleaned

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moothall.agents.asking import AskAgent, CallTool, Replied, Returned, ToolCall
+from moothall.agents.ask import AskAgent, CallTool, Replied, Returned, ToolCall
 from moothall.agents.roles import roles
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import AskPerson, Effect, StartChild
@@ -15,7 +15,7 @@ from moothall.kernel.events import Answered, Event, Expired, GaveUp
 from moothall.kernel.simulate import Simulation
 from moothall.kernel.step import Answer, Failed, Value
 from moothall.machines.turn import Use
-from moothall.machines.workflow.compiling import first_work, machine_of
+from moothall.machines.workflow.compiler import first_work, machine_of
 from moothall.machines.workflow.definition import Workflow
 from moothall.machines.workflow.schema import cleaned
 

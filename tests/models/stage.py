@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from moothall import Final, Machine, On, Replied, State, ask
-from moothall.app.casting import Troupe, cast
+from moothall.app.kinds.bindings import Provided, bind
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, begin
 from moothall.runtime.journal import Head, Record
 from moothall.runtime.ports import Store
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from tests.models.loopback import Loopback
 from tests.runtime.clock import HastyClock
@@ -67,7 +67,7 @@ class Stage:
     async def run(self, machine: Machine, topic: str, limits: Mapping[str, float] | None = None) -> Head:
         """One run to its end; its id is its topic."""
         hall = Hall(self.store, self.clock, {})
-        hall.casts[topic] = cast(machine, Troupe(self.model))
+        hall.casts[topic] = bind(machine, Provided(self.model))
         record = Record(topic, machine.name, machine.digest, self.clock.now(), model=self.model, limits=limits or {})
         await begin(hall, record, machine, Task(topic))
         return await drive(hall, topic)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from moothall.agents.asking import ToolCall
+from moothall.agents.ask import ToolCall
 from moothall.agents.ports import Reply, Request
 from moothall.errors import DefinitionError, EffectFailed
 from moothall.models.cassette import CassetteModel, read

@@ -2,7 +2,7 @@
 
 import pytest
 
-from moothall.agents.asking import ToolCall
+from moothall.agents.ask import ToolCall
 from moothall.agents.ports import Reply
 from moothall.errors import EffectFailed
 from moothall.models.providers import Protocol, ProviderModel

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from moothall import Final, GaveUp, Machine, On, Outcome, Replied, State, ask, run
-from moothall.agents.asking import AskAgent
+from moothall.agents.ask import AskAgent
 from moothall.agents.outside import library_of
-from moothall.app.guests import welcomed
+from moothall.app.kinds.guests import welcomed
 from moothall.errors import DefinitionError
 from moothall.performers.agents import AgentPerformer
 from moothall.runtime.ports import Context

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.models import open_model
+from moothall.app.config.models import open_model
 from moothall.errors import DefinitionError, EffectFailed
 from tests.models.asking import request
 from tests.models.loopback import Fault, Loopback, Said, loopback

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
-from moothall.agents.asking import ToolCall
+from moothall.agents.ask import ToolCall
 from moothall.agents.ports import Reply
 from moothall.errors import EffectFailed, Refused
 from moothall.kernel.codec import decode, schema

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from moothall.agents.asking import AskAgent
+from moothall.agents.ask import AskAgent
 from tests.models.loopback import Asked, Cut, Fault, Said, Turn, loopback
 from tests.models.stage import JUDGING, LOOKING, WRITING, Stage, stage_at
 from tests.models.test_providers import LASTING, PASSING, told

@@ -5,13 +5,13 @@ from typing import Literal
 
 import pytest
 
-from moothall.agents.asking import question
+from moothall.agents.ask import question
 from moothall.errors import Refused
 from moothall.kernel.events import Answered, Expired
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, advance, answer, questions, reopen
-from moothall.runtime.worker import drive
 from tests.runtime.clock import MovableClock
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, hall_of, journal, keep
 

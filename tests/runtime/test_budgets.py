@@ -9,9 +9,9 @@ from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event, Exhausted
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, State, anywhere
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, reopen
 from moothall.runtime.ports import Context, Performer
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import HastyClock, MovableClock
 from tests.runtime.world import (

@@ -15,14 +15,14 @@ from moothall.kernel.effects import Alarm, Effect, StartChild
 from moothall.kernel.events import ChildDone, Exhausted, GaveUp, Named
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, Parallel, State
-from moothall.runtime import worker
+from moothall.runtime import drive as worker
 from moothall.runtime.children import DEPTH, child_id, start_child, tell_parent
 from moothall.runtime.decide import Run
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, advance, answer, begin, cancel, is_gone, reopen
 from moothall.runtime.journal import Head, Reader, Record, RunId, TellParent
 from moothall.runtime.ports import Store
 from moothall.runtime.rebuild import rebuilt
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import MovableClock

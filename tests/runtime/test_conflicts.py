@@ -7,9 +7,9 @@ import pytest
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import advance, cancel, reopen
 from moothall.runtime.journal import Head
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, fan, hall_of, happened, journal, keep, line
 

@@ -10,10 +10,10 @@ import pytest
 from moothall.errors import Refused
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import On
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, reopen
 from moothall.runtime.journal import Entry, Head, Record, RunId
 from moothall.runtime.ports import Lease, Store
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.world import RUN, Hands, begun, fan, hall_of, line

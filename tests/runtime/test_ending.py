@@ -6,10 +6,10 @@ from moothall.errors import Refused
 from moothall.kernel.events import Cancelled, Event
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State, anywhere
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import advance, cancel, tell
 from moothall.runtime.journal import Reader
 from moothall.runtime.rebuild import Difference, compared
-from moothall.runtime.worker import drive
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, hall_of, happened, journal, keep, line
 
 

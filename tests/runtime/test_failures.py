@@ -10,10 +10,10 @@ from moothall.kernel.events import Event, GaveUp
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.kernel.step import Scripted
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall
 from moothall.runtime.journal import Entry, Head, RunId
 from moothall.runtime.ports import Context
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import HastyClock, MovableClock
 from tests.runtime.world import (

@@ -7,19 +7,20 @@ from typing import Any
 
 import pytest
 
-from moothall.agents.asking import CallTool, Returned
+from moothall.agents.ask import CallTool, Returned
 from moothall.errors import DefinitionError
 from moothall.kernel.effects import Alarm, AskPerson, Effect
 from moothall.kernel.events import Answered, Event, Exhausted, Named
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, Parallel, State, anywhere, otherwise
 from moothall.kernel.step import Append, Move
-from moothall.runtime import crew, decide, worker
+from moothall.runtime import crew, decide
+from moothall.runtime import drive as worker
 from moothall.runtime.decide import Happening, Run, first
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, advance, answer, begin, questions, reopen
 from moothall.runtime.journal import Head, Record
 from moothall.runtime.ports import Context, Performer
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import HastyClock, MovableClock
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, fan, hall_of, happened, journal, keep, line

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moothall.agents.asking import AskAgent, CallTool, Replied, Returned, ask
+from moothall.agents.ask import AskAgent, CallTool, Replied, Returned, ask
 from moothall.errors import Broken
 from moothall.kernel.codec import decode
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from moothall.app import looking
+from moothall.app.runs import view as looking
 from moothall.errors import Broken, Conflict, Refused
 from moothall.kernel.effects import AskPerson
 from moothall.kernel.events import Named
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, Parallel, State
+from moothall.runtime import drive as worker
 from moothall.runtime import hall as halls
-from moothall.runtime import worker
 from moothall.runtime.decide import Happening, decide
+from moothall.runtime.drive import CRASHES, drive
 from moothall.runtime.hall import Hall, advance, answer, cancel, reopen
 from moothall.runtime.ports import LEASE, Lease, Store
-from moothall.runtime.worker import CRASHES, drive
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import MovableClock

@@ -18,9 +18,9 @@ from moothall.kernel.effects import StartChild
 from moothall.kernel.events import ChildDone, Done, Event, GaveUp
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, Parallel, State
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall
 from moothall.runtime.ports import Context
-from moothall.runtime.worker import drive
 from tests.runtime.family import family_hall, parent_begun
 from tests.runtime.world import RUN, Basket, Fetch, Fetched
 

@@ -15,11 +15,11 @@ from moothall.kernel.events import Named
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, History, On, Parallel, State
 from moothall.kernel.step import Append, Move
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, advance, answer, reopen
 from moothall.runtime.journal import Head, Reader
 from moothall.runtime.ports import Lease
 from moothall.runtime.rebuild import rebuilt
-from moothall.runtime.worker import drive
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.world import (
     RUN,

@@ -8,7 +8,7 @@ import pytest
 from moothall.kernel.events import Done, Exhausted, GaveUp
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, Parallel, State
-from moothall.runtime.worker import drive
+from moothall.runtime.drive import drive
 from tests.runtime.world import ATTEMPTS, RUN, Fetch, Fetched, Hands, begun, hall_of, journal
 
 

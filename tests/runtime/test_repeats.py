@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from moothall.agents.asking import CallTool, Returned
+from moothall.agents.ask import CallTool, Returned
 from moothall.errors import EffectFailed, Refused
 from moothall.kernel.effects import Effect, Repeats
 from moothall.kernel.events import Event, Named
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
-from moothall.runtime import worker
+from moothall.runtime import drive as worker
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, advance, answer, questions, reopen
 from moothall.runtime.ports import LEASE, Context, Performer
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import HastyClock, MovableClock

@@ -15,13 +15,13 @@ from moothall.errors import Broken, DefinitionError, EffectFailed
 from moothall.kernel.events import Began, Doubted, Event, Exhausted, Faltered, GaveUp, Named, Repeated
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
+from moothall.runtime.backoff import LONGEST, Again, NoMore, retry
 from moothall.runtime.decide import Happening, Run, decide, first
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, advance, reopen
 from moothall.runtime.journal import Head, Pending, Reader, Record, encode_entry
 from moothall.runtime.ports import Context
 from moothall.runtime.rebuild import rebuilt
-from moothall.runtime.retrying import LONGEST, Again, NoMore, retry
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import HastyClock, MovableClock

@@ -8,11 +8,11 @@ from moothall.errors import DefinitionError
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.kernel.step import Absent, Answer, Ask, Failed, Moment, Move, Scripted, Value
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Cast, Hall, advance
 from moothall.runtime.journal import Reader
 from moothall.runtime.ports import LEASE, Performer, Scene
 from moothall.runtime.rebuild import compared, rebuilt
-from moothall.runtime.worker import drive
 from tests.runtime.clock import MovableClock
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, hall_of, journal, keep
 

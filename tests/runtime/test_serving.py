@@ -16,11 +16,11 @@ from moothall.kernel.effects import Send
 from moothall.kernel.events import Event, Named
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
-from moothall.runtime import worker
+from moothall.runtime import drive as worker
 from moothall.runtime.hall import Hall, begin, leave, let_go, reopen
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import LEASE, Context, Gone, Store
-from moothall.runtime.serving import REST, serve
+from moothall.runtime.serve import REST, serve
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import MovableClock
 from tests.runtime.world import Basket, Fetch, Fetched, Hands, asking, hall_of, line

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from moothall.kernel.events import GaveUp
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, advance
-from moothall.runtime.worker import drive
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, fan, hall_of, journal, keep, line
 
 FIRST_WINS = Machine(

@@ -9,8 +9,8 @@ from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.kernel.step import Move
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import reopen, tell
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import MovableClock
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, asking, begun, hall_of, happened, keep

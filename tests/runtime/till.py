@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from moothall.agents.asking import CallTool, Returned
+from moothall.agents.ask import CallTool, Returned
 from moothall.kernel.effects import Repeats
 from moothall.kernel.events import GaveUp
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.performers.tools import ToolPerformer
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, reopen
 from moothall.runtime.ports import Clock, Performer, Store
-from moothall.runtime.worker import drive
 from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import HastyClock
 from tests.runtime.world import PROCESSES, RUN, Basket, begun

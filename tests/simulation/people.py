@@ -7,10 +7,10 @@ import asyncio
 from typing import Any
 
 from moothall.errors import Broken, EffectFailed, Refused
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import answer, cancel, let_go_unless_driven, questions, visiting
 from moothall.runtime.journal import Pending, RunId
 from moothall.runtime.ports import SET_ASIDE
-from moothall.runtime.worker import drive
 from tests.simulation.faults import Fault
 from tests.simulation.world import Place, World
 

@@ -7,8 +7,8 @@ from collections import Counter
 from typing import Any
 
 from moothall.kernel.events import Event
+from moothall.runtime.drive import CRASHES
 from moothall.runtime.ports import Context, Performer
-from moothall.runtime.worker import CRASHES
 from tests.runtime.world import Fetched
 from tests.simulation.faults import SELDOM, Fate, Fault
 from tests.simulation.ledger import Ledger

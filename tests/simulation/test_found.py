@@ -14,11 +14,11 @@ from moothall.kernel.events import ChildDone, Exhausted, Faltered, Named
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.runtime.children import child_id
+from moothall.runtime.drive import PULSE, drive
 from moothall.runtime.hall import Cast, Hall, Part, advance, answer, begin, cancel, leave, let_go, reopen, visiting
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import LEASE, Performer
-from moothall.runtime.serving import serve
-from moothall.runtime.worker import PULSE, drive
+from moothall.runtime.serve import serve
 from moothall.stores.memory import MemoryStore
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, asking, fan, hall_of, keep, line, machine_limits
 from tests.simulation.clock import SPEED, FastClock

@@ -12,8 +12,8 @@ import pytest
 
 from moothall.kernel.events import Event
 from moothall.runtime import decide as deciding
+from moothall.runtime import drive as worker
 from moothall.runtime import hall as halls
-from moothall.runtime import worker
 from moothall.runtime.crew import Drive
 from moothall.runtime.decide import Decision
 from moothall.runtime.hall import Hall

@@ -16,12 +16,12 @@ from moothall.kernel.events import Began, Denied, Event, Faltered, Mark, Repeate
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Snapshot, Step
+from moothall.runtime.backoff import Again, retry
 from moothall.runtime.children import child_id
 from moothall.runtime.decide import Run
 from moothall.runtime.journal import CancelChild, Head, Pending, Reader, Record, RunId
 from moothall.runtime.ports import SET_ASIDE, Stored
 from moothall.runtime.rebuild import rebuilt
-from moothall.runtime.retrying import Again, retry
 from tests.simulation.machines import KINDS
 from tests.simulation.provider import Receiver
 

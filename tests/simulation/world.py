@@ -15,11 +15,11 @@ from typing import Any
 
 from moothall.errors import EffectFailed, MoothallError
 from moothall.kernel.machine import Machine
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Cast, Hall, Part, begin, let_go_unless_driven, reopen, visiting
 from moothall.runtime.journal import Head, Record, RunId
 from moothall.runtime.ports import Store
-from moothall.runtime.serving import serve
-from moothall.runtime.worker import drive
+from moothall.runtime.serve import serve
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.world import Basket, machine_limits

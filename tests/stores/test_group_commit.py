@@ -12,7 +12,7 @@ import pytest
 from moothall.errors import Conflict, EffectFailed, MoothallError
 from moothall.runtime.ports import Lease
 from moothall.stores.sqlite import SqliteStore
-from moothall.stores.writing import BATCH
+from moothall.stores.writer import BATCH
 from tests.stores.values import entry, head, record
 
 RUNS = [f"run-{number:02}" for number in range(20)]

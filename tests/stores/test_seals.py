@@ -12,7 +12,7 @@ import pytest
 from moothall.errors import Broken, Conflict
 from moothall.kernel.codec import encode
 from moothall.stores.plain import LONG, written
-from moothall.stores.sealing import Sealing
+from moothall.stores.seals import Sealing
 from moothall.stores.sqlite import SqliteStore
 from tests.stores.values import entry, head, record
 

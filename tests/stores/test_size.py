@@ -7,7 +7,7 @@ import pytest
 from moothall.errors import DefinitionError
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
-from moothall.runtime.worker import drive
+from moothall.runtime.drive import drive
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, hall_of
 

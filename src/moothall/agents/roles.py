@@ -13,15 +13,15 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from difflib import get_close_matches
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal
 
+from moothall.agents.ask import Level
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
-
-Level = Literal["base", "smart", "fast"]
 
 
 class Example(Frozen):
@@ -56,6 +56,7 @@ class Role(Frozen):
     includedTools: tuple[str, ...] | None = None
     excludedTools: tuple[str, ...] = ()
     parsingTools: tuple[ParsingTool, ...] = ()
+    rehearsal: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.includedTools is not None and self.excludedTools:
@@ -107,6 +108,25 @@ def roles(given: Mapping[str, Any], where: str = "the roles") -> Mapping[str, Ro
         return {name: decode(Role, fields, name) for name, fields in over_shipped(given).items()}
     except (Refused, ValueError) as error:
         raise DefinitionError(f"{where}: {error}") from error
+
+
+@lru_cache(maxsize=1)
+def _library() -> Mapping[str, Role]:
+    return roles({}, "the library")
+
+
+def library_role(name: str) -> Role:
+    """The role of the library that has this name."""
+    return role_of(name, _library())
+
+
+def role_of(name: str, known: Mapping[str, Role]) -> Role:
+    """The role of this name, or a word to who misspelt it."""
+    if name not in known:
+        guess = get_close_matches(name, known, 1)
+        meant = f"did you mean {guess[0]!r}?" if guess else f"there are {', '.join(sorted(known))}"
+        raise DefinitionError(f"no role is called {name!r}; {meant}")
+    return known[name]
 
 
 def over_shipped(given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:

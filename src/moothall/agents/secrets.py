@@ -31,13 +31,13 @@ from html import escape
 from operator import is_
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from moothall.agents.asking import AskAgent, CallTool, Replied, Returned, Unusable
-from moothall.agents.conversing import Converse
+from moothall.agents.ask import AskAgent, CallTool, Replied, Returned, Unusable
+from moothall.agents.conversation import Converse
 from moothall.errors import Refused
-from moothall.kernel.defining import defined
 from moothall.kernel.effects import AskPerson, StartChild
 from moothall.kernel.events import Answered
 from moothall.kernel.frozen import Frozen
+from moothall.kernel.generated import defined
 
 SHORTEST = 8
 """The fewest characters of a secret; shorter texts are not looked at."""
@@ -236,15 +236,15 @@ def _texts(kind: Any) -> Mapping[str, Any] | None:
 
 
 _TABLED: Mapping[Any, tuple[str, ...]] = {
-    AskAgent: ("agent", "shape", "thread", "tools"),
-    AskPerson: ("shape",),
-    Answered: ("shape",),
+    AskAgent: ("agent", "shape", "thread", "tools", "id", "role", "level"),
+    AskPerson: ("shape", "id"),
+    Answered: ("shape", "id"),
     CallTool: ("tool",),
     Converse: ("agent", "shape", "thread", "tools"),
-    Replied: ("agent", "shape"),
+    Replied: ("agent", "shape", "id"),
     Returned: ("tool",),
     StartChild: ("machine",),
-    Unusable: ("agent",),
+    Unusable: ("agent", "id"),
 }
 """Names that stand in a machine's table. Others know the same things by them."""
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from textwrap import wrap
 
-from moothall.app.doctor import Check, examine
+from moothall.app.config.doctor import Check, examine
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import add_store, named
 from moothall.cli.screen import painted, print_json

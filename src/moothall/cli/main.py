@@ -33,32 +33,33 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "run": Command("start a machine and drive it as far as it goes", "driving"),
-    "pipeline": Command("plan, validate, implement and judge until the judge is content", "pipelining"),
-    "resume": Command("go on with a run where its journal ends", "driving"),
-    "answer": Command("answer a question of a waiting run, and go on", "driving"),
-    "cancel": Command("ask a run to stop, wherever it is driven", "driving"),
-    "fork": Command("let a run go another way from an earlier entry on", "forking"),
-    "worker": Command("drive every run of the store that wants attention", "working"),
-    "ls": Command("list the runs of the store", "looking"),
-    "show": Command("show where a run stands and its journal", "looking"),
-    "watch": Command("follow a run's journal as it grows", "looking"),
-    "replay": Command("decide a run's journal again and compare, without asking anybody", "replaying"),
-    "audit": Command("find out whether runs are as they were written", "auditing"),
-    "export": Command("write a run with its whole journal as JSON", "looking"),
-    "prune": Command("delete runs that ended long ago", "looking"),
-    "metrics": Command("count visits, time, transitions and tokens of a run, or of all", "measuring"),
-    "costs": Command("tell what a run spent, or all, by model, agent and state", "measuring"),
-    "report": Command("write a run's picture, figures and journal as a page, Markdown, CSV or JSON", "measuring"),
+    "run": Command("start a machine and drive it as far as it goes", "run"),
+    "pipeline": Command("plan, validate, implement and judge until the judge is content", "pipeline"),
+    "resume": Command("go on with a run where its journal ends", "run"),
+    "answer": Command("answer a question of a waiting run, and go on", "run"),
+    "send": Command("tell a run an event from outside, and go on", "run"),
+    "cancel": Command("ask a run to stop, wherever it is driven", "run"),
+    "fork": Command("let a run go another way from an earlier entry on", "fork"),
+    "worker": Command("drive every run of the store that wants attention", "worker"),
+    "ls": Command("list the runs of the store", "view"),
+    "show": Command("show where a run stands and its journal", "view"),
+    "watch": Command("follow a run's journal as it grows", "view"),
+    "replay": Command("decide a run's journal again and compare, without asking anybody", "replay"),
+    "audit": Command("find out whether runs are as they were written", "audit"),
+    "export": Command("write a run with its whole journal as JSON", "view"),
+    "prune": Command("delete runs that ended long ago", "view"),
+    "metrics": Command("count visits, time, transitions and tokens of a run, or of all", "report"),
+    "costs": Command("tell what a run spent, or all, by model, agent and state", "report"),
+    "report": Command("write a run's picture, figures and journal as a page, Markdown, CSV or JSON", "report"),
     "doctor": Command("look at this installation and the store, and say what is wrong", "doctor"),
-    "trust": Command("let a project's moothall.toml count, as it is now", "trusting"),
-    "check": Command("check machines and workflow files: dead ends, endless loops, what a run can cost", "checking"),
-    "graph": Command("draw a machine", "checking"),
-    "js": Command("evaluate an expression as a workflow file would", "scripts"),
+    "trust": Command("let a project's moothall.toml count, as it is now", "trust"),
+    "check": Command("check machines and workflow files: dead ends, endless loops, what a run can cost", "check"),
+    "graph": Command("draw a machine", "check"),
+    "js": Command("evaluate an expression as a workflow file would", "js"),
     "workflows": Command("list the workflows that can be run by name", "workflows"),
     "new": Command("write a workflow file to begin with", "workflows"),
     "schema": Command("print the JSON Schema of workflow files", "workflows"),
-    "conformance": Command("run statechart tests from outside and count what passes", "checking"),
+    "conformance": Command("run statechart tests from outside and count what passes", "check"),
 }
 
 EXIT_CODES: dict[type[MoothallError], int] = {
@@ -79,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.parse_args(given or ["--help"])
         return USAGE
     try:
-        return _seen_to(name, given[1:])
+        with import_module("moothall.app.config.settings").reading_once():
+            return _seen_to(name, given[1:])
     except KeyboardInterrupt:
         if arguments is None:
             _hush()

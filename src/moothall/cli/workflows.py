@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 
-from moothall.app.workflows import listed, write_new
+from moothall.app.kinds.workflow.files import listed, write_new
 from moothall.cli.main import DONE
 from moothall.cli.screen import painted, print_json, shortened
 from moothall.machines.workflow.schema import SCHEMA

@@ -18,7 +18,8 @@ from inspect import signature
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from moothall.errors import DefinitionError, Refused
-from moothall.kernel.defining import defined
+from moothall.kernel.frozen import rare_fields
+from moothall.kernel.generated import defined
 
 T = TypeVar("T")
 Encoder = Callable[[Any], Any]
@@ -56,12 +57,18 @@ def _encoder(kind: Any) -> Encoder:
 def _encode_fields(kind: Any) -> Encoder:
     """An encoder for one dataclass, written out field by field."""
     known: dict[str, Any] = {"_SCALARS": _SCALARS, "encode": encode}
+    rare, every = rare_fields(kind), [item.name for item in _given(kind)]
     parts = ", ".join(
         f"{name!r}: _{place} if type(_{place} := value.{name}) in _SCALARS else encode(_{place})"
-        for place, name in enumerate(item.name for item in _given(kind))
+        for place, name in enumerate(every)
+        if name not in rare
     )
-    made: Encoder = defined(f"def encoder(value): return {{{parts}}}", known)
-    return made
+    if not rare:
+        made: Encoder = defined(f"def encoder(value): return {{{parts}}}", known)
+        return made
+    known |= {f"default_{name}": default for name, default in rare.items()}
+    lines = [f"    if value.{name} != default_{name}: found[{name!r}] = encode(value.{name})" for name in rare]
+    return defined("\n".join(["def encoder(value):", f"    found = {{{parts}}}", *lines, "    return found"]), known)  # type: ignore[no-any-return]
 
 
 def _encode_rarer(value: Any) -> Any:

@@ -21,7 +21,7 @@ from dataclasses import field
 from typing import Any, ClassVar
 
 from moothall.errors import DefinitionError
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import RARE, Frozen
 
 _NAME = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
 
@@ -100,12 +100,16 @@ class ChildDone(Event):
 
 
 class Exhausted(Event):
-    """A bound was reached: a budget, the visits of a state, the transitions of a run."""
+    """A bound was reached: a budget, the visits of a state, the transitions of a run.
+
+    `id` is that of the effect which was denied for it, where it has one.
+    """
 
     name = "run.exhausted"
     resource: str = ""
     limit: float = 0
     where: str = ""
+    id: str = field(default="", kw_only=True, metadata=RARE)
 
 
 class Cancelled(Event):
@@ -116,15 +120,18 @@ class Cancelled(Event):
 
 
 class Answered(Event):
-    """A person answered a question."""
+    """A person answered a question; `id` is the question's own, where it has one."""
 
     value: Any = None
     shape: str = ""
     by: str = ""
+    id: str = field(default="", kw_only=True, metadata=RARE)
 
 
 class Expired(Event):
-    """A question's deadline passed without an answer."""
+    """A question's deadline passed without an answer; `id` is the question's own, where it has one."""
+
+    id: str = field(default="", kw_only=True, metadata=RARE)
 
 
 class Note(Event):

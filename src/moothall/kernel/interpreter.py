@@ -36,6 +36,7 @@ from moothall.kernel.chart import (
     Bound,
     Chart,
     Choice,
+    Flight,
     Operation,
     Place,
     Plan,
@@ -80,12 +81,23 @@ def start(machine: Machine, data: Any, answers: Sequence[Answer] = ()) -> Step |
 
 
 def transition(
-    machine: Machine, snapshot: Snapshot, event: Event, answers: Sequence[Answer] = (), *, within: str | None = None
+    machine: Machine,
+    snapshot: Snapshot,
+    event: Event,
+    answers: Sequence[Answer] = (),
+    *,
+    within: str | None = None,
+    flight: Flight | None = None,
 ) -> Step | Ask:
-    """Move a run by one event. `within` offers the event to that state and the states around it alone."""
+    """Move a run by one event. `within` offers the event to that state and the states around it alone.
+
+    `flight` is what a machine with rows on `All` has to know: the effect that ended, and those still in flight.
+    """
     if snapshot.status != "live":
         return Step(snapshot, event, (), snapshot)
     turn = _Turn().at(machine, snapshot, event, answers)
+    if flight is not None:
+        turn.flight = flight
     try:
         turn.offer(event, within)
         if turn.queue or machine.restless:
@@ -143,6 +155,7 @@ class _Turn:
         "effects",
         "event",
         "first",
+        "flight",
         "history",
         "machine",
         "microsteps",
@@ -173,6 +186,7 @@ class _Turn:
         self.misguided: tuple[Event, ...] = ()
         self.effects: list[Wanted] = []
         self.appends: tuple[Append, ...] = ()
+        self.flight = _NOTHING_IN_FLIGHT
         return self
 
     # what happens
@@ -188,7 +202,7 @@ class _Turn:
 
     def settle(self) -> None:
         """Go on until nothing is left to do: rows without an event first, then raised events, then late moves."""
-        limit, begun = self.machine.max_microsteps, 0
+        limit, begun, joined = self.machine.max_microsteps, 0, set[str]()
         while self.status == "live":
             if len(self.microsteps) > limit:
                 self.end("failed", _explained(self.first, self.microsteps, limit))
@@ -202,8 +216,31 @@ class _Turn:
             elif self.machine.chart.late and begun < len(self.microsteps):
                 self.begin(self.microsteps[begun:])
                 begun = len(self.microsteps)
+            elif self.machine.chart.joins and (name := self.join(joined)):
+                joined.add(name)
+                self.offer(Named(name))
             else:
                 return
+
+    def join(self, joined: Collection[str]) -> str:
+        """The event that says that all have ended which a state asked, once for each step; "" where none is due.
+
+        It is due where the last of them ended with this event, or where the state was entered and asks nobody.
+        """
+        chart, flight = self.machine.chart, self.flight
+        entered = {state for microstep in self.microsteps for state in microstep.entered}
+        left = {state for microstep in self.microsteps for state in microstep.exited}
+        around = _names(chart, chart.around(self.active))
+        for state, all_of in chart.joins:
+            name = all_of.name_in(state)
+            is_due = state in entered or (flight.owner == state and flight.ends(all_of))
+            if name in joined or state not in around or not is_due:
+                continue
+            flying = () if state in left else (wanted for wanted in flight.others if wanted.owner == state)
+            new = (wanted for wanted in self.effects if wanted.owner == state)
+            if not any(all_of.waits_for(wanted.effect) for wanted in (*flying, *new)):
+                return name
+        return ""
 
     def begin(self, microsteps: Iterable[Microstep]) -> None:
         """Do the late moves of the states that were entered in these microsteps and not left again."""
@@ -528,6 +565,7 @@ class _Turn:
         )
 
 
+_NOTHING_IN_FLIGHT = Flight()
 _EMPTY = Tail(0, "")
 _ABSENT = object()
 

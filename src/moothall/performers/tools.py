@@ -14,7 +14,7 @@ from functools import lru_cache
 from inspect import signature
 from typing import Any
 
-from moothall.agents.asking import KEY, CallTool, ToolFunction
+from moothall.agents.ask import KEY, CallTool, ToolFunction
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode
 from moothall.kernel.events import Event, GaveUp

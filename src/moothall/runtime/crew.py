@@ -17,7 +17,7 @@ from typing import Any
 
 from moothall.kernel.events import Event
 from moothall.runtime.journal import Head, Pending, RunId
-from moothall.runtime.ports import Performer
+from moothall.runtime.ports import Ear, Performer, nobody_listens
 
 GRACE = 2.0
 """How long to wait for effects that were cancelled, in seconds."""
@@ -39,6 +39,7 @@ class Drive:
         "attempts",
         "begun",
         "children",
+        "ear",
         "ends",
         "flying",
         "heard",
@@ -60,9 +61,10 @@ class Drive:
         now: Callable[[], float],
         messages: Callable[[str], Awaitable[list[Any]]],
         performers: Mapping[str, Performer],
+        ear: Ear = nobody_listens,
     ) -> None:
         self.task: asyncio.Task[object] | None = None
-        self.now, self.messages, self.performers = now, messages, performers
+        self.now, self.messages, self.performers, self.ear = now, messages, performers, ear
         self.ends: float | None = None
         self.rationed = False
         self.key = ""

@@ -35,15 +35,18 @@ from zlib import crc32
 import orjson
 
 from moothall.errors import Broken, DefinitionError, words_of
+from moothall.kernel.chart import Flight
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
 from moothall.kernel.events import (
     Adopted,
+    Answered,
     Began,
     Denied,
     Doubted,
     Event,
     Exhausted,
+    Expired,
     Faltered,
     Forked,
     GaveUp,
@@ -51,10 +54,11 @@ from moothall.kernel.events import (
     Note,
     Repeated,
 )
-from moothall.kernel.frozen import Frozen, maker, slotted
+from moothall.kernel.frozen import Frozen, maker, rare_fields, slotted
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
-from moothall.kernel.step import Answer, Ask, Snapshot, Step
+from moothall.kernel.step import Answer, Ask, Snapshot, Step, Wanted
+from moothall.runtime.backoff import NoMore, retry
 from moothall.runtime.journal import (
     WAITING,
     CancelChild,
@@ -70,7 +74,6 @@ from moothall.runtime.journal import (
     make_head,
     make_pending,
 )
-from moothall.runtime.retrying import NoMore, retry
 
 TRANSITIONS = 100_000
 """The most steps of a run that is watched and has no limit of its own for them."""
@@ -145,14 +148,15 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
     if settled is not None:
         if settled.effect.kind == CancelChild.kind:
             return _stopped(run, replace(_without(head, settled), spent=_charged(spent, usage)), happening)
-        if isinstance(event, GaveUp) and not event.id and (id := getattr(settled.effect, "id", "")):
+        if isinstance(event, _ENDS) and not event.id and (id := getattr(settled.effect, "id", "")):
             event = replace(event, id=id)
             happening = replace(happening, event=event)
         within, bill = settled.owner, _reserved(run, settled)
         others = _all_but(settled, others) if len(others) > 1 else ()
     elif is_effect_key(happening.cause):
         return _ignored(head, happening, _charged(spent, usage))
-    step = transition(run.machine, head.snapshot, event, happening.answers, within=within)
+    flight = _flight(settled, others) if run.machine.chart.joins else None
+    step = transition(run.machine, head.snapshot, event, happening.answers, within=within, flight=flight)
     if isinstance(step, Ask):
         raise Unanswered(step)
     if others:
@@ -161,6 +165,12 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
         spent = _charged(spent, {**bill, **usage})
     same = _compared(head.same, step, settled) if run.record.endless else head.same
     return _concluded(run, head, happening, step, (others, spent, same, within))
+
+
+def _flight(settled: Pending | None, others: tuple[Pending, ...]) -> Flight:
+    """What a machine with rows on `All` has to know."""
+    still = tuple(Wanted(pending.effect, pending.owner) for pending in others)
+    return Flight(others=still) if settled is None else Flight(settled.effect, settled.owner, still)
 
 
 def _settled_with(
@@ -279,11 +289,19 @@ def _compared(same: Same, step: Step, settled: Pending | None) -> Same:
 @lru_cache(maxsize=1024)
 def _brought(kind: Any) -> Callable[[Event], Any]:
     """What an event of this class brings, and as what; what it cost does not count."""
-    names = tuple(one.name for one in fields(kind) if one.name != "usage")
+    rare = rare_fields(kind)
+    names = tuple(one.name for one in fields(kind) if one.name != "usage" and one.name not in rare)
     if not names:
         return lambda event: names
     picked = attrgetter(*names)
-    return lambda event: (names, picked(event))
+    if not rare:
+        return lambda event: (names, picked(event))
+
+    def brought(event: Event) -> Any:
+        others = {name: part for name in rare if (part := getattr(event, name)) != rare[name]}
+        return (names, picked(event), others) if others else (names, picked(event))
+
+    return brought
 
 
 def _content(value: Any) -> int:
@@ -519,6 +537,8 @@ def _given_up(step: Step, resource: str) -> Step:
 _KEY = re.compile(r"\d+\.\d+(-|$)")
 _NOTHING: Mapping[str, float] = {}
 _NOT_YET = (0, 0, 0)
+_ENDS = (GaveUp, Exhausted, Answered, Expired)
+"""The ends of effects that the runtime tells, and not who performs them."""
 _times = itemgetter(2)
 _UNSHARED = frozenset(("seconds", "transitions"))
 """What a run does not use up for its children, nor they for it."""

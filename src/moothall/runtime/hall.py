@@ -30,12 +30,26 @@ from moothall.kernel.events import Adopted, Answered, Cancelled, Doubted, Event,
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
+from moothall.kernel.schema import misfits
 from moothall.kernel.step import Answer, Ask
-from moothall.runtime.cleaning import cleaned, fitted
+from moothall.runtime.cleaner import cleaned, fitted
 from moothall.runtime.crew import Crew
 from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first, in_flight, make_happening
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
-from moothall.runtime.ports import LEASE, Clean, Clock, Evaluate, Lease, Performer, Scene, Store, Stored, as_it_is
+from moothall.runtime.ports import (
+    LEASE,
+    Clean,
+    Clock,
+    Ear,
+    Evaluate,
+    Lease,
+    Performer,
+    Scene,
+    Store,
+    Stored,
+    as_it_is,
+    nobody_listens,
+)
 from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
@@ -138,6 +152,8 @@ class Hall:
     """Opens a run of the store that is not open here."""
     clean: Clean = as_it_is
     """Replaces the secrets in all that enters a run."""
+    ear: Ear = nobody_listens
+    """Knows who wants to hear what is said in a run as it is said."""
 
     def cast(self, run: RunId) -> Cast:
         """Who performs the effects of a run."""
@@ -480,10 +496,17 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
     shape = asked.effect.shape
     if shape in machine.shapes:
         _read(hall, machine.shapes[shape], value)
+    fitted(partial(_require_fit, asked.effect.schema), value, hall.clean)
     advanced = await advance(hall, run, shaped(machine, Answered(value, shape, by)), asked.key)
     if advanced.received == "duplicate":  # somebody was quicker, or the deadline was
         await _answered(hall, run, asked.key)
     return advanced
+
+
+def _require_fit(schema: Any, value: Any) -> None:
+    """Refuse an answer that does not fit the schema of its question, and name every field."""
+    if found := misfits(schema, value):
+        raise Refused(f"the answer: {'; '.join(map(str, found))}")
 
 
 def _read(hall: Hall, shape: Any, value: Any) -> Any:

@@ -23,7 +23,7 @@ from moothall.kernel import effects as known
 from moothall.kernel.codec import decode, decoder, encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import ChildDone, Event, Named
-from moothall.kernel.frozen import Frozen, maker, slotted
+from moothall.kernel.frozen import Frozen, maker, slotted, stored_fields
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Absent, Answer, Append, Failed, Snapshot, Value
 
@@ -309,7 +309,7 @@ def pending_shape(pending: Pending) -> dict[str, Any]:
     """The shape of an effect in flight."""
     effect: Any = pending.effect
     if isinstance(event := getattr(effect, "event", None), Event):
-        values: Any = {**effect.__dict__, "event": {"name": event.name, **event.__dict__}}
+        values: Any = {**effect.__dict__, "event": {"name": event.name, **stored_fields(event)}}
     else:
         values = effect
     shape: dict[str, Any] = {"key": pending.key, "kind": effect.kind, "effect": values, "nth": pending.nth}
@@ -364,7 +364,7 @@ def entry_shape(entry: Entry, effects: Sequence[Any]) -> dict[str, Any]:
         "seq": entry.seq,
         "at": entry.at,
         "cause": entry.cause,
-        "event": {"name": event.name, **event.__dict__},
+        "event": {"name": event.name, **stored_fields(event)},
         "from": entry.before,
         "to": entry.after,
         "taken": entry.taken,

@@ -14,7 +14,7 @@ from typing import Any
 from moothall.errors import Broken, DefinitionError, MoothallError, Refused
 from moothall.kernel.events import Adopted, Forked, Named, Started
 from moothall.kernel.frozen import Frozen
-from moothall.runtime.cleaning import cleaned
+from moothall.runtime.cleaner import cleaned
 from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first
 from moothall.runtime.journal import Head, Reader, answers_of, encode_entry, encode_pending
 from moothall.runtime.ports import Clean, as_it_is

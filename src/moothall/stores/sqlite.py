@@ -40,10 +40,10 @@ from moothall.runtime.journal import (
 )
 from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Gone, Lease, Stored
 from moothall.stores.anchors import BEGINNING, Anchor, Anchors, Tell, nobody
-from moothall.stores.auditing import Crown, Link, Trail, verdict
+from moothall.stores.audit import Crown, Link, Trail, verdict
 from moothall.stores.plain import digest_of, packed, packed_pair, read, unpacked, written
-from moothall.stores.sealing import SIZE, Sealing, chain_start
-from moothall.stores.writing import Writing, damaged
+from moothall.stores.seals import SIZE, Sealing, chain_start
+from moothall.stores.writer import Writing, damaged
 
 LARGEST = 1024 * 1024
 """The most bytes that a head may have."""

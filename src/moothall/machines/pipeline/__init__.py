@@ -18,7 +18,7 @@ from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any
 
-from moothall.agents.asking import CallTool, Replied, Returned, ask, call, tool
+from moothall.agents.ask import CallTool, Replied, Returned, ask, call, tool
 from moothall.kernel.codec import encode
 from moothall.kernel.events import Event, Exhausted, GaveUp
 from moothall.kernel.frozen import Frozen
@@ -225,6 +225,7 @@ def pipeline(max_iterations: int = MAX_ITERATIONS) -> Machine:
     return Machine(
         NAME if max_iterations == MAX_ITERATIONS else f"{NAME}-{max_iterations}",
         data=Job,
+        kind="pipeline",
         result=the_best,
         costs={CallTool.kind: {"calls": 0}},
         states=[

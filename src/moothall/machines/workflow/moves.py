@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moothall.agents.asking import CallTool, Replied, Returned, ToolCall
-from moothall.agents.conversing import (
+from moothall.agents.ask import CallTool, Replied, Returned, ToolCall
+from moothall.agents.conversation import (
     CLEAR,
     Converse,
     Message,

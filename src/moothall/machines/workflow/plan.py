@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
-from moothall.agents.conversing import Seat
+from moothall.agents.conversation import Seat
 from moothall.agents.roles import Role
 from moothall.kernel.frozen import Frozen
 from moothall.machines.turn import Use

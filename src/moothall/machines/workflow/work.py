@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from moothall.agents.asking import ToolCall
+from moothall.agents.ask import ToolCall
 from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
 

@@ -1,0 +1,1 @@
+"""What a user has set: settings, trust, models, the store."""

@@ -1,0 +1,291 @@
+"""Models by name, put together from adapters, gates and settings.
+
+    rehearsal                                   invents replies
+    scripted:FILE[,log=LOG]                     says what a file says
+    openai:NAME, anthropic:NAME, google:NAME    a model of a provider
+    openai:NAME@ADDRESS                         one of whoever speaks that protocol there, such as http://127.0.0.1:8080/v1
+    cassette:FILE[,mode=MODE][,model=MODEL]     recorded replies; all behind `model=` is the name of the recorded one
+    MODEL|MODEL                                 the second where the first fails
+    base, smart, fast                           what the settings say
+    levels                                      for each agent what they say for the level of its role, else base
+
+An API key belongs to one address. That of `OPENAI_API_KEY` is `OPENAI_BASE_URL`, else OpenAI's own; no other address
+gets it, unless the settings bind it to that one too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+from urllib.parse import urlsplit
+
+from moothall.agents.ports import Model
+from moothall.app.config.settings import LEVELS, AddressSettings, level_model, settings
+from moothall.errors import DefinitionError
+from moothall.kernel.frozen import Frozen
+from moothall.models.cassette import CassetteModel, Mode
+from moothall.models.fallback import FallbackModel
+from moothall.models.gate import Gate, GatedModel, Measure
+from moothall.models.rehearsal import RehearsalModel
+from moothall.models.scripted import ScriptedModel
+
+if TYPE_CHECKING:
+    from moothall.models.providers import Endpoint, Protocol
+
+BY_LEVEL = "levels"
+WAYS = "rehearsal, scripted:FILE, openai:NAME, anthropic:NAME, google:NAME or cassette:FILE"
+LIBRARY = "pydantic_ai"
+
+
+class Provider(Frozen):
+    """A company: its protocol, its own address, and the variables that hold another address and its key."""
+
+    protocol: Protocol
+    address: str
+    keys: tuple[str, ...]
+    base: str = ""
+
+
+PROVIDERS = {
+    one.protocol: one
+    for one in (
+        Provider("openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
+        Provider("anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL"),
+        Provider("google", "https://generativelanguage.googleapis.com", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
+    )
+}
+
+
+class Named(Frozen):
+    """A model of a provider, by its name."""
+
+    provider: Provider
+    model: str
+    address: str
+
+    def __str__(self) -> str:
+        at = "" if self.address == self.provider.address else f"@{self.address}"
+        return f"{self.provider.protocol}:{self.model}{at}"
+
+
+class Taped(Frozen):
+    """A cassette, by its name."""
+
+    file: Path
+    mode: Mode
+    model: str = ""
+
+    def __str__(self) -> str:
+        return f"cassette:{self.file},mode={self.mode}" + (f",model={self.model}" if self.model else "")
+
+
+class Scripted(Frozen):
+    """A script, by its name."""
+
+    file: Path
+    log: Path | None = None
+
+    def __str__(self) -> str:
+        return f"scripted:{self.file}" + (f",log={self.log}" if self.log is not None else "")
+
+
+def open_model(name: str) -> Model:
+    """A model by its name."""
+    parts = [_opened(one) for one in _chain(name)]
+    return parts[0] if len(parts) == 1 else FallbackModel(parts)
+
+
+def absolute_model(name: str) -> str:
+    """A model's name that means the same from another folder, and when settings have changed; but for `levels`."""
+    if name == BY_LEVEL:
+        return name
+    return "|".join(str(_absolute(parsed(one))) for one in _chain(name)) if name else ""
+
+
+def at_level(level: str) -> str:
+    """The level whose model plays a role of this one."""
+    return level if level_model(level).value else "base"
+
+
+def is_offline(name: str) -> bool:
+    """Whether a model needs nobody outside: a stand-in, a script or a cassette."""
+    return name == "rehearsal" or name.startswith(("scripted:", "cassette:"))
+
+
+def _chain(name: str) -> list[str]:
+    """The names of the models that are asked one after the other. A cassette takes all that follows it."""
+    if name == BY_LEVEL:
+        return _chain("base")
+    if name in LEVELS:
+        found = level_model(name).value
+        if not found:
+            raise DefinitionError(
+                f"no model is set for the level {name!r}; write it below [levels] in settings.toml, or set "
+                f"MOOTHALL_LEVEL_{name.upper()}"
+            )
+        if inner := set(LEVELS).intersection(re.split(r"\||,model=", found)):
+            raise DefinitionError(f"the level {name!r} is set to the level {min(inner)!r}; name a model")
+        return _chain(found)
+    if name.startswith("cassette:") or "|" not in name:
+        return [name]
+    first, _, rest = name.partition("|")
+    return [*_chain(first), *_chain(rest)]
+
+
+def parsed(name: str) -> Named | Taped | Scripted | str:
+    """What the name of one model says."""
+    kind, _, rest = name.partition(":")
+    if name == "rehearsal":
+        return name
+    if kind == "scripted" and rest.partition(",log=")[0]:
+        file, _, log = rest.partition(",log=")
+        return Scripted(Path(file), Path(log) if log else None)
+    if kind == "cassette" and rest:
+        return _taped(rest)
+    for provider in PROVIDERS.values():
+        if kind == provider.protocol and rest:
+            return _named(provider, rest)
+    raise DefinitionError(f"{name!r} is no model; write {WAYS}")
+
+
+def _taped(text: str) -> Taped:
+    text, _, model = text.partition(",model=")
+    file, _, mode = text.partition(",mode=")
+    mode = mode or ("auto" if model else "replay")
+    for known in get_args(Mode):
+        if mode == known and file:
+            return Taped(Path(file), known, model)
+    raise DefinitionError(f"cassette:{text} is no cassette; write cassette:FILE,mode=record|replay|auto,model=MODEL")
+
+
+def _named(provider: Provider, text: str) -> Named:
+    model, at, address = text.partition("@http")
+    return Named(provider, model, normal(f"http{address}") if at else own_address(provider))
+
+
+def own_address(provider: Provider) -> str:
+    """The address that a provider's key belongs to: what the environment says, else the company's."""
+    set_ = os.environ.get(provider.base, "") if provider.base else ""
+    return normal(set_) if set_ else provider.address
+
+
+def normal(address: str) -> str:
+    """An address in the one way to write it, so that two can be compared."""
+    try:
+        parts = urlsplit(address)
+        host, port = (parts.hostname or ""), parts.port
+    except ValueError as error:
+        raise DefinitionError(f"{address!r} is no address: {error}") from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise DefinitionError(f"{address!r} is no address; write http://HOST:PORT/v1 or https://HOST/v1")
+    if parts.username is not None or parts.password is not None:
+        raise DefinitionError(f"the address of {host} has a name or a password in it; bind a key in settings.toml")
+    if parts.query or parts.fragment:
+        raise DefinitionError(f"{address!r} has more than scheme, host, port and path; leave the rest out")
+    shown = f"[{host}]" if ":" in host else host
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    at = "" if port is None or port == usual else f":{port}"
+    return f"{parts.scheme}://{shown}{at}{parts.path.rstrip('/')}"
+
+
+def _absolute(one: Named | Taped | Scripted | str) -> Named | Taped | Scripted | str:
+    match one:
+        case Taped(file, mode, model):
+            return Taped(_real(file), mode, absolute_model(model))
+        case Scripted(file, log):
+            return Scripted(_real(file), _real(log) if log is not None else None)
+        case _:
+            return one
+
+
+def _real(file: Path) -> Path:
+    """A file with no links in the way to it; one that links to itself stays what it is, and is refused when read."""
+    return Path(os.path.realpath(file))
+
+
+def _opened(name: str) -> Model:
+    match parsed(name):
+        case Named() as named:
+            return _provided(named)
+        case Taped(file, mode, model):
+            asks = model and mode != "replay"
+            return CassetteModel(file, mode, open_model(model) if asks else None, model)
+        case Scripted(file, log):
+            return ScriptedModel.from_file(file, log)
+        case _:
+            return RehearsalModel()
+
+
+def unpriced(name: str) -> list[str]:
+    """The models of providers in a name whose price nobody knows."""
+    if name == BY_LEVEL:
+        return sorted({one for level in LEVELS for one in unpriced(at_level(level))})
+    found: list[str] = []
+    for one in _chain(name) if name else ():
+        match parsed(one):
+            case Named() as named:
+                found += [] if _providers().is_priced(_endpoint(named)) else [str(named)]
+            case Taped(model=model, mode=mode) if model and mode != "replay":
+                found += unpriced(model)
+            case _:
+                pass
+    return found
+
+
+def _provided(named: Named) -> Model:
+    set_ = address_settings(named.address)
+    return GatedModel(_adapter(_endpoint(named)), _gate(named.address, Measure(set_.at_once, set_.failures, set_.rest)))
+
+
+def _endpoint(named: Named) -> Endpoint:
+    """Where a model is asked, with the key that belongs there."""
+    set_ = address_settings(named.address)
+    variable, key = key_of(named, set_)
+    is_own = named.address == named.provider.address
+    if is_own and not key:
+        raise DefinitionError(f"{named} needs a key: set {variable or named.provider.keys[0]}")
+    protocol, adapters = named.provider.protocol, _providers()
+    found: Endpoint = adapters.Endpoint(protocol, named.model, named.address, is_own, key, variable, set_.timeout)
+    return found
+
+
+def _providers() -> Any:
+    """The adapters, which load every SDK; that takes a second or two."""
+    if find_spec(LIBRARY) is None:
+        raise DefinitionError("models of providers need more than is installed: pip install 'moothall[models]'")
+    return import_module("moothall.models.providers")
+
+
+def address_settings(address: str) -> AddressSettings:
+    """What is set for an address."""
+    return {normal(one): set_ for one, set_ in settings().addresses.items()}.get(address, AddressSettings())
+
+
+def key_of(named: Named, set_: AddressSettings) -> tuple[str, str]:
+    """The key that belongs to the address of a model, and where it comes from."""
+    if set_.key:
+        return "settings.toml", set_.key
+    if set_.key_from:
+        return set_.key_from, os.environ.get(set_.key_from, "")
+    if named.address != own_address(named.provider):
+        return "", ""
+    return next(((name, key) for name in named.provider.keys if (key := os.environ.get(name, ""))), ("", ""))
+
+
+@lru_cache(maxsize=64)
+def _adapter(endpoint: Endpoint) -> Model:
+    """One adapter per endpoint, so that all runs share its connections."""
+    model: Model = _providers().ProviderModel(endpoint)
+    return model
+
+
+@lru_cache(maxsize=64)
+def _gate(address: str, measure: Measure) -> Gate:
+    """One gate per address: all models there are one provider."""
+    return Gate(address, measure, time.monotonic)

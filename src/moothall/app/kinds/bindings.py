@@ -1,0 +1,300 @@
+"""Who performs what in a run: its functions, the model that plays the agents that are none, the machines it may start.
+
+A child plays with what its parent brings: the functions of its parent's table, of its own, and of the caller. A machine
+that is started by name is looked for in the parent's table, beside the parent, and among the built-in ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
+from typing import Any, TypeVar
+
+from moothall.agents.ask import AskAgent, Asking, Calling, CallTool, Starting, Turning
+from moothall.agents.ports import Model
+from moothall.agents.roles import Role, library_role, role_of, roles
+from moothall.analysis import verify
+from moothall.analysis.verify import Finding
+from moothall.app.config.models import BY_LEVEL, at_level, is_offline, open_model
+from moothall.app.kinds.guests import welcomed
+from moothall.app.kinds.kind import kind_of
+from moothall.app.kinds.source import child_machine, source_of
+from moothall.errors import DefinitionError
+from moothall.kernel.effects import Effect, StartChild
+from moothall.kernel.frozen import Frozen, slotted
+from moothall.kernel.machine import Machine
+from moothall.kernel.step import Scripted
+from moothall.performers.agents import AgentPerformer
+from moothall.performers.own import OwnPerformers, own_performers
+from moothall.performers.tools import ToolPerformer
+from moothall.runtime.hall import Cast, Part
+from moothall.runtime.ports import Performer
+
+T = TypeVar("T")
+Functions = Mapping[str, Any]
+"""Async functions by name, and agents of other libraries."""
+SLUG = 64
+"""How much of a machine's name is in the ids of its runs."""
+_IN_TABLES = Asking | Turning | Starting | Scripted
+"""Actions that name whom they ask, or leave that to their kind."""
+ANYBODY = "whom it asks"
+"""Stands for agents whose names are known when the machine runs."""
+
+
+@slotted
+class Provided(Frozen):
+    """What a run and its children bring with them: functions, checks of tools, shapes of replies, a model."""
+
+    model: str = ""
+    functions: Functions = field(default_factory=dict)
+    checks: Functions = field(default_factory=dict)
+    shapes: Mapping[str, Any] = field(default_factory=dict)
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    roles: Mapping[str, Any] = field(default_factory=dict)
+    performers: OwnPerformers = field(default_factory=dict)
+
+    def joined_by(self, machine: Machine) -> Provided:
+        """The same with what stands in the table of a machine."""
+        functions = welcomed({**bound_functions(machine), **self.functions})
+        checks, shapes = {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes}
+        prompts, personas = {**machine.prompts, **self.prompts}, {**machine.roles, **self.roles}
+        return Provided(self.model, functions, checks, shapes, prompts, personas, self.performers)
+
+    def is_empty(self) -> bool:
+        """Whether a run brings nothing with it, so that its machine's own functions are all there is."""
+        brought = self.functions or self.checks or self.shapes or self.prompts or self.roles or self.performers
+        return not (self.model or brought)
+
+
+def bind(machine: Machine, provided: Provided) -> Cast:
+    """Who performs the effects of a run of this machine."""
+    return kind_of(machine).bind(machine, provided)
+
+
+def bind_functions(machine: Machine, provided: Provided) -> Cast:
+    """Performers that ask functions, and a model for the agents that are none."""
+    provided = provided.joined_by(machine)
+    models = RunModels(provided.model) if provided.model else None
+    agents = AgentPerformer(
+        provided.functions,
+        models.own if models else None,
+        provided.shapes,
+        prompts=provided.prompts,
+        roles=_personas(provided.roles),
+        models=models,
+    )
+    performers = {
+        AskAgent.kind: Performer(AskAgent, agents),
+        CallTool.kind: Performer(CallTool, ToolPerformer(provided.functions, provided.checks)),
+        **own_performers(provided.performers),
+    }
+    return Cast(performers, own_effects(machine), child=lambda name: child_part(machine, name, provided))
+
+
+def _personas(given: Mapping[str, Any]) -> Callable[[str], Role]:
+    """Roles by name: those of a machine, laid over those of the library, which is read where it is needed."""
+    if not given:
+        return library_role
+    known = roles(given, "the roles of the machine")
+    return lambda name: role_of(name, known)
+
+
+class RunModels:
+    """The models of a run, each opened once: the one that an ask names, that of an agent's level, else the run's own.
+
+    A run that is played offline, by a stand-in, a script or a cassette, asks nobody else.
+    """
+
+    def __init__(self, named: str) -> None:
+        self._named = named
+        self._open: dict[str, Model] = {}
+        self.own = self._model(named)
+
+    def __call__(self, asked: AskAgent, level: str) -> Model:
+        """The model that plays an agent of this level when it is asked like this."""
+        if is_offline(self._named):
+            return self.own
+        name = asked.model or (at_level(level) if self._named == BY_LEVEL else self._named)
+        return self._model("|".join((name, *asked.fallback)))
+
+    def _model(self, name: str) -> Model:
+        if name not in self._open:
+            self._open[name] = open_model(name)
+        return self._open[name]
+
+
+def child_part(parent: Machine, name: str, provided: Provided) -> Part:
+    """A machine that a run of another may start, whatever kinds both are of."""
+    machine = child_machine(parent, name)
+    kind = kind_of(machine)
+    return Part(
+        machine,
+        source_of(machine),
+        endless(machine) is not None,
+        lambda given: kind.child_data(machine, given),
+        kind.bind(machine, provided),
+        kind.ended,
+    )
+
+
+def endless_below(machine: Machine, above: frozenset[str] = frozenset()) -> Finding | None:
+    """Why a child of a machine may never end, where neither its start nor its own machine says what it may spend."""
+    if not _children(machine):
+        return None
+    above |= {machine.name}
+    bounded = {one.child for one in machine.actions() if isinstance(one, Starting) and one.budget is not None}
+    for one in _started(machine, above | bounded):
+        found = endless(one) if one.budget is None else None
+        if found := found or endless_below(one, above):
+            return found
+    return None
+
+
+def asked_for(machine: Machine, above: frozenset[str] = frozenset()) -> set[str]:
+    """The agents and tools that a machine and its children ask for by name."""
+    names = {name for action in machine.actions() for name in _names(action)} | kind_of(machine).asked(machine)
+    names |= {ANYBODY} if _moves_emit(machine, AskAgent) or _moves_emit(machine, StartChild) else set()
+    above |= {machine.name}
+    return names.union(*(asked_for(one, above) for one in _started(machine, above)))
+
+
+def _started(machine: Machine, above: frozenset[str]) -> list[Machine]:
+    """The machines that one starts, without those that are above it: a family may go round in circles."""
+    return [child_machine(machine, name) for name in sorted(_children(machine) - above)]
+
+
+def _names(action: Any) -> Iterator[str]:
+    match action:
+        case Asking(agent=agent):
+            yield agent
+        case Calling(tool=tool):
+            yield tool.name
+        case Turning(asking=asking, tools=tools):
+            yield asking.agent
+            yield from (one.name for one in tools)
+
+
+def known_agents(machine: Machine, given: Any) -> Functions:
+    """The functions that the caller brings, if the machine asks for all of them."""
+    if not isinstance(given, Mapping):
+        raise DefinitionError(f"write agents={{'name': function}}, not {given!r}")
+    if given and (astray := sorted(given.keys() - (asked := asked_for(machine)))) and ANYBODY not in asked:
+        raise DefinitionError(
+            f"machine {machine.name} asks nobody called {astray[0]!r}; it asks {', '.join(sorted(asked))}"
+        )
+    return given
+
+
+def unplayed(machine: Machine, given: Functions, above: frozenset[str] = frozenset()) -> list[str]:
+    """The agents of a machine and its children that are no functions."""
+    missing = _unbound(machine) - given.keys()
+    missing |= {ANYBODY} if not given and _moves_emit(machine, AskAgent) else set()
+    if _children(machine):
+        brought = {**bound_functions(machine), **given}
+        above |= {machine.name}
+        for one in _started(machine, above):
+            missing |= set(unplayed(one, brought, above))
+    return sorted(missing)
+
+
+def _once(look: Callable[[Machine], T]) -> Callable[[Machine], T]:
+    """What is seen in a machine's table, looked for once: a definition does not change.
+
+    It is kept in the machine, as its cached properties are: a cast knows its machine, and a table of ours that has
+    the cast would hold the machine for ever.
+    """
+    name = f"{look.__module__}.{look.__name__}"
+
+    def looked(machine: Machine) -> T:
+        known = machine.__dict__
+        if name not in known:
+            known[name] = look(machine)
+        found: T = known[name]
+        return found
+
+    return looked
+
+
+endless = _once(verify.endless)
+
+
+@_once
+def unchanging_bindings(machine: Machine) -> Cast:
+    """Who performs in a machine whose functions all stand in its table: the same for all its runs."""
+    return bind_functions(machine, Provided())
+
+
+@_once
+def agents_in(machine: Machine) -> frozenset[str]:
+    """The agents that the table asks, by name."""
+    asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
+    return frozenset(asked | {one.asking.agent for one in machine.actions() if isinstance(one, Turning)})
+
+
+def _moves_emit(machine: Machine, effect: type[Effect]) -> bool:
+    """Whether a move makes such effects itself, so that whom they concern does not stand in the table."""
+    moves = (action for action in machine.actions() if not isinstance(action, _IN_TABLES))
+    declared = any(effect.kind in getattr(move, "emits", {}) for move in moves)
+    return declared or any(effect in (on.emits or {}) for on in machine.moves)
+
+
+@_once
+def own_effects(machine: Machine) -> Mapping[str, type[Effect]]:
+    """The effects of its author that a machine declares, by kind; those that come with Moothall are known anyway."""
+    declared = [effect for action in machine.actions() for effect in getattr(action, "effects", ())]
+    declared += [effect for on in machine.moves for effect in on.emits or ()]
+    return {effect.kind: effect for effect in declared if not effect.__module__.startswith("moothall.")}
+
+
+def require_performers(machine: Machine, given: OwnPerformers) -> None:
+    """Refuse to drive a machine whose own effects nobody performs."""
+    kinds = own_performers(given).keys()
+    for kind, effect in own_effects(machine).items():
+        if kind not in kinds:
+            raise DefinitionError(f"nobody performs {kind!r}: pass performers={{{effect.__name__}: …}}")
+
+
+@_once
+def _unbound(machine: Machine) -> frozenset[str]:
+    """The agents that the table asks and has no functions for."""
+    return kind_of(machine).asked(machine) - bound_functions(machine).keys()
+
+
+@_once
+def own_limits(machine: Machine) -> Mapping[str, float]:
+    """What the table says that a run may spend."""
+    return machine.budget.limits() if machine.budget is not None else {}
+
+
+@_once
+def slug(machine: Machine) -> str:
+    """The name of a machine as ids of its runs begin, cut where it is long."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", machine.name)[:SLUG].strip("-") or "run"
+
+
+@_once
+def _children(machine: Machine) -> frozenset[str]:
+    started = (one for one in machine.actions() if not isinstance(one, Turning))
+    return frozenset(name for one in started if (name := getattr(one, "child", "")))
+
+
+@_once
+def bound_functions(machine: Machine) -> Functions:
+    """The functions that stand in the table itself, by name."""
+    found: dict[str, Callable[..., Any]] = {}
+    for action in machine.actions():
+        if isinstance(action, Asking | Calling | Turning):
+            for name, function in action.functions.items():
+                if found.setdefault(name, function) is not function:
+                    raise DefinitionError(f"machine {machine.name}: two functions are called {name!r}; rename one")
+    return found
+
+
+@_once
+def _checks(machine: Machine) -> Functions:
+    found: dict[str, Callable[..., Any]] = {}
+    for action in machine.actions():
+        if isinstance(action, Calling | Turning):
+            found.update(action.checks)
+    return found

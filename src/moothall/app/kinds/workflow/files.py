@@ -1,0 +1,268 @@
+"""Workflow files on the disk: reading them, checking them, finding them by name.
+
+A name is looked for beside the file that uses it, in `workflows` and `config/workflows` of the current folder, and
+among the shipped ones. Reading and checking executes nothing: scripts are only looked at, in a process of their own.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import lru_cache
+from os.path import exists, isdir, isfile, realpath
+from pathlib import Path
+from typing import Any
+
+from moothall.agents.roles import Role, over_shipped, roles
+from moothall.app.kinds.workflow.scripts import engine
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.frozen import Frozen
+from moothall.machines.workflow.check import Around, Source, checked, workflows_in
+from moothall.machines.workflow.document import LARGEST, Document, Problem, read
+from moothall.machines.workflow.schema import SCHEMA
+from moothall.scripting.children import is_installed
+from moothall.scripting.workflow import Script
+
+FOLDERS = (Path("workflows"), Path("config/workflows"))
+SHIPPED = Path(__file__).parents[3] / "machines" / "workflow" / "shipped"
+ROLES = Path("config/roles/roles.json")
+_NAME = re.compile(SCHEMA["$defs"]["Workflow"]["properties"]["workflow_name"]["pattern"])
+
+
+Stamps = tuple[tuple[str, int, int], ...]
+"""The state of files: their paths, when they were changed, and how long they are."""
+
+
+class Checked(Frozen):
+    """A file that was checked: its workflows and all its problems."""
+
+    file: str
+    workflows: tuple[str, ...]
+    findings: tuple[Problem, ...]
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the file cannot be used."""
+        return any(finding.level == "error" for finding in self.findings)
+
+
+def is_file_or_folder(source: str) -> bool:
+    """Whether a source is a workflow file or a folder of them, and no machine."""
+    return source.endswith(".json") or isdir(source)
+
+
+def files_at(path: Path) -> list[Path]:
+    """The workflow files at a path: itself, or those of a folder."""
+    try:
+        if stat.S_ISREG(mode := path.stat().st_mode):
+            return [path]
+        if not stat.S_ISDIR(mode):
+            raise DefinitionError(f"{path} is neither a file nor a folder")
+        found = sorted(one for one in path.iterdir() if one.suffix == ".json" and one.is_file())
+    except FileNotFoundError as error:
+        raise DefinitionError(f"there is no file {path}") from error
+    except OSError as error:
+        raise DefinitionError(f"{path} cannot be read: {error.strerror}") from error
+    if not found:
+        raise DefinitionError(f"{path} has no .json files")
+    return found
+
+
+class Opened(Frozen):
+    """A file as it was read once, with the roles that belong to it: what was checked is what is compiled."""
+
+    document: Document
+    checked: Checked
+    roles_from: str
+    own_roles: Mapping[str, Any]
+    stamps: Stamps
+
+    @property
+    def roles(self) -> Mapping[str, Role]:
+        """The shipped roles with its own laid over them; fields that other programs write there are passed over."""
+        return roles(self.own_roles, self.roles_from or "the roles")
+
+
+class Shelf:
+    """Workflow files, each of which is read and checked once.
+
+    Files change: a shelf is kept while one command looks at them, and never by what lives longer.
+    """
+
+    def __init__(self) -> None:
+        self._opened: dict[tuple[str, str], Opened] = {}
+
+    def opened(self, path: Path, roles_from: str = "") -> Opened:
+        """The file, with the roles of this file, or of the one that belongs to it."""
+        resolved = Path(realpath(path))
+        roles_from = roles_from or roles_file(resolved)
+        key = str(resolved), realpath(roles_from) if roles_from else ""
+        if key not in self._opened:
+            self._opened[key] = _open(path, roles_from)
+        return self._opened[key]
+
+    def checked(self, path: Path) -> Checked:
+        """Everything that is wrong with a file, under the name that it is given here."""
+        return replace(self.opened(path).checked, file=str(path))
+
+
+def check_file(path: Path) -> Checked:
+    """Everything that is wrong with a file, with the roles that belong to it."""
+    return Shelf().checked(path)
+
+
+def _open(path: Path, roles_from: str) -> Opened:
+    stamps = stamps_of(path, roles_from)  # before the content: what changes in between is then read again
+    document, given = document_at(path), _roles_in(roles_from)
+    known_roles = over_shipped({name: one for name, one in given.items() if isinstance(one, dict)})
+    resolved = Path(realpath(path))
+    around = Around(_faults if is_installed() else None, lambda name: known(name, resolved), known_roles)
+    found = Checked(str(path), _names(document), checked(document, around))
+    return Opened(document, found, roles_from, given, stamps)
+
+
+def stamps_of(path: Path, roles_from: str) -> Stamps:
+    """The state of a workflow file and of its roles."""
+    files = [realpath(one) for one in (str(path), roles_from) if one]
+    return tuple((one, *_stamp(Path(one))) for one in files if exists(one))
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    state = path.stat()
+    return state.st_mtime_ns, state.st_size
+
+
+def names_at(path: Path) -> tuple[str, ...]:
+    """The names of the workflows of a file, in its order."""
+    resolved = Path(realpath(path))
+    try:
+        return _names_in(resolved, _stamp(resolved))
+    except OSError as error:
+        raise DefinitionError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def document_at(path: Path) -> Document:
+    """The content of a file, as far as it can be read."""
+    try:
+        with path.open("rb") as file:
+            return read(file.read(LARGEST + 1))
+    except OSError as error:
+        raise DefinitionError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def known(name: str, beside: Path) -> Mapping[str, Any] | None:
+    """A workflow by its name, as plain JSON; None where there is none."""
+    path = file_of(name, beside)
+    return None if path is None else named(document_at(path), name)
+
+
+def file_of(name: str, beside: Path | None = None) -> Path | None:
+    """The file that has a workflow of this name; None where there is none."""
+    if not _NAME.fullmatch(name):
+        return None
+    folders = (*((beside.parent,) if beside is not None else ()), *FOLDERS, SHIPPED)
+    return next(filter(None, (file_in(folder, name) for folder in folders)), None)
+
+
+def file_in(folder: Path, name: str) -> Path | None:
+    """The file of a folder that has a workflow of this name; None where there is none."""
+    return next((path for path, stamp in _candidates(folder, name) if name in _names_in(path, stamp)), None)
+
+
+@lru_cache(maxsize=4096)
+def _names_in(path: Path, stamp: tuple[int, int]) -> tuple[str, ...]:
+    """The names of the workflows of a file, in the state that its stamp stands for."""
+    return _names(document_at(path))
+
+
+def _names(document: Document) -> tuple[str, ...]:
+    every = (one.get("workflow_name") for _, one in workflows_in(document.value) if isinstance(one, dict))
+    return tuple(one for one in every if isinstance(one, str))
+
+
+def named(document: Document, name: str) -> Mapping[str, Any] | None:
+    """The workflow of this name in a file."""
+    every = (one for _, one in workflows_in(document.value) if isinstance(one, dict))
+    return next((one for one in every if one.get("workflow_name") == name), None)
+
+
+def _candidates(folder: Path, name: str) -> Iterator[tuple[Path, tuple[int, int]]]:
+    """The files of a folder that may have a workflow of this name, the likeliest first, each with its state."""
+    if not isdir(folder):
+        return
+    resolved = Path(realpath(folder))
+    likely = resolved / f"{name}.json"
+    for path in (likely, *sorted(path for path in resolved.glob("*.json") if path != likely)):
+        if isfile(path) and (stamp := _stamp(path))[1] <= LARGEST:
+            yield path, stamp
+
+
+class Listed(Frozen):
+    """A workflow that can be run by name."""
+
+    name: str
+    description: str
+    file: str
+    is_usable: bool
+
+
+def listed() -> list[Listed]:
+    """The workflows that can be run by name from here, each once: the user's own before the shipped ones."""
+    found: dict[str, Listed] = {}
+    for folder in (*FOLDERS, SHIPPED):
+        for path in sorted(folder.glob("*.json")) if isdir(folder) else ():
+            checked_file = check_file(path)
+            for _, one in workflows_in(document_at(path).value):
+                name = one.get("workflow_name") if isinstance(one, dict) else None
+                if isinstance(name, str) and name not in found:
+                    told = str(one.get("description", ""))
+                    found[name] = Listed(name, told, str(path), not checked_file.is_wrong)
+    return [found[name] for name in sorted(found)]
+
+
+def write_new(name: str) -> Path:
+    """Write a workflow to begin with into the current folder."""
+    text = (SHIPPED / "templates" / "workflow.json").read_text(encoding="utf-8").replace("my_workflow", name)
+    wrong = [one for one in checked(read(text.encode()), Around()) if one.level == "error"]
+    if wrong:
+        raise Refused(f"{wrong[0].why}; {wrong[0].remedy}")
+    path = Path(f"{name}.json")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise Refused(f"{path} is there already; choose another name, or remove it") from error
+    except OSError as error:
+        raise DefinitionError(f"{path} cannot be written: {error.strerror}") from error
+    return path
+
+
+def _faults(sources: Sequence[Source]) -> Sequence[str]:
+    """What is wrong with each script; nothing of it is run."""
+    asked = [Script("expression" if one.kind == "input" else one.kind, one.text) for one in sources]
+    return [fault or "" for fault in engine().syntax_all(asked)]
+
+
+def roles_file(path: Path) -> str:
+    """The file of roles where none is named: of the current folder, or of the folder that the workflow belongs to."""
+    places = (ROLES, path.parent.parent / "roles" / "roles.json")
+    return next((str(one) for one in places if isfile(one)), "")
+
+
+def _roles_in(path: str) -> dict[str, Any]:
+    """The roles of a file, as they stand there."""
+    if not path:
+        return {}
+    document = document_at(Path(path))
+    if document.problems:
+        first = document.problems[0]
+        raise DefinitionError(f"{path}, line {first.line}: {first.why}; {first.remedy}")
+    if not isinstance(document.value, dict):
+        raise DefinitionError(f"{path}: a file of roles is an object: names, and what each role is")
+    known = {one.name for one in fields(Role)}
+    return {
+        name: {key: part for key, part in one.items() if key in known} if isinstance(one, dict) else one
+        for name, one in document.value.items()
+    }

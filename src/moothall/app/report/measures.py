@@ -1,0 +1,170 @@
+"""Measuring runs: their journals are read piece by piece and folded, children and all.
+
+What a child spent is taken from its own journal where the store has it, so that a child at work counts too; else from
+its last word to its parent. A machine that was changed since the run began does not explain its states any more; the
+run is then measured by what its entries say alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from moothall.app.kinds.bindings import Provided
+from moothall.app.report.projections.costs import Costs, Line, Players
+from moothall.app.report.projections.metrics import Metrics, StateFigures, merged
+from moothall.app.report.projections.nesting import UNKNOWN, Entry, nesting_of
+from moothall.app.runs.context import family_of
+from moothall.app.runs.view import summary
+from moothall.errors import Broken, MoothallError, Refused
+from moothall.kernel.effects import StartChild
+from moothall.kernel.events import Forked
+from moothall.kernel.machine import Machine
+from moothall.runtime.children import child_id
+from moothall.runtime.journal import Record, RunId
+from moothall.runtime.ports import Store, Stored
+
+PIECE = 256
+Join = Callable[[RunId], Awaitable[Costs | None]]
+Saw = Callable[[Entry, Metrics, Metrics], None]
+"""Is shown an entry and the metrics before and after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A run, its metrics, and when they were looked at."""
+
+    run: RunId
+    machine: str
+    status: str
+    metrics: Metrics
+    until: float
+    notes: tuple[str, ...] = ()
+    """What could not be read and is counted by hearsay."""
+
+    def states(self) -> tuple[StateFigures, ...]:
+        """The figures of its states."""
+        return self.metrics.states(self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class AllMeasured:
+    """All runs of a store: the figures of each machine's states, the costs, and the runs that cannot be read."""
+
+    runs: Mapping[str, int]
+    states: Mapping[str, tuple[StateFigures, ...]]
+    costs: Costs
+    unread: Mapping[RunId, str]
+
+
+async def pieces(store: Store, run: RunId) -> AsyncIterator[list[Entry]]:
+    """The journal of a run, a few entries at a time."""
+    start = 0
+    while piece := await store.entries(run, start, PIECE):
+        yield piece
+        start += len(piece)
+
+
+async def measure(store: Store, run: RunId, saw: Saw | None = None) -> Measured:
+    """The metrics of a run; what its children spent is in its costs. `saw` is shown each of its entries."""
+    notes: list[str] = []
+
+    async def join(child: RunId) -> Costs | None:
+        try:
+            stored = await store.load(child)
+            return (await _folded(store, stored, join)).costs if _is_child(stored.record) else None
+        except Refused:
+            return None
+        except Broken as error:
+            notes.append(f"{error}; what it told its parent is counted")
+            return None
+
+    stored = await store.load(run)
+    metrics = await _folded(store, stored, join, saw)
+    stands = (await summary(store, stored)).status
+    return Measured(run, stored.record.machine, stands, metrics, time.time(), tuple(notes))
+
+
+def _is_child(record: Record) -> bool:
+    """Whether a run is the child that its id says; anybody may call a run like that."""
+    return bool(record.parent) and record.run == child_id(record.parent, record.parent_key)
+
+
+async def measure_all(store: Store) -> AllMeasured:
+    """The metrics of every run of a store, those of one machine together. Children are runs like others here."""
+    stored = await store.runs()
+    known = {one.record.run for one in stored if _is_child(one.record)}
+    now, costs = time.time(), Costs()
+    runs: dict[str, int] = {}
+    states: dict[str, tuple[StateFigures, ...]] = {}
+    unread: dict[RunId, str] = {}
+
+    async def join(child: RunId) -> Costs | None:
+        return Costs() if child in known and child not in unread else None
+
+    for one in sorted(stored, key=lambda one: -one.record.depth):
+        record = one.record
+        try:
+            metrics = await _folded(store, one, join)
+        except MoothallError as error:
+            unread[record.run] = str(error)
+            continue
+        runs[record.machine] = runs.get(record.machine, 0) + 1
+        states[record.machine] = merged((*states.get(record.machine, ()), *metrics.states(now)))
+        costs = costs.plus(metrics.costs.called(partial(_among_others, record)))
+    return AllMeasured(runs, states, costs, unread)
+
+
+def _among_others(record: Record, line: Line) -> Line:
+    """A line of a run where states of several machines stand side by side."""
+    return line._replace(state=f"{record.machine}.{line.state}", child=line.child or bool(record.parent))
+
+
+async def _folded(store: Store, stored: Stored, join: Join, saw: Saw | None = None) -> Metrics:
+    run, metrics, at = stored.record.run, await begun(store, stored), -1
+    try:
+        async for piece in pieces(store, run):
+            for entry in piece:
+                at = entry["seq"]
+                before, metrics = metrics, metrics.after(entry)
+                if saw is not None:
+                    saw(entry, before, metrics)
+                for key in _children(entry, metrics):
+                    if (costs := await join(child_id(run, key))) is not None:
+                        metrics = metrics.joined(key, costs)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Broken(f"run {run}: entry {at} of its journal cannot be read: {error!r}") from error
+    return metrics
+
+
+def _children(entry: Entry, after: Metrics) -> Collection[str]:
+    """The children that an entry wants; a fork starts those anew that are under way where it parts."""
+    if entry["event"]["name"] == Forked.name:
+        return [key for key, span in after.flight.spans.items() if span.kind == StartChild.kind]
+    return [one["key"] for one in entry["effects"] if one["kind"] == StartChild.kind and not one.get("denied")]
+
+
+async def begun(store: Store, stored: Stored) -> Metrics:
+    """The metrics of a run before its first entry."""
+    record = stored.record
+    family = await _family(store, record)
+    if family is None:
+        return Metrics(players=Players(record.model))
+    machine, troupe = family
+    players = Players(record.model, frozenset(troupe.joined_by(machine).functions))
+    return Metrics(nesting_of(machine) if machine.digest == stored.definition() else UNKNOWN, players)
+
+
+async def machine_of(store: Store, record: Record) -> Machine | None:
+    """The machine of a run as it is today, where it can still be found."""
+    family = await _family(store, record)
+    return family[0] if family is not None else None
+
+
+async def _family(store: Store, record: Record) -> tuple[Machine, Provided] | None:
+    try:
+        return await family_of(store, record, {})
+    except MoothallError:
+        return None

@@ -1,0 +1,152 @@
+"""Beginning a run: its id, its model, its budget, and the first drive."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from moothall.app.config.models import BY_LEVEL, absolute_model, unpriced
+from moothall.app.config.settings import configured_model, level_model
+from moothall.app.kinds.bindings import (
+    Provided,
+    bind,
+    endless,
+    endless_below,
+    known_agents,
+    own_limits,
+    require_performers,
+    slug,
+    unplayed,
+)
+from moothall.app.kinds.kind import kind_of
+from moothall.app.kinds.source import source_of
+from moothall.app.runs.context import RunContext
+from moothall.app.runs.outcome import Outcome, Question, outcome_of, questions_of
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.effects import StartChild
+from moothall.kernel.frozen import Frozen, slotted
+from moothall.kernel.machine import Budget, Machine
+from moothall.runtime import hall as halls
+from moothall.runtime.children import child_id
+from moothall.runtime.cleaner import fitted
+from moothall.runtime.drive import drive
+from moothall.runtime.hall import Hall
+from moothall.runtime.journal import FAMILY, CancelChild, Head, Reader, Record, RunId
+from moothall.runtime.ports import Clean, Store, as_it_is
+
+STAND_IN = "rehearsal"
+LONGEST_ID = 128
+"""How long an id may be that a run is given; those of its children add to it, and are still the name of a file."""
+USABLE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9-]{{,{LONGEST_ID - 1}}}")
+
+
+@slotted
+class Terms(Frozen):
+    """What the caller decides about one run. Where it is given no id, it gets a new one."""
+
+    run: RunId | None = None
+    model: str = ""
+    budget: Budget | None = None
+
+
+async def begin(context: RunContext, machine: Machine, data: Any, terms: Terms) -> Outcome:
+    """Begin a run and drive it as far as it goes."""
+    with halls.visiting(context.hall, run := chosen_id(context, machine, terms)):
+        await enter(context, machine, data, replace(terms, run=run))
+        return note(context, machine, await driven(context.hall, run))
+
+
+def chosen_id(context: RunContext, machine: Machine, terms: Terms) -> RunId:
+    """The id that a run is given, or a new one."""
+    clean = context.hall.clean
+    return new_id(machine, clean) if terms.run is None else usable_id(terms.run, clean)
+
+
+async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) -> None:
+    """Begin a run: it is kept with its first step, and what it wants can be performed."""
+    assert terms.run is not None
+    hall, run = context.hall, terms.run
+    machine.require_types()
+    require_performers(machine, context.performers)
+    limits = own_limits(machine) if terms.budget is None else {**own_limits(machine), **terms.budget.limits()}
+    unbounded = endless(machine)
+    if not limits and (finding := unbounded or endless_below(machine)) is not None:
+        raise DefinitionError(
+            f"machine {machine.name} may never end: {finding.why}; {finding.remedy}, or give the run a budget"
+        )
+    agents = known_agents(machine, context.agents)
+    model = absolute_model(terms.model or configured_model()) or _stand_in(context, machine)
+    if "usd" in limits and (names := unpriced(model)):
+        told = f"nobody knows the price of {', '.join(names)}: what it costs does not count towards the budget"
+        context.broadcast.notice(told)
+    named, is_endless = hall.clean(model), unbounded is not None
+    record = Record(run, machine.name, machine.digest, time.time(), source_of(machine), named, limits, is_endless)
+    hall.casts[run] = bind(machine, Provided(model, agents, performers=context.performers))
+    await halls.begin(hall, record, machine, fitted(partial(kind_of(machine).data, machine), data, hall.clean))
+
+
+def note(context: RunContext, machine: Machine, outcome: Outcome) -> Outcome:
+    """The same; what a person should know about it is told."""
+    for text in kind_of(machine).notes(machine, outcome):
+        context.broadcast.notice(text)
+    return outcome
+
+
+async def driven(hall: Hall, run: RunId) -> Outcome:
+    """Drive a run as far as it goes, and say how it stands."""
+    machine = hall.runs[run].machine
+    head = await drive(hall, run)
+    below = await questions_below(hall, run, head) if head.pending else ()
+    outcome = outcome_of(machine, run, head, below)
+    return replace(outcome, fault=await _fault(hall.store, run)) if outcome.status == "failed" else outcome
+
+
+async def _fault(store: Store, run: RunId) -> str:
+    """Where a run failed, by the event with which it did."""
+    entries = await store.entries(run)
+    return next((str(entry["event"].get("fault", "")) for entry in reversed(entries) if "status" in entry), "")
+
+
+async def questions_below(hall: Hall, run: RunId, head: Head) -> tuple[Question, ...]:
+    """The questions that wait for a person in the children of a run, and in theirs."""
+    questions: tuple[Question, ...] = ()
+    for pending in head.pending:
+        if pending.effect.kind in FAMILY and pending.began:
+            child = child_id(run, pending.key)
+            stored = await hall.store.load(child)
+            assert isinstance(pending.effect, StartChild | CancelChild)
+            part = hall.cast(run).child(pending.effect.machine)
+            hall.casts[child] = part.cast
+            below = Reader(part.machine, hall.effects(child)).head(stored.head)
+            questions += questions_of(child, below) + await questions_below(hall, child, below)
+    return questions
+
+
+def _stand_in(context: RunContext, machine: Machine) -> str:
+    """The model for a run that names none: those of the levels, else the stand-in, where an agent has no function."""
+    missing = unplayed(machine, context.agents)
+    if not missing:
+        return ""
+    if level_model("base").value:
+        return BY_LEVEL
+    told = f"no model is set: {STAND_IN} stands in for {', '.join(missing)}; its replies mean nothing"
+    context.broadcast.notice(told)
+    return STAND_IN
+
+
+def usable_id(run: RunId, clean: Clean) -> RunId:
+    """A run id that can be written everywhere, or a refusal."""
+    if not USABLE.fullmatch(run):
+        raise Refused(f"{run[:LONGEST_ID]!r} is no run id; use letters, digits and dashes, at most {LONGEST_ID}")
+    if (shown := clean(run)) != run:
+        raise Refused(f"the run id {shown} has a secret in it; choose another")
+    return run
+
+
+def new_id(machine: Machine, clean: Clean = as_it_is) -> RunId:
+    """A new run id that says which machine it is; what is behind the name is chance, and has no secret."""
+    return f"{usable_id(slug(machine), clean)}-{secrets.token_hex(4)}"

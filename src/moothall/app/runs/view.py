@@ -1,0 +1,222 @@
+"""Looking at runs without moving them: summaries, and one run with its journal.
+
+What is shown has no secrets, also where it was kept before they were registered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from moothall.app.config.settings import cleaner
+from moothall.app.report.amounts import Account, dated
+from moothall.app.runs.news import Said
+from moothall.app.runs.outcome import asked, standing
+from moothall.errors import Broken, MoothallError
+from moothall.kernel.effects import AskPerson
+from moothall.runtime.children import child_id
+from moothall.runtime.journal import FAMILY, Record, RunId
+from moothall.runtime.ports import SET_ASIDE, Store, Stored
+
+LOOK = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run in one line."""
+
+    run: RunId
+    machine: str
+    status: str
+    states: tuple[str, ...]
+    seq: int
+    began: str
+    reason: str = ""
+    model: str = ""
+    spent: Mapping[str, float] = field(default_factory=dict)
+    questions: tuple[Mapping[str, Any], ...] = ()
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A run, what is left of its budget, and its journal."""
+
+    summary: Summary
+    left: Mapping[str, float]
+    entries: tuple[Mapping[str, Any], ...]
+
+
+async def summaries(store: Store) -> tuple[Summary, ...]:
+    """Every run of a store, the newest first."""
+    return tuple([await summary(store, stored) for stored in await store.runs()])
+
+
+async def show(store: Store, run: RunId) -> Shown:
+    """One run with its journal."""
+    account, clean = await account_of(store, run), cleaner()
+    told = clean(await summary(store, await store.load(run)))
+    return Shown(told, account.left(), clean(tuple(await store.entries(run))))
+
+
+async def account_of(store: Store, run: RunId) -> Account:
+    """How far a run has come, and what it has spent of its budget."""
+    stored = await store.load(run)
+    until = time.time() if stored.status == "live" else await _ended(store, stored)
+    seconds = until - stored.record.began if until is not None else None
+    active = stored.head["snapshot"]["active"] if stored.head else ()
+    spent = stored.head["spent"] if stored.head else {}
+    return Account(tuple(active), stored.seq, spent, stored.record.limits, seconds)
+
+
+async def _ended(store: Store, stored: Stored) -> float | None:
+    """When the latest entry of a run was made; None where it cannot be read."""
+    try:
+        return float((await store.entries(stored.record.run, stored.seq))[-1]["at"])
+    except (Broken, LookupError):
+        return None
+
+
+@dataclass(slots=True)
+class Following:
+    """Follows a run's journal; `next` is the entry that was not told yet."""
+
+    run: RunId
+    next: int = 0
+
+    async def wait_for_end(
+        self, store: Store, tell: Callable[[Mapping[str, Any]], None], look: Callable[[], object] = lambda: None
+    ) -> str:
+        """Tell every entry, and each new one as it comes, until the run is over; its status then.
+
+        `look` is called before each wait, and may put an end to it.
+        """
+        while True:
+            stored = await store.load(self.run)
+            for entry in await store.entries(self.run, self.next):
+                tell(cleaner()(entry))
+                self.next = int(entry["seq"]) + 1
+            if stored.status != "live" and stored.seq < self.next:
+                return stored.status
+            look()
+            await asyncio.sleep(LOOK)
+
+
+async def follow(
+    store: Store, run: RunId, start: int, pieces: asyncio.Queue[Said]
+) -> AsyncIterator[Mapping[str, Any] | Said]:
+    """The entries of a run as they come, and between them what is said, until the run is over."""
+    clean = cleaner()
+    while True:
+        stored = await store.load(run)
+        for entry in await store.entries(run, start):
+            yield clean(entry)
+            start = int(entry["seq"]) + 1
+        if stored.status != "live" and stored.seq < start:
+            return
+        try:
+            yield await asyncio.wait_for(pieces.get(), LOOK)
+            while not pieces.empty():
+                yield pieces.get_nowait()
+        except TimeoutError:
+            pass
+
+
+async def export(store: Store, run: RunId) -> Mapping[str, Any]:
+    """A run with all that is known of it."""
+    stored = await store.load(run)
+    known = {"record": stored.record, "status": stored.status, "head": stored.head, "entries": await store.entries(run)}
+    return cast(Mapping[str, Any], cleaner()(known))
+
+
+async def prune(store: Store, days: float, *, really: bool) -> list[RunId]:
+    """The runs that ended more than so many days ago; deleted where that is really meant."""
+    runs = [one for one in await store.runs() if one.status != "live" and not one.status.startswith(SET_ASIDE)]
+    limit = time.time() - days * 86400
+    old = [one.record for one in runs if (ended := await _ended(store, one)) is not None and ended < limit]
+    old = _without_origins(old, await store.runs())
+    for one in old if really else ():
+        await store.forget(one.run)
+    return [one.run for one in old]
+
+
+def _without_origins(old: list[Record], runs: list[Stored]) -> list[Record]:
+    """Those of these runs that no other run was forked from but one of them: a fork shares its origin's journal."""
+    gone = {one.run for one in old}
+    origins = {one.record.origin for one in runs if one.record.run not in gone}
+    kept = [one for one in old if one.run not in origins]
+    return kept if len(kept) == len(old) else _without_origins(kept, runs)
+
+
+async def summary(store: Store, stored: Stored) -> Summary:
+    """A run in one line; one whose child waits for a person waits too."""
+    found = summary_of(stored)
+    if found.status != "running":
+        return found
+    for one in stored.head["pending"]:
+        if one["kind"] in FAMILY and one.get("began"):
+            try:
+                child = await summary(store, await store.load(child_id(stored.record.run, one["key"])))
+            except MoothallError:  # it is gone or damaged, which its own line tells
+                continue
+            if child.status == "waiting":
+                return replace(found, status="waiting")
+    return found
+
+
+def moment(at: float) -> str:
+    """A moment as a date and a time; as a number where a clock was so wrong that there is none."""
+    date = dated(at)
+    return f"{at:.0f}" if date is None else date.isoformat(sep=" ", timespec="seconds")
+
+
+def summary_of(stored: Stored) -> Summary:
+    """A run in one line, from what the store has of it."""
+    if not stored.head:
+        began = moment(stored.record.began)
+        reason = "its head is damaged; `moot resume` makes it anew from the journal"
+        if not stored.record.digest:
+            reason = "the record of how it began is damaged; bring back a copy of the file"
+        return Summary(stored.record.run, stored.record.machine, "damaged", (), stored.seq, began, reason)
+    try:
+        summary = _summed_up(stored.record, stored.head)
+        if stored.status.startswith(SET_ASIDE):
+            reason = f"{stored.status.removeprefix(SET_ASIDE)}; `moot resume` tries once more, `moot cancel` ends it"
+            return replace(summary, status=SET_ASIDE.rstrip(": "), reason=reason)
+        return summary
+    except (KeyError, TypeError) as error:
+        raise Broken(f"the head of run {stored.record.run} is damaged: {error}") from error
+
+
+def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
+    snapshot = head["snapshot"]
+    asking = (one for one in head["pending"] if one["kind"] == AskPerson.kind or "doubt" in one)
+    questions = tuple(
+        {
+            "id": one["key"],
+            "prompt": prompt,
+            "schema": schema,
+            "due": one.get("due"),
+            "who": one["effect"].get("who", ""),
+        }
+        for one in asking
+        for prompt, schema in [asked(one["effect"], one.get("doubt", ""))]
+    )
+    status = standing(snapshot["status"], bool(questions), bool(head["pending"]))
+    reason = "nothing is under way, and no row took what happened last" if status == "stuck" else snapshot["reason"]
+    return Summary(
+        record.run,
+        record.machine,
+        status,
+        tuple(snapshot["active"]),
+        head["seq"],
+        moment(record.began),
+        reason,
+        record.model,
+        head["spent"],
+        questions,
+        record.limits,
+    )

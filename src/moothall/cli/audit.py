@@ -1,0 +1,60 @@
+"""The command that finds out whether runs are as they were written: `audit`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
+
+from moothall.app.config.access import opened
+from moothall.app.report.audit import audit_all
+from moothall.cli.main import CANNOT_TELL, DONE, FAILED
+from moothall.cli.options import add_store
+from moothall.cli.screen import print_json
+from moothall.runtime.ports import Audit, Store
+
+Work = Callable[[Namespace], int]
+CODES = {"broken": FAILED, "cannot tell": CANNOT_TELL, "intact": DONE}
+"""The exit codes of verdicts, the worst first."""
+
+
+def audit(parser: ArgumentParser) -> Work:
+    """Find out whether runs are as they were written."""
+    parser.add_argument("run", nargs="?", help="the run's id (default: every run of the store)")
+    parser.add_argument("--digest", action="store_true", help="print the run's digest, to be kept elsewhere")
+    parser.add_argument(
+        "--against", type=_digest, metavar="DIGEST", help="compare with a digest that was kept elsewhere"
+    )
+    parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
+    add_store(parser)
+
+    def work(chosen: Namespace) -> int:
+        if chosen.run is None and (chosen.digest or chosen.against):
+            parser.error("name the run that the digest is of")
+        if chosen.digest and chosen.against:
+            parser.error("print a digest or compare with one, not both")
+        with opened(chosen.store) as store:
+            found = asyncio.run(_audited(store, chosen))
+        if chosen.json:
+            print_json(found if chosen.run is None else found[0])
+        else:
+            for one in found:
+                print(one.digest if chosen.digest and one.digest else f"{one.run}: {one.verdict}: {one.why}")
+        verdicts = {one.verdict for one in found}
+        return next((code for verdict, code in CODES.items() if verdict in verdicts), DONE)
+
+    return work
+
+
+def _digest(text: str) -> tuple[int, bytes]:
+    if not re.fullmatch(r"\d{1,18}:[0-9a-f]{64}", text):
+        raise ArgumentTypeError(f"{text!r} is no digest; `moot audit RUN --digest` prints one")
+    seq, _, seal = text.partition(":")
+    return int(seq), bytes.fromhex(seal)
+
+
+async def _audited(store: Store, chosen: Namespace) -> list[Audit]:
+    if chosen.run is None:
+        return await audit_all(store)
+    return [await store.audit(chosen.run, chosen.against)]

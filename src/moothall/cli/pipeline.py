@@ -1,0 +1,50 @@
+"""The command that runs the built-in pipeline: `pipeline`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from moothall.app.kinds.pipeline.checks import read_checks
+from moothall.cli.options import whole_number, words
+from moothall.cli.run import add_beginning, start
+from moothall.kernel.codec import encode
+from moothall.kernel.machine import Budget
+from moothall.machines.pipeline import MAX_ITERATIONS
+from moothall.machines.pipeline import pipeline as machine_of
+
+Work = Callable[[Namespace], int]
+
+
+def pipeline(parser: ArgumentParser) -> Work:
+    """Run a pipeline."""
+    parser.add_argument("brief", type=words, help="what is to be made")
+    parser.add_argument(
+        "--max-iterations",
+        type=whole_number(0),
+        default=MAX_ITERATIONS,
+        metavar="N",
+        help="the most attempts, the first included (default: %(default)s)",
+    )
+    parser.add_argument("--token-budget", type=whole_number(0), metavar="N", help="the most tokens to use")
+    parser.add_argument(
+        "--checks",
+        type=Path,
+        metavar="FILE",
+        help="a JSON file of checks that every plan has to pass, instead of the usual ones",
+    )
+    add_beginning(parser)
+
+    def work(chosen: Namespace) -> int:
+        machine = machine_of(chosen.max_iterations)
+        job = {"brief": chosen.brief}
+        if chosen.checks is not None:
+            job["checks"] = encode(read_checks(chosen.checks))
+        budget = chosen.budget or Budget()
+        if chosen.token_budget is not None:
+            budget = replace(budget, tokens=chosen.token_budget)
+        return start(chosen, machine, job, budget)
+
+    return work

@@ -1,0 +1,173 @@
+"""Commands that read figures out of journals: `metrics`, `costs`, `report`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from moothall.app.config.access import opened
+from moothall.app.report.figures import (
+    BILL,
+    STATE,
+    WAY,
+    bill_rows,
+    bottlenecks,
+    cost_notes,
+    plain_all,
+    plain_costs,
+    plain_metrics,
+    spent_of,
+    state_rows,
+    time_of,
+    way_rows,
+)
+from moothall.app.report.measures import AllMeasured, Measured, measure, measure_all
+from moothall.app.report.projections.costs import Costs
+from moothall.app.report.report import FORMATS
+from moothall.app.report.report import report as reported
+from moothall.cli.main import DONE, FAILED
+from moothall.cli.options import named
+from moothall.cli.screen import notice, painted, print_json, status
+from moothall.cli.view import shared, write
+from moothall.drawing.text import printable
+
+Work = Callable[[Namespace], int]
+WAYS = 10
+
+
+def metrics(parser: ArgumentParser) -> Work:
+    """Count."""
+    parser.add_argument("run", nargs="?", help="the run's id (default: all runs of the store, machine by machine)")
+    shared(parser)
+
+    def work(chosen: Namespace) -> int:
+        with opened(chosen.store) as store:
+            if chosen.run is None:
+                return _print_all_metrics(asyncio.run(measure_all(store)), chosen)
+            found = asyncio.run(measure(store, chosen.run))
+        _tell_notes(found)
+        if chosen.json:
+            print_json(plain_metrics(found))
+        else:
+            print("\n".join(_told(found)))
+        return DONE
+
+    return work
+
+
+def _print_all_metrics(found: AllMeasured, chosen: Namespace) -> int:
+    if chosen.json:
+        print_json(plain_all(found))
+    else:
+        for machine, runs in found.runs.items():
+            print(f"{painted(printable(machine), 'bold')}  {runs} {'run' if runs == 1 else 'runs'}")
+            print("\n".join((*_aligned(STATE, state_rows(found.states[machine])), "")))
+    return _ending(found, chosen)
+
+
+def _told(found: Measured) -> Iterator[str]:
+    yield f"{painted(printable(found.run), 'bold')}  {status(found.status)}  {time_of(found)}"
+    yield from ("", *_aligned(STATE, state_rows(found.states())), "")
+    ways = way_rows(found.metrics)
+    yield from _aligned(WAY, ways[:WAYS])
+    if len(ways) > WAYS:
+        yield f"… and {len(ways) - WAYS} more; --json has all"
+    yield from ("", *(f"{name}: {printable(what)}" for name, what in bottlenecks(found).items()))
+
+
+def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table: the first column to the left, the others to the right; those with nothing in them are left out."""
+    shown = [number for number, _ in enumerate(head) if number == 0 or any(row[number] for row in rows)]
+    lines = [[printable(row[number]) for number in shown] for row in rows]
+    widths = [max(len(line[at]) for line in (*lines, [head[one] for one in shown])) for at, one in enumerate(shown)]
+    yield painted(_line([head[number] for number in shown], widths), "dim")
+    for line in lines:
+        yield _line(line, widths)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = zip(cells, widths, strict=True)
+    return "  ".join([f"{first[0]:<{first[1]}}", *(f"{text:>{width}}" for text, width in others)]).rstrip()
+
+
+def costs(parser: ArgumentParser) -> Work:
+    """Tell what was spent."""
+    parser.add_argument("run", nargs="?", help="the run's id (default: all runs of the store)")
+    shared(parser)
+
+    def work(chosen: Namespace) -> int:
+        with opened(chosen.store) as store:
+            if chosen.run is None:
+                every = asyncio.run(measure_all(store))
+                _print_costs("all runs", every.costs, {"unread": dict(every.unread)}, as_json=chosen.json)
+                return _ending(every, chosen)
+            found = asyncio.run(measure(store, chosen.run))
+        _tell_notes(found)
+        _print_costs(found.run, found.metrics.costs, {"run": found.run}, as_json=chosen.json)
+        return DONE
+
+    return work
+
+
+def _print_costs(what: str, spent: Costs, more: Mapping[str, object], *, as_json: bool) -> None:
+    if as_json:
+        print_json({**more, **plain_costs(spent)})
+        return
+    print(f"{painted(printable(what), 'bold')}  {spent_of(spent.total()) or 'nothing was spent'}")
+    for note in cost_notes(spent):
+        print(note)
+    for part in ("model", "agent", "state") if spent.bills else ():
+        print("\n".join(("", *_aligned((part, *BILL), bill_rows(spent.by(part))))))
+
+
+def _tell_notes(found: Measured) -> None:
+    for note in found.notes:
+        notice(note)
+
+
+def _ending(found: AllMeasured, chosen: Namespace) -> int:
+    """A sum that lacks runs is told as one that does."""
+    for run, reason in found.unread.items():
+        notice(f"{run} is left out: {reason}")
+    if not found.runs and not found.unread and not chosen.json:
+        print("no runs yet")
+    return FAILED if found.unread else DONE
+
+
+def report(parser: ArgumentParser) -> Work:
+    """Write the report."""
+    parser.add_argument("run", help="the run's id")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="a page, Markdown, a table with a row per entry, or everything as JSON (default: as FILE ends, else html)",
+    )
+    parser.add_argument(
+        "--output",
+        "-o",
+        type=named,
+        metavar="FILE",
+        help="where to write it, - for stdout (default: stdout, or the page RUN.html without --format)",
+    )
+    shared(parser)
+
+    def work(chosen: Namespace) -> int:
+        ending = Path(chosen.output or "").suffix[1:]
+        form = chosen.format or (ending if ending in FORMATS else FORMATS[0])
+        with opened(chosen.store) as store:
+            text = asyncio.run(reported(store, chosen.run, form))
+        if chosen.output == "-" or (chosen.format and not chosen.output):
+            sys.stdout.write(text)
+            return DONE
+        path = Path(chosen.output or f"{chosen.run}.html")
+        write(path, text)
+        if chosen.json:
+            print_json({"file": str(path)})
+        else:
+            print(path)
+        return DONE
+
+    return work

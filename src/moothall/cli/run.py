@@ -1,0 +1,320 @@
+"""Commands that move one run: `run`, `resume`, `answer`, `send`, `cancel`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from moothall.app.kinds.kind import Presented, kind_of
+from moothall.app.kinds.source import find, with_files
+from moothall.app.report.amounts import Account
+from moothall.app.runs.begin import new_id
+from moothall.app.runs.context import exists
+from moothall.app.runs.moothall import Moothall
+from moothall.app.runs.outcome import Outcome
+from moothall.app.runs.present import present
+from moothall.app.runs.view import account_of, show
+from moothall.cli.main import DONE, FAILED, PROVIDER, WAITING
+from moothall.cli.options import (
+    MACHINE,
+    add_driving,
+    add_quiet,
+    add_run_id,
+    add_store,
+    answering,
+    command,
+    hall_of,
+    named,
+    own_exit_code,
+    told_on_screen,
+    words,
+)
+from moothall.cli.questions import LATER, parsed, prompted, read_json, shown
+from moothall.cli.screen import Progress, harmless, notice, print_json, status
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.codec import encode
+from moothall.kernel.machine import Budget, Machine
+
+Work = Callable[[Namespace], int]
+BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transitions": int}
+
+
+def run(parser: ArgumentParser) -> Work:
+    """Start a machine or a workflow."""
+    parser.add_argument("machine", help=MACHINE)
+    parser.add_argument(
+        "input", nargs="?", type=words, help="the input: a text for the first field of the data, or a JSON object"
+    )
+    parser.add_argument("--input-json", type=named, metavar="FILE", help="read the input from a JSON file")
+    parser.add_argument("--roles", type=named, metavar="FILE", help="the roles of a workflow's agents")
+    parser.add_argument(
+        "--functions", type=named, metavar="MODULE", help="FILE.py or module: a workflow's tools and py: functions"
+    )
+    add_beginning(parser)
+
+    def work(chosen: Namespace) -> int:
+        machine = find(_source(parser, chosen))
+        given = _input(parser, chosen, is_text=kind_of(machine).takes_text)
+        return start(chosen, machine, given, chosen.budget)
+
+    return work
+
+
+def start(chosen: Namespace, machine: Machine, given: Any, budget: Budget | None) -> int:
+    """Begin a run with what every command has that begins one, and drive it."""
+    run, model = chosen.run_id or new_id(machine), chosen.model or ""
+    return drive(chosen, run, lambda hall: hall.run(machine, given, model=model, budget=budget, run_id=run))
+
+
+def add_beginning(parser: ArgumentParser) -> None:
+    """What every command has that begins a run."""
+    parser.add_argument(
+        "--model",
+        type=named,
+        help="who plays agents that are no functions, such as openai:NAME, smart, levels or rehearsal",
+    )
+    parser.add_argument(
+        "--budget", type=budget_of, help="the most to spend, such as usd=0.50,calls=20,tokens=9000,seconds=60"
+    )
+    add_run_id(parser, "run")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    add_driving(parser, store=named)
+
+
+def resume(parser: ArgumentParser) -> Work:
+    """Go on with a run."""
+    parser.add_argument("run", help="the run's id")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    add_driving(parser)
+
+    def work(chosen: Namespace) -> int:
+        return drive(chosen, chosen.run, lambda hall: hall.resume(chosen.run))
+
+    return work
+
+
+def answer(parser: ArgumentParser) -> Work:
+    """Answer a question."""
+    parser.add_argument("run", help="the run's id")
+    parser.add_argument("question", nargs="?", help="the question's id, where several are open")
+    parser.add_argument("--yes", action="store_true", help="answer yes")
+    parser.add_argument("--no", action="store_true", help="answer no")
+    parser.add_argument("--text", type=words, help="answer with a text")
+    parser.add_argument(
+        "--as", dest="person", default="", metavar="NAME", help="who answers, where a question says who may"
+    )
+    add_driving(parser)
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        action="append",
+        const=True,
+        metavar="FILE",
+        help="with FILE, - for stdin, or JSON as it stands: answer with it; alone: print the outcome as JSON",
+    )
+
+    def work(chosen: Namespace) -> int:
+        value = _answer(parser, chosen)
+        chosen.json = True in (chosen.json or ())
+        by, question = _person(chosen), chosen.question
+        return drive(chosen, chosen.run, lambda hall: hall.answer(chosen.run, value, question=question, by=by))
+
+    return work
+
+
+def cancel(parser: ArgumentParser) -> Work:
+    """Ask a run to stop."""
+    parser.add_argument("run", help="the run's id")
+    parser.add_argument("--reason", type=words, default="asked for at the command line", help="why, for the journal")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    add_store(parser)
+    add_quiet(parser)
+
+    def work(chosen: Namespace) -> int:
+        return asyncio.run(_cancelled(chosen))
+
+    return work
+
+
+async def _cancelled(chosen: Namespace) -> int:
+    async with Moothall(chosen.store, listeners=(told_on_screen(chosen),), telemetry="") as hall:
+        outcome = await hall.cancel(chosen.run, chosen.reason)
+        if chosen.json:
+            print_json(outcome)
+        _explain(chosen, outcome, await account_of(hall.store, chosen.run))
+        return DONE
+
+
+def send(parser: ArgumentParser) -> Work:
+    """Tell a run an event from outside."""
+    parser.add_argument("run", help="the run's id")
+    parser.add_argument("event", help="the name of an event that the run accepts now")
+    parser.add_argument("--text", type=words, help="a text that the event carries")
+    add_driving(parser)
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        action="append",
+        const=True,
+        metavar="FILE",
+        help="with FILE, - for stdin, or JSON as it stands: the fields of the event; alone: print the outcome as JSON",
+    )
+
+    def work(chosen: Namespace) -> int:
+        files = [given for given in chosen.json or () if given is not True]
+        if len(files) + (chosen.text is not None) > 1:
+            parser.error("give what the event carries once: --text TEXT or --json FILE")
+        data = read_json(files[0]) if files else chosen.text
+        chosen.json = True in (chosen.json or ())
+        return drive(chosen, chosen.run, lambda hall: hall.send(chosen.run, chosen.event, data))
+
+    return work
+
+
+def drive(chosen: Namespace, run: str, go: Callable[[Moothall], Coroutine[Any, Any, Outcome]]) -> int:
+    """Let a run go on, tell of it, and present how it stands in the end."""
+    progress = Progress()
+    watching = () if chosen.quiet else (progress,)
+    with hall_of(chosen, progress.notice, told_on_screen(chosen), *watching) as hall:
+        try:
+            with own_exit_code():
+                return asyncio.run(_driven(chosen, hall, progress, go))
+        except KeyboardInterrupt:
+            progress.clear()
+            notice(_stopped(asyncio.run(exists(hall.store, run)), command("resume", chosen, run)))
+            return FAILED
+
+
+async def _driven(
+    chosen: Namespace, hall: Moothall, progress: Progress, go: Callable[[Moothall], Coroutine[Any, Any, Outcome]]
+) -> int:
+    async with hall:
+        outcome = await _watched(progress, go(hall))
+        while (value := _prompted(chosen, outcome)) is not LATER:
+            outcome = await _watched(progress, _answered(chosen, hall, outcome, value))
+        presented = await present(hall, outcome)
+        code = _shown(chosen, outcome, presented)
+        _explain(chosen, outcome, await account_of(hall.store, outcome.run))
+        return code
+
+
+async def _answered(chosen: Namespace, hall: Moothall, outcome: Outcome, value: Any) -> Outcome:
+    """How the run stands after an answer; as before where that was refused and the question is still open."""
+    [asked] = outcome.questions
+    try:
+        return await hall.answer(asked.run, value, question=asked.id, by=_person(chosen))
+    except Refused as error:
+        still_open = (await show(hall.store, asked.run)).summary.questions
+        if asked.id not in (question["id"] for question in still_open):
+            raise
+        notice(str(error))
+        return outcome
+
+
+def _stopped(begun: bool, go_on: str) -> str:
+    return f"stopped; nothing is lost. Go on with:  {go_on}" if begun else "stopped before the run began"
+
+
+async def _watched(progress: Progress, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    ticking = asyncio.create_task(progress.tick())
+    try:
+        return await work
+    finally:
+        ticking.cancel()
+        progress.clear()
+
+
+def _shown(chosen: Namespace, outcome: Outcome, presented: Presented) -> int:
+    if chosen.json:
+        print_json(presented.plain)
+    elif presented.text:
+        print(harmless(presented.text) if sys.stdout.isatty() else presented.text)
+    if outcome.fault == "provider":
+        return PROVIDER
+    return {"done": DONE, "waiting": WAITING}.get(presented.status, FAILED)
+
+
+def _prompted(chosen: Namespace, outcome: Outcome) -> Any:
+    """What the person at the terminal answers to a single question; scripts are not asked, nor is somebody else."""
+    if len(outcome.questions) != 1 or chosen.json or outcome.questions[0].who not in ("", _person(chosen)):
+        return LATER
+    with plain_interrupts():
+        return prompted(encode(outcome.questions[0]))
+
+
+@contextmanager
+def plain_interrupts() -> Iterator[None]:
+    """Meanwhile Ctrl-C ends whatever is waited for, as where no loop runs: a terminal is read in place."""
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _person(chosen: Namespace) -> str:
+    return str(getattr(chosen, "person", ""))
+
+
+def _explain(chosen: Namespace, outcome: Outcome, account: Account) -> None:
+    """Say how the run stands and what a person can do now; only where all is well may that be left out."""
+    if outcome.status != "done" or not chosen.quiet:
+        why = f": {harmless(outcome.reason)}" if outcome.reason else ""
+        print(f"{outcome.run} is {status(outcome.status, sys.stderr)}{why} ({account})", file=sys.stderr)
+    runs = [question.run for question in outcome.questions]
+    for question in outcome.questions:
+        way = answering(chosen, question.run, question.id, is_only=runs.count(question.run) == 1)
+        print(shown(encode(question), way), file=sys.stderr)
+
+
+def _source(parser: ArgumentParser, chosen: Namespace) -> str:
+    if not chosen.roles and not chosen.functions:
+        return str(chosen.machine)
+    source = with_files(chosen.machine, roles=chosen.roles or "", functions=chosen.functions or "")
+    if source is None:
+        parser.error("--roles and --functions are for workflows")
+    return source
+
+
+def _input(parser: ArgumentParser, chosen: Namespace, *, is_text: bool) -> Any:
+    if chosen.input_json and chosen.input is not None:
+        parser.error("give the input once: as a text or with --input-json")
+    if chosen.input_json:
+        return read_json(chosen.input_json)
+    text = chosen.input
+    if text is not None and not is_text and text.lstrip().startswith("{"):
+        return parsed(text, "the input begins with '{' and")
+    return text
+
+
+def _answer(parser: ArgumentParser, chosen: Namespace) -> Any:
+    """The one answer that was given. `--json` alone asks for JSON and is no answer."""
+    files = [one for one in chosen.json or () if one is not True]
+    given = [one for one in (chosen.yes or None, chosen.no or None, chosen.text, *files) if one is not None]
+    if len(given) != 1:
+        parser.error("give one answer: --yes, --no, --text TEXT or --json FILE")
+    if chosen.yes or chosen.no:
+        return bool(chosen.yes)
+    return chosen.text if chosen.text is not None else read_json(files[0])
+
+
+def budget_of(text: str) -> Budget:
+    limits: dict[str, Any] = {}
+    for part in text.split(","):
+        name, _, amount = (one.strip() for one in part.partition("="))
+        if name in limits:
+            raise ArgumentTypeError(f"{name} stands there twice: {text!r}")
+        try:
+            limits[name] = BUDGET[name](amount)
+        except (KeyError, ValueError) as error:
+            raise ArgumentTypeError(f"write it as usd=0.50,calls=20,tokens=9000,seconds=60, not {text!r}") from error
+    try:
+        return Budget(**limits)
+    except DefinitionError as error:
+        raise ArgumentTypeError(str(error)) from error

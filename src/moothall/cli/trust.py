@@ -1,0 +1,48 @@
+"""The command that makes a project's settings count: `trust`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+
+from moothall.app.config.trust import all_trusted, forget, lines_of
+from moothall.app.config.trust import trust as trust_file
+from moothall.cli.main import DONE
+from moothall.cli.screen import print_json
+
+Work = Callable[[Namespace], int]
+
+
+def trust(parser: ArgumentParser) -> Work:
+    """Trust a project's file, list what is trusted, or forget one."""
+    parser.add_argument("file", nargs="?", help="moothall.toml, or its folder (default: the one of this project)")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--list", action="store_true", help="list the files that are trusted")
+    instead.add_argument("--forget", action="store_true", help="trust the file no longer")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+    def work(chosen: Namespace) -> int:
+        if chosen.list:
+            return _list(chosen)
+        if chosen.forget:
+            file = forget(chosen.file)
+            print_json({"forgotten": file}) if chosen.json else print(f"{file} is trusted no longer")
+            return DONE
+        trusted, settings = trust_file(chosen.file)
+        said = list(lines_of(settings))
+        if chosen.json:
+            print_json({"trusted": trusted, "sets": said})
+        else:
+            print("\n".join([f"{trusted.file} is trusted as it is now:", *(f"  {one}" for one in said or ["nothing"])]))
+        return DONE
+
+    return work
+
+
+def _list(chosen: Namespace) -> int:
+    found = all_trusted()
+    if chosen.json:
+        print_json(found)
+    for one in () if chosen.json else found:
+        print(one.file + (f"  not used: {one.unused}" if one.unused else ""))
+    return DONE

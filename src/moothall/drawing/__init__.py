@@ -1,0 +1,1 @@
+"""How a machine is drawn."""

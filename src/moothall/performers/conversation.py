@@ -1,0 +1,91 @@
+"""Performs `Converse`: shows an agent its conversation and makes one `Replied` of what it says.
+
+The conversation is read from the thread when the agent is asked; so is what the agent is told about itself, from its
+role. A reply whose calls of tools cannot be read is an attempt that went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from moothall.agents.ask import Replied, Unusable
+from moothall.agents.conversation import Converse, Message, Seat, seen, spoken
+from moothall.agents.ports import Model, Offered, Reply, Request
+from moothall.agents.roles import ParsingTool, Role
+from moothall.errors import DefinitionError, EffectFailed
+from moothall.kernel.events import Event, Faltered
+from moothall.performers.agents import PROVIDER, awaited, failed, offered, usage_of, wanting, whole
+from moothall.runtime.ports import Context
+
+Functions = Mapping[str, Callable[..., Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ConversePerformer:
+    """Asks the function that is known by the agent's name, else the model for the agent's level."""
+
+    seats: Mapping[str, Seat]
+    roles: Mapping[str, Role]
+    functions: Functions
+    model: Callable[[str], Model]
+    parsing: frozenset[str] = field(default_factory=frozenset)
+
+    async def __call__(self, effect: Converse, context: Context) -> Event:
+        request = self.request(effect, context, await context.messages(effect.thread))
+        try:
+            reply = await self._reply(effect, request)
+        except EffectFailed as failure:
+            if effect.agent in self.functions:
+                raise
+            return failed(effect.agent, failure)
+        usage = usage_of(effect.agent, reply, context.clean)
+        if not reply.calls:
+            return Replied(effect.agent, whole(reply.text), usage=usage)
+        event = wanting(effect.agent, whole(reply.text), context.clean(reply.calls), usage)
+        if isinstance(event, Unusable):
+            return Faltered(f"{effect.agent}: its calls of tools cannot be read: {event.reason}", 0, usage, PROVIDER)
+        return event
+
+    def request(self, effect: Converse, context: Context, said: list[Any]) -> Request:
+        """What an agent is shown."""
+        seat, role = self.seats[effect.agent], self.roles[effect.agent]
+        messages = (*_examples(role), *_reminded(role, seen(seat, said, self.parsing)))
+        tools = (*(self._offered(name) for name in effect.tools), *map(_parsing, role.parsingTools))
+        hear = context.ear(effect.agent)
+        key, nth, clean = context.key, context.nth, context.clean
+        system, hints = clean(role.systemMessage), role.rehearsal
+        return Request(effect.agent, "", key, nth, None, clean(messages), tools, hear, system=system, hints=hints)
+
+    def _offered(self, name: str) -> Offered:
+        return offered(name, self.functions.get(name))
+
+    async def _reply(self, effect: Converse, request: Request) -> Reply:
+        function = self.functions.get(effect.agent)
+        if function is None:
+            return await self.model(self.roles[effect.agent].level).reply(request)
+        prompt = "\n\n".join(one["text"] for one in ({"text": request.system}, *request.messages) if one.get("text"))
+        given = await awaited(effect.agent, function(prompt))
+        if isinstance(given, Reply | str):
+            return given if isinstance(given, Reply) else Reply(given)
+        raise DefinitionError(f"{effect.agent} returned {type(given).__name__}; return a text or a Reply")
+
+
+def _examples(role: Role) -> list[Message]:
+    return [spoken(one.role, one.content) for one in role.examples]
+
+
+def _parsing(tool: ParsingTool) -> Offered:
+    """A decision of a role, as a model is offered it."""
+    shape = tool.function
+    return Offered(shape.name, shape.description, shape.parameters, parsing=True)
+
+
+def _reminded(role: Role, messages: tuple[Message, ...]) -> list[Message]:
+    """The conversation with the role's reminder behind what was last asked."""
+    found = list(messages)
+    last = next((at for at in reversed(range(len(found))) if found[at]["role"] == "user"), None)
+    if role.reminder and last is not None:
+        found[last] = {**found[last], "text": f"{found[last]['text']}\n\n{role.reminder}"}
+    return found

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moothall.arena import Consensus, Rating, Vote, consensus, decision, explain, reason_of
@@ -104,11 +104,13 @@ def test_only_a_sure_rejection_by_security_is_a_veto(role: str, verdict: Any, co
 
 
 @pytest.mark.parametrize("boundary", [Fraction(3, 5), Fraction(3, 4), Fraction(4, 5)])
+@settings(deadline=None)
 @given(hundredths=st.lists(st.integers(1, 100), min_size=1, max_size=6))
 def test_a_panel_at_a_boundary_is_never_a_rounding_error_below_it(boundary: Fraction, hundredths: list[int]) -> None:
     pro = [Vote("critic", f"p{number}", "approve", part / 100) for number, part in enumerate(hundredths)]
     against = sum(hundredths) * (1 - boundary) / boundary / len(hundredths) / 100
-    contra = [Vote("critic", f"c{number}", "reject", Fraction(against)) for number in range(len(hundredths))]  # type: ignore[arg-type]
+    share: Any = Fraction(against)
+    contra = [Vote("critic", f"c{number}", "reject", share) for number in range(len(hundredths))]
     assert consensus([*pro, *contra]).value == float(boundary)
 
 
@@ -137,6 +139,7 @@ WEIGHTS = st.dictionaries(st.sampled_from(["security", "critic", "analyst"]), st
 
 
 @pytest.mark.covers("A13")
+@settings(deadline=None)
 @given(votes=VOTES, ratings=RATINGS, weights=WEIGHTS, passes=st.integers(0, 5))
 def test_every_panel_has_a_value_from_0_to_1_and_a_decision(
     votes: list[Vote], ratings: dict[str, Rating], weights: dict[str, float], passes: int
@@ -149,6 +152,7 @@ def test_every_panel_has_a_value_from_0_to_1_and_a_decision(
     assert (decided == "blocked") >= (reached.veto is not None)
 
 
+@settings(deadline=None)
 @given(votes=VOTES, ratings=RATINGS, data=st.data())
 def test_the_order_of_votes_does_not_matter(votes: list[Vote], ratings: dict[str, Rating], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(votes))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from moothall.arena import Violation, static_rules
@@ -80,6 +80,7 @@ def test_what_is_not_a_plan_is_refused(plan: dict[str, Any]) -> None:
 SIGNS = st.text(alphabet="rm -f/~.$(){}[]<>|&;'\"`\\\n\t#=!*?:%@eao0", max_size=60)
 
 
+@settings(deadline=None)
 @given(SIGNS)
 @example("$(" * 60)
 @example("${" * 60 + "}" * 60)
@@ -93,6 +94,7 @@ def test_no_command_makes_the_reader_fail(text: str) -> None:
     assert all(violation.rule in RULES for violation in static_rules(plan_of(text)))
 
 
+@settings(deadline=None)
 @given(SIGNS, st.sampled_from(["a.sh", "a.py", "a.js", "a.yaml", "a.json", "a.toml", "Makefile", "a.rb", "a.php", "a"]))
 @example("- - - a: {b: [", "a.yaml")
 @example("x = x + x\n" * 8, "a.py")

@@ -7,12 +7,14 @@ Rules:
 - A veto blocks at any pass. Below 0.8 the panel debates again while fewer than three passes are done. Then 0.6
   proceeds and less is blocked; in the cautious bands a person decides from 0.6 to 0.75.
 
-All of it is computed with fractions of the decimals as written, so that a panel whose value is 0.6 is at the boundary
-and not a rounding error below it. Every number can be explained: `explain` has its parts, `reason_of` its sentence.
+Near a boundary all of it is computed with fractions of the decimals as written, so that a panel whose value is 0.6 is
+at the boundary and not a rounding error below it; elsewhere floats will do. Every number can be explained: `explain`
+has its parts, `reason_of` its sentence.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from fractions import Fraction
@@ -21,7 +23,7 @@ from typing import Literal
 from moothall.errors import BadValue
 from moothall.kernel.frozen import Frozen
 from moothall.machines.arena.figures import exact_number, field_of, nearest_float
-from moothall.machines.arena.ratings import Rating, exact_factor, exact_track_record, rating_of
+from moothall.machines.arena.ratings import Rating, exact_factor, exact_track_record, factor, rating_of, track_record
 
 ROLE_WEIGHTS: Mapping[str, float] = {
     "security": 2.0,
@@ -35,6 +37,7 @@ BANDS = ("seed", "cautious")
 VETO_FROM = Fraction(9, 10)
 DEBATE_BELOW, PROCEED_FROM, ASK_BELOW = 0.8, 0.6, 0.75
 MOST_PASSES = 3
+NEWCOMER = Rating()
 
 Verdict = Literal["approve", "reject", "abstain"]
 Decision = Literal["proceed", "redebate", "ask", "blocked"]
@@ -102,7 +105,49 @@ def consensus(
     votes: Iterable[object], *, ratings: Mapping[str, object] | None = None, weights: Mapping[str, float] | None = None
 ) -> Consensus:
     """What the panel thinks of the plan; votes and ratings may be values or mappings with the same fields."""
-    weighed = explain(votes, ratings=ratings, weights=weights)
+    panel = tuple(votes)
+    return _quick_consensus(panel, ratings or {}, weights or {}) or _exact_consensus(
+        panel, ratings or {}, weights or {}
+    )
+
+
+def _quick_consensus(
+    panel: tuple[object, ...], ratings: Mapping[str, object], weights: Mapping[str, float]
+) -> Consensus | None:
+    """The consensus in floats; None where that may be wrong or cannot tell on which side of a boundary it is.
+
+    Sums are exact before they are rounded once, so that the order of the votes does not matter.
+    """
+    sides: dict[str, list[float]] = {"approve": [], "reject": [], "abstain": []}
+    by_agent: dict[str, float] = {}
+    vetoing: list[str] = []
+    for vote in panel:
+        if not isinstance(vote, Vote) or type(vote.confidence) is not float or not 0.0 <= vote.confidence <= 1.0:
+            return None
+        role = weights.get(vote.role, ROLE_WEIGHTS.get(vote.role))
+        if type(role) is not float or vote.verdict not in sides or vote.agent in by_agent or not vote.agent:
+            return None
+        rating = ratings.get(vote.agent, NEWCOMER)
+        if not isinstance(rating, Rating):
+            return None
+        weight = vote.confidence * role * factor(rating.elo, rating.games) * track_record(rating.wins, rating.games)
+        sides[vote.verdict].append(weight)
+        by_agent[vote.agent] = weight
+        if vote.role == "security" and vote.verdict == "reject" and vote.confidence >= 0.9:
+            vetoing.append(vote.agent)
+    pro, contra = math.fsum(sides["approve"]), math.fsum(sides["reject"])
+    if weights or not 1e-200 < pro + contra < 1e200:
+        return None
+    value = pro / (pro + contra)
+    if any(abs(value - boundary) < 1e-9 for boundary in (0.0, PROCEED_FROM, ASK_BELOW, DEBATE_BELOW, 1.0)):
+        return None
+    return Consensus(value, min(vetoing, default=None), by_agent)
+
+
+def _exact_consensus(
+    panel: tuple[object, ...], ratings: Mapping[str, object], weights: Mapping[str, float]
+) -> Consensus:
+    weighed = explain(panel, ratings=ratings, weights=weights)
     pro = sum((part.weight for part in weighed if part.verdict == "approve"), Fraction(0))
     contra = sum((part.weight for part in weighed if part.verdict == "reject"), Fraction(0))
     return Consensus(

@@ -32,6 +32,20 @@ def exact_number(value: object, name: str, *, least: float | None = None, most: 
     return exact
 
 
+def plain_number(value: object, name: str, *, least: float | None = None, most: float | None = None) -> float:
+    """The same as the nearest float, checked alike: for sums that nobody compares with a boundary."""
+    if type(value) is int and -(2**53) <= value <= 2**53:
+        value = float(value)
+    if (
+        type(value) is float
+        and math.isfinite(value)
+        and (least is None or value >= least)
+        and (most is None or value <= most)
+    ):
+        return value
+    return nearest_float(exact_number(value, name, least=least, most=most))
+
+
 def nearest_float(exact: Fraction) -> float:
     """The float nearest to an exact number; what is too large becomes the largest one."""
     return float(max(-LARGEST, min(LARGEST, exact)))

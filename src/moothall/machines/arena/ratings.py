@@ -4,22 +4,22 @@ Rules:
 - An agent starts at 1200. A duel moves both sides by true Elo; K shrinks with the agent's games, from 32 down to 4.
 - A vote's weight takes two factors from here. Both move little on few games: the Elo factor is pulled to 1 by ten
   games' worth of doubt, the track record counts from the fifth game on.
-- Duels are critic against solution and security against solution. Whoever the outcome proved right wins; where it
-  proved both right or both wrong nobody moves. A veto counts when a static rule or a person confirmed *or refuted*
-  it, and not otherwise: counted only when confirmed, every veto would be a free win.
+- Duels are critic against solution and security against solution. Whoever the outcome proved right wins; only duels
+  in which they disagreed enter the Bradley–Terry fit. A veto counts when a static rule or a person confirmed *or
+  refuted* it, and not otherwise: counted only when confirmed, every veto would be a free win.
 - A new agent, model and kind starts with no games from the rating of its parent: agent and model, then agent.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
 from moothall.errors import BadValue
 from moothall.kernel.frozen import Frozen
-from moothall.machines.arena.figures import clamp, exact_number, field_of, nearest_float
+from moothall.machines.arena.figures import clamp, exact_number, field_of, plain_number
 
 START = 1200
 LOWEST, HIGHEST = Fraction(1, 2), Fraction(3, 2)
@@ -79,28 +79,29 @@ class Fitted(Frozen):
 
 def k_of(games: float) -> float:
     """How far one game moves an agent that has played so many: 32 at first, never below 4."""
-    played = exact_number(games, "games", least=0)
-    return nearest_float(max(Fraction(4), Fraction(32 * 25) / (25 + played)))
+    return max(4.0, 32 * 25 / (25 + plain_number(games, "games", least=0)))
 
 
 def expected_score(rating: float, opponent: float) -> float:
     """The score that Elo expects of the first against the second, 0 to 1."""
-    mine, theirs = exact_number(rating, "rating"), exact_number(opponent, "opponent")
+    apart = plain_number(opponent, "opponent") / 400 - plain_number(rating, "rating") / 400
     # beyond 300 powers of ten the smaller side's share is 0 in floats anyhow
-    power = nearest_float(clamp((theirs - mine) / 400, Fraction(-300), Fraction(300)))
+    power = max(-300.0, min(300.0, apart))
     return 1.0 / (1.0 + math.pow(10.0, power))
 
 
 def elo(rating: float, opponent: float, score: float, *, k: float = 32) -> float:
     """The new rating after a game: `score` is 1 for a win, 0 for a loss, anything between for a draw."""
-    won = nearest_float(exact_number(score, "score", least=0, most=1))
-    step = nearest_float(exact_number(k, "k", least=0))
-    return float(rating) + step * (won - expected_score(rating, opponent))
+    won = plain_number(score, "score", least=0, most=1)
+    step = plain_number(k, "k", least=0)
+    return plain_number(rating, "rating") + step * (won - expected_score(rating, opponent))
 
 
 def factor(elo: float, games: float) -> float:
     """How much an agent's Elo multiplies its vote: 0.5 to 1.5, and 1 for whoever has not played."""
-    return nearest_float(exact_factor(elo, games))
+    played = plain_number(games, "games", least=0)
+    trusted = START + (plain_number(elo, "elo") - START) * (played / (played + DOUBT))
+    return max(0.5, min(1.5, trusted / START))
 
 
 def exact_factor(elo: object, games: object) -> Fraction:
@@ -112,7 +113,8 @@ def exact_factor(elo: object, games: object) -> Fraction:
 
 def track_record(wins: float, games: float) -> float:
     """How much an agent's record multiplies its vote: 0.5 + its share of wins, and 1 below five games."""
-    return nearest_float(exact_track_record(wins, games))
+    won, played = plain_number(wins, "wins", least=0), plain_number(games, "games", least=0)
+    return 1.0 if played < FIRST_RECORD else max(0.5, min(1.5, 0.5 + won / played))
 
 
 def exact_track_record(wins: object, games: object) -> Fraction:
@@ -172,19 +174,50 @@ def outcome_duels(votes: Iterable[object], settled: Settled) -> tuple[Duel, ...]
     """
     if settled.good is None or (settled.vetoed and settled.by not in ("person", "rule")):
         return ()
-    cast = [(field_of(vote, "role", ""), field_of(vote, "agent", ""), field_of(vote, "verdict", "")) for vote in votes]
-    solutions = [(agent, _is_right(verdict, settled.good)) for role, agent, verdict in cast if role == "solution"]
-    duels = []
-    for role, agent, verdict in cast:
-        right = _is_right(verdict, settled.good)
-        if role not in DUELLISTS or right is None:
-            continue
-        duels += [
-            Duel(agent, solution, 1.0 if right else 0.0)
-            for solution, proved in solutions
-            if proved is not None and proved != right
-        ]
-    return tuple(duels)
+    return tuple(
+        Duel(agent, solution, 1.0 if right else 0.0)
+        for agent, solution, right, proved in _pairings(tuple(votes), good=settled.good)
+        if right != proved
+    )
+
+
+def _pairings(panel: Sequence[object], *, good: bool) -> Iterator[tuple[str, str, bool, bool]]:
+    """Each critic and security agent with each solution, and whether the outcome proved them right; no abstentions."""
+    cast = [
+        (field_of(vote, "role", ""), field_of(vote, "agent", ""), _is_right(field_of(vote, "verdict", ""), good))
+        for vote in panel
+    ]
+    settled = [(role, agent, right) for role, agent, right in cast if right is not None]
+    for role, agent, right in settled:
+        if role in DUELLISTS:
+            yield from ((agent, other, right, proved) for place, other, proved in settled if place == "solution")
+
+
+def settled_ratings(votes: Iterable[object], settled: Settled, ratings: Mapping[str, Rating]) -> dict[str, Rating]:
+    """The ratings after an outcome, of those agents whose rating it changes.
+
+    Duels move Elo, from the ratings as they were before the run. Whoever judges a plan wins by being right about it,
+    also together with the solution, and draws where both were wrong; the solution wins and loses only where they
+    disagreed. (Counted only where they disagreed, a judge that always vetoes rises among honest ones where most plans
+    are bad: their rejections are seen mostly where they were outvoted.) Whoever has a role without duels only keeps a
+    record of how often its vote was right.
+    """
+    if settled.good is None or (settled.vetoed and settled.by not in ("person", "rule")):
+        return {}
+    panel = tuple(votes)
+    changed: dict[str, Rating] = {}
+    for agent, solution, right, proved in _pairings(panel, good=settled.good):
+        mine, theirs = ratings.get(agent, Rating()), ratings.get(solution, Rating())
+        changed[agent] = updated(changed.get(agent, mine), theirs, 1.0 if right else 0.0 if proved else 0.5)
+        score = 0.5 if right == proved else 1.0 if proved else 0.0
+        changed[solution] = updated(changed.get(solution, theirs), mine, score)
+    for vote in panel:
+        proved_right = _is_right(field_of(vote, "verdict", ""), settled.good)
+        if proved_right is not None and field_of(vote, "role", "") not in (*DUELLISTS, "solution"):
+            name = field_of(vote, "agent", "")
+            before = ratings.get(name, Rating())
+            changed[name] = Rating(before.elo, before.games + 1, before.wins + (1 if proved_right else 0))
+    return changed
 
 
 def _is_right(verdict: str, good: bool) -> bool | None:

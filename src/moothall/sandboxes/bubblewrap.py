@@ -33,7 +33,7 @@ from moothall.sandboxes.limits import Limits, limit_process
 from moothall.sandboxes.output import Output
 from moothall.sandboxes.seccomp import seccomp_program
 from moothall.sandboxes.shield import Shield, sockets
-from moothall.sandboxes.view import ENVIRONMENT, check_workspace, system_options
+from moothall.sandboxes.view import ENVIRONMENT, check_workspace, system_files, system_options
 
 PLACES = "/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin"
 LEVEL = "bubblewrap"
@@ -72,20 +72,21 @@ class Bubblewrap(Frozen):
         """Run one command in a workspace; nothing of it outlives the call."""
         program = self.program or find_program()
         place = check_workspace(workspace, self.hidden)
-        shield = await asyncio.to_thread(Shield, place)
+        masked = await asyncio.to_thread(lambda: tuple(sockets(place)))
+        shield = Shield(place)
         try:
-            options = await asyncio.to_thread(self._options, program, place, shield)
+            options = self._options(program, place, shield, masked)
             async with _group(self.limits) as group:
                 inside = _Inside(self.limits, place, group)
                 return await inside.run([program, *options], command, self.limits.wall if within is None else within)
         finally:
             shield.close()
 
-    def _options(self, program: str, workspace: Path, shield: Shield) -> list[str]:
+    def _options(self, program: str, workspace: Path, shield: Shield, masked: Sequence[Path]) -> list[str]:
         options = [*ISOLATION, *(["--disable-userns"] if _knows(program, "--disable-userns") else [])]
         options += system_options(self.limits, self.readable)
         options += ["--bind", str(workspace), str(workspace), *shield.options]
-        for path in sockets(workspace):
+        for path in masked:
             options += ["--ro-bind", os.devnull, str(path)]
         return [*options, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(workspace)]
 
@@ -161,7 +162,8 @@ class _Inside:
                 async with asyncio.timeout(START):
                     status = await _reader(told)
                     self._limit(await status.readline())
-                os.write(release, b"x")
+                with suppress(BrokenPipeError):  # the sandbox could not be made
+                    os.write(release, b"x")
                 killed = await self._wait(process, within)
             finally:
                 await self._end(process)
@@ -236,10 +238,11 @@ def _descriptors(options: Sequence[str]) -> Iterator[tuple[_Passed, int, int]]:
     told, tells = os.pipe()
     waits, release = os.pipe()
     texts = _text_descriptor(b"".join(option.encode(errors="surrogateescape") + b"\0" for option in options))
-    numbers, named = (
-        [tells, waits, texts],
-        ["--args", str(texts), "--json-status-fd", str(tells), "--block-fd", str(waits)],
-    )
+    numbers, named = [tells, waits, texts], ["--json-status-fd", str(tells), "--block-fd", str(waits)]
+    for number, place in system_files():
+        numbers.append(number)
+        named += ["--perms", "0444", "--file", str(number), place]
+    named += ["--args", str(texts)]
     if program := seccomp_program():
         numbers.append(_text_descriptor(program))
         named += ["--seccomp", str(numbers[-1])]

@@ -125,18 +125,16 @@ def _names_commit(head: Path) -> bool:
 
 def sockets(workspace: Path) -> Iterator[Path]:
     """The sockets in a workspace: behind them are programs outside, which would do what a command asks of them."""
-    folders = [str(workspace)]
+    folders, passed = [str(workspace)], str(workspace / REPOSITORY / "objects")
     while folders:
         try:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:
+                    if entry.is_file(follow_symlinks=False):
+                        continue
                     if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-                    elif not entry.is_file(follow_symlinks=False) and _is_socket(entry):
+                        folders += [entry.path] if entry.path != passed else []
+                    elif stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode):
                         yield Path(entry.path)
         except OSError:  # it went, or nobody may look into it, the command included
             continue
-
-
-def _is_socket(entry: os.DirEntry[str]) -> bool:
-    return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -27,16 +28,14 @@ ENVIRONMENT = {
     "TMPDIR": "/tmp",
 }
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
-ETC = (
-    *("alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "debian_version", "fonts", "group"),
-    *("hosts", "inputrc", "java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "localtime", "magic"),
-    *("mime.types", "nsswitch.conf", "os-release", "passwd", "perl", "protocols", "python3", "services", "shells"),
-    *("ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone", "xml"),
+ETC_FOLDERS = ("alternatives", "fonts", "ssl/certs")
+ETC_FILES = (
+    *("debian_version", "group", "hosts", "ld.so.cache", "localtime", "mime.types", "nsswitch.conf", "os-release"),
+    *("passwd", "protocols", "services", "shells", "ssl/openssl.cnf", "timezone"),
 )
-OPEN_PROC = (
-    *("cpuinfo", "filesystems", "loadavg", "meminfo", "mounts", "net", "self", "stat", "swaps", "thread-self"),
-    *("uptime", "version", "vmstat"),
-)
+OPEN_PROC = ("net", "self", "sys", "sysvipc", "thread-self", "tty")
+SECRET_PROC = ("cmdline", "iomem", "ioports", "kallsyms", "key-users", "keys", "locks", "sched_debug", "timer_list")
+"""What anybody may read of the kernel, and no command needs to know."""
 FIXED = ("/usr", "/bin", "/sbin", "/lib", "/etc", "/proc", "/dev", "/sys", "/run", "/tmp", "/var/tmp")
 """Folders that a workspace may neither be nor hold."""
 
@@ -101,25 +100,36 @@ def _system() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _etc() -> tuple[str, ...]:
-    options = ["--dir", "/etc"]
-    for name in ETC:
-        if os.path.exists(path := f"/etc/{name}"):
+    options = ["--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/etc/ssl"]
+    for name in ETC_FOLDERS:
+        if os.path.isdir(path := f"/etc/{name}"):
             options += ["--ro-bind", path, path]
     return tuple(options)
+
+
+def system_files() -> Iterator[tuple[int, str]]:
+    """Files of /etc, open, with the places where a command sees copies of them; a mount for each would take longer."""
+    for name in ETC_FILES:
+        with suppress(OSError):
+            yield os.open(f"/etc/{name}", os.O_RDONLY | os.O_CLOEXEC), f"/etc/{name}"
 
 
 @lru_cache(maxsize=1)
 def _covers() -> tuple[str, ...]:
     options = ["--ro-bind", "/proc/sys", "/proc/sys"]
-    for name, is_folder in _closed_proc():
-        options += ["--tmpfs", f"/proc/{name}", "--remount-ro", f"/proc/{name}"] if is_folder else []
-        options += [] if is_folder else ["--ro-bind", os.devnull, f"/proc/{name}"]
+    with os.scandir("/proc") as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.name.isdigit() or entry.name in OPEN_PROC or entry.is_symlink():
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                options += ["--ro-bind", entry.path, entry.path]
+            elif _is_closed(entry):
+                options += ["--ro-bind", os.devnull, entry.path]
     return tuple(options)
 
 
-def _closed_proc() -> Iterator[tuple[str, bool]]:
-    with os.scandir("/proc") as entries:
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            if entry.name.isdigit() or entry.name in OPEN_PROC or entry.name == "sys" or entry.is_symlink():
-                continue
-            yield entry.name, stat.S_ISDIR(entry.stat(follow_symlinks=False).st_mode)
+def _is_closed(entry: os.DirEntry[str]) -> bool:
+    """Whether a file of /proc is covered: its owner may write it, or read what others may not."""
+    there = entry.stat(follow_symlinks=False)
+    is_own = there.st_uid == os.geteuid() and (there.st_mode & stat.S_IWUSR or not there.st_mode & stat.S_IROTH)
+    return entry.name in SECRET_PROC or bool(is_own) or bool(there.st_mode & stat.S_IWOTH)

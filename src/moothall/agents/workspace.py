@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from moothall.errors import DefinitionError
 from moothall.kernel.frozen import Frozen
+
+Policy = Literal["allow", "ask", "deny"]
+"""Whether a tool is called at once, after a person agreed, or not at all."""
 
 KILLED = 137
 """The exit code of a command that a limit ended: 128 and SIGKILL."""

@@ -38,6 +38,10 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout
 
 
+def contents_below(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def there_and_back(first: Mapping[str, Node], second: Mapping[str, Node]) -> None:
     """Save one tree, make another of it, go back, and back again by the rescue save."""
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +96,7 @@ async def test_the_users_branch_index_and_ignored_files_stay_as_they_were(worksp
     (workspace / "build" / "out").write_text("built\n")
     (workspace / "run.log").write_text("said\n")
     (workspace / "keep.log").write_text("kept\n")
-    repository = {path: path.read_bytes() for path in (workspace / ".git").rglob("*") if path.is_file()}
+    repository = contents_below(workspace / ".git")
     save = await saves.save("before")
     for name in ("a.txt", "keep.log", "forced.log"):
         (workspace / name).write_text("spoilt\n")
@@ -101,16 +105,16 @@ async def test_the_users_branch_index_and_ignored_files_stay_as_they_were(worksp
     (workspace / "new.txt").write_text("new\n")
     restored = await saves.restore(save.id)
     assert restored.left == ()
-    assert {path: path.read_bytes() for path in (workspace / ".git").rglob("*") if path.is_file()} == repository
-    contents = {path.name: path.read_text() for path in workspace.iterdir() if path.is_file()}
-    assert contents == {
-        ".gitignore": "build/\n*.log\n!keep.log\n",
+    assert contents_below(workspace / ".git") == repository
+    names = ("a.txt", "keep.log", "forced.log", "run.log")
+    assert {name: (workspace / name).read_text() for name in names} == {
         "a.txt": "two\n",
         "keep.log": "kept\n",
         "forced.log": "tracked all the same\n",
         "run.log": "said more\n",
     }
     assert (workspace / "build" / "out").read_text() == "built again\n"
+    assert not (workspace / "new.txt").exists()
 
 
 async def test_nothing_of_the_users_git_runs(workspace: Path, saves: Saves, tmp_path: Path) -> None:

@@ -19,10 +19,11 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
+from subprocess import PIPE
 from typing import TypeVar
 
 from moothall.errors import EffectFailed, Refused
@@ -40,6 +41,7 @@ SHOWN_LINES = 2000
 
 
 Result = TypeVar("Result")
+Content = Callable[[str], bytes]
 
 
 class Save(Frozen):
@@ -110,16 +112,18 @@ class Saves:
         except OSError as error:
             raise EffectFailed(f"the saves of {self._workspace} cannot be used: {error}") from error
 
-    def _git(self, *words: str, given: bytes = b"", codes: tuple[int, ...] = (0,), index: Path | None = None) -> bytes:
-        environment = {
+    def _environment(self) -> dict[str, str]:
+        return {
             "GIT_DIR": str(self._git_folder),
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
             "HOME": str(self._state),
             "LC_ALL": "C",
             "PATH": PATH,
-            **({} if index is None else {"GIT_INDEX_FILE": str(index)}),
         }
+
+    def _git(self, *words: str, given: bytes = b"", codes: tuple[int, ...] = (0,), index: Path | None = None) -> bytes:
+        environment = {**self._environment(), **({} if index is None else {"GIT_INDEX_FILE": str(index)})}
         options = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
         try:
             done = subprocess.run(
@@ -159,7 +163,7 @@ class Saves:
         begun = time.time_ns()
         tree, fresh = self._walk(self._workspace, wanted)
         at, files = time.time(), sum(entry.kind == "file" for entry in tree.entries.values())
-        number = 1 + max((int(save.id) for save in self._list()), default=0)
+        number = 1 + max(map(int, self._numbers()), default=0)
         save = Save(str(number), name, at, files, tree.skipped)
         listed = json.dumps({"save": encode(save), "entries": {path: encode(e) for path, e in tree.entries.items()}})
         contents = sorted({entry.content for entry in tree.entries.values() if entry.kind == "file"})
@@ -180,59 +184,66 @@ class Saves:
         fresh.replace(self._state / "known.json")
 
     def _list(self) -> tuple[Save, ...]:
-        names = self._git("for-each-ref", "--format=%(refname)", REFS).decode().split()
-        saves = (self._listed(name.removeprefix(REFS))[0] for name in names)
-        return tuple(sorted(saves, key=lambda save: int(save.id)))
+        with self._contents() as content:
+            return tuple(_listed(content(f"{REFS}{number}:list"))[0] for number in sorted(self._numbers(), key=int))
 
-    def _listed(self, save: str) -> tuple[Save, Mapping[str, Entry]]:
-        if not (save.isascii() and save.isdigit()):
-            raise Refused(f"{save!r} is not a save; saves have numbers")
-        try:
-            text = self._git("cat-file", "blob", f"{REFS}{save}:list")
-        except EffectFailed as error:
-            raise Refused(f"there is no save {save} of {self._workspace}") from error
-        listed = json.loads(text)
-        return decode(Save, listed["save"], "save"), decode(dict[str, Entry], listed["entries"], "entries")
+    def _numbers(self) -> tuple[str, ...]:
+        names = self._git("for-each-ref", "--format=%(refname)", REFS).decode().split()
+        return tuple(name.removeprefix(REFS) for name in names)
+
+    def _find(self, save: str) -> tuple[Save, Mapping[str, Entry]]:
+        numbers = self._numbers()
+        if save not in numbers:
+            raise Refused(f"there is no save {save!r} of {self._workspace}; there are {', '.join(numbers) or 'none'}")
+        return _listed(self._git("cat-file", "blob", f"{REFS}{save}:list"))
 
     def _diff(self, save: str) -> Difference:
-        _, before = self._listed(save)
+        _, before = self._find(save)
         tree, fresh = self._walk(self._workspace, frozenset())
         after = tree.entries
         added = tuple(sorted(path for path in after if path not in before))
         removed = tuple(sorted(path for path in before if path not in after))
         changed = tuple(sorted(path for path in before if path in after and before[path] != after[path]))
         lines: list[str] = []
-        for path in sorted((*added, *removed, *changed)):
-            old, new = (self._lines(side.get(path), fresh) for side in (before, after))
-            lines += difflib.unified_diff(old, new, f"a/{path}", f"b/{path}", lineterm="")
-            if len(lines) > SHOWN_LINES:
-                lines[SHOWN_LINES:] = [f"[… more than {SHOWN_LINES} lines]"]
-                break
+        with self._contents(fresh) as content:
+            for path in sorted((*added, *removed, *changed)):
+                old, new = (_lines(side.get(path), content) for side in (before, after))
+                lines += difflib.unified_diff(old, new, f"a/{path}", f"b/{path}", lineterm="")
+                if len(lines) > SHOWN_LINES:
+                    lines[SHOWN_LINES:] = [f"[… more than {SHOWN_LINES} lines]"]
+                    break
         return Difference(added, removed, changed, "\n".join(lines))
 
-    def _lines(self, entry: Entry | None, fresh: Mapping[str, bytes]) -> list[str]:
-        if entry is None or entry.kind == "folder":
-            return []
-        if entry.kind == "link":
-            return [f"-> {entry.content}"]
-        content = self._content(entry.content, fresh)
-        if b"\0" in content[:8192]:
-            return [f"[a binary file of {len(content)} bytes]"]
-        return content.decode(errors="replace").splitlines()
+    @contextmanager
+    def _contents(self, fresh: Mapping[str, bytes] | None = None) -> Iterator[Content]:
+        """Contents by their names, from one git for all of them."""
+        command = ["git", "cat-file", "--batch"]
+        with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, env=self._environment(), cwd=self._state) as git:
+            assert git.stdin is not None
+            assert git.stdout is not None
+            asked, answers = git.stdin, git.stdout
 
-    def _content(self, name: str, fresh: Mapping[str, bytes] | None = None) -> bytes:
-        if fresh and name in fresh:
-            return fresh[name]
-        return self._git("cat-file", "blob", name)
+            def content(name: str) -> bytes:
+                if fresh and name in fresh:
+                    return fresh[name]
+                asked.write(f"{name}\n".encode())
+                asked.flush()
+                head = answers.readline().split()
+                if len(head) != 3 or head[1] != b"blob":
+                    raise EffectFailed(f"the saves of {self._workspace} are damaged: {name} is not there", final=True)
+                return answers.read(int(head[2]) + 1)[:-1]
+
+            yield content
 
     def _restore(self, save: str) -> Restored:
-        wanted, entries = self._listed(save)
+        wanted, entries = self._find(save)
         rescue, tree = self._save(f"before the restore of {wanted.id}", frozenset(entries))
-        changed, left = Restore(self._workspace, tree, entries, self._content).run()
+        with self._contents() as content:
+            changed, left = Restore(self._workspace, tree, entries, content).run()
         return Restored(rescue.id, changed, left)
 
     def _copy(self, target: Path, save: str) -> None:
-        entries = self._listed(save)[1] if save else None
+        entries = self._find(save)[1] if save else None
         if target.exists() and any(target.iterdir()):
             raise Refused(f"{target} is not empty; name a folder that is not there yet")
         if target.resolve().is_relative_to(self._workspace):
@@ -244,7 +255,26 @@ class Saves:
             raise EffectFailed(f"the workspace cannot be copied: {done.stderr.decode(errors='replace').strip()}")
         if entries is not None:
             tree, _ = self._walk(target, frozenset(entries))
-            Restore(target, tree, entries, self._content).run()
+            with self._contents() as content:
+                Restore(target, tree, entries, content).run()
+
+
+def _listed(text: bytes) -> tuple[Save, Mapping[str, Entry]]:
+    listed = json.loads(text)
+    return decode(Save, listed["save"], "save"), decode(dict[str, Entry], listed["entries"], "entries")
+
+
+def _lines(entry: Entry | None, content: Content) -> Sequence[str]:
+    if entry is None or entry.kind == "folder":
+        return []
+    if entry.kind == "link":
+        return [f"-> {entry.content}"]
+    text = content(entry.content)
+    return (
+        [f"[a binary file of {len(text)} bytes]"]
+        if b"\0" in text[:8192]
+        else text.decode(errors="replace").splitlines()
+    )
 
 
 def _stream(save: Save, listed: bytes, contents: Sequence[str], fresh: Mapping[str, bytes]) -> bytes:

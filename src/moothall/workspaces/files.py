@@ -37,7 +37,7 @@ KINDS: dict[Callable[[int], bool], str] = {
 }
 PROTECTED = (".git", "moothall.toml")
 HEAD = "HEAD"
-LONGEST_PATH = 4000
+LONGEST_NAME = 255
 
 
 class _How(ctypes.Structure):
@@ -80,6 +80,7 @@ class Folder:
 
     def replace(self, path: str, content: bytes) -> None:
         """Give a file this content, at once; folders on its way are made."""
+        _check_path(path)
         parent, _, name = path.rstrip("/").rpartition("/")
         if name in ("", ".", ".."):
             fail(f"{path or 'an empty path'} does not name a file")
@@ -118,8 +119,7 @@ class Folder:
 
     @contextmanager
     def _at(self, path: str, flags: int) -> Iterator[int]:
-        if "\0" in path or len(os.fsencode(path)) > LONGEST_PATH:
-            fail("the path is not one: it is too long or has a null character")
+        _check_path(path)
         try:
             opened = _open_beneath(self._root, path or ".", flags | os.O_CLOEXEC)
         except OSError as error:
@@ -128,6 +128,13 @@ class Folder:
             yield opened
         finally:
             os.close(opened)
+
+
+def _check_path(path: str) -> None:
+    """Refuse what no file can be called."""
+    is_text = not any("\ud800" <= letter < "\udc80" or "\udd00" <= letter <= "\udfff" for letter in path)
+    if not is_text or "\0" in path or any(len(os.fsencode(step)) > LONGEST_NAME for step in path.split("/")):
+        fail("the path is not one: a name in it is too long, or has a character that no name has")
 
 
 def _open_beneath(root: int, path: str, flags: int) -> int:

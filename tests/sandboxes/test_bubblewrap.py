@@ -74,6 +74,22 @@ async def test_a_machine_that_forbids_namespaces_is_told_the_remedy(workspace: P
     assert os.listdir(workspace) == []
 
 
+async def test_a_sandbox_that_cannot_be_limited_runs_nothing(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise ValueError("not allowed to raise maximum limit")
+
+    monkeypatch.setattr(bubblewrap, "limit_process", refuse)
+    with pytest.raises(SandboxUnavailable, match="under limits"):
+        await Bubblewrap().run(["touch", "ran"], workspace=workspace)
+    assert os.listdir(workspace) == []
+
+
+async def test_a_command_that_is_too_long_is_refused(workspace: Path) -> None:
+    with pytest.raises(Refused, match="too long"):
+        await Bubblewrap().run(["true", *["x" * 100_000] * 40], workspace=workspace)
+    assert os.listdir(workspace) == []
+
+
 async def test_a_cancelled_command_is_gone_with_all_that_it_started(workspace: Path) -> None:
     mark = f"mark{secrets.token_hex(8)}"
     command = f"setsid sleep 600 & sh -c 'touch begun; sleep 600; : {mark}'"

@@ -15,6 +15,7 @@ bwrap reports the command's exit code apart from its own. Where it reports none 
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import shutil
@@ -27,6 +28,7 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE, run
 
 from moothall.agents.workspace import KILLED, Execution, SandboxUnavailable
+from moothall.errors import Refused
 from moothall.kernel.frozen import Frozen
 from moothall.sandboxes.cgroups import Group, usable_trees
 from moothall.sandboxes.limits import Limits, limit_process
@@ -133,27 +135,12 @@ class _Inside:
     def __init__(self, limits: Limits, workspace: Path, group: Group) -> None:
         self._limits, self._workspace, self._group = limits, workspace, group
         self._output = Output(limits)
-        self._status: asyncio.StreamReader | None = None
         self._first: int | None = None
 
     async def run(self, start: Sequence[str], command: Sequence[str], within: float) -> Execution:
         begun = time.monotonic()
         with _descriptors(start[1:]) as (passed, told, release):
-            process = await asyncio.create_subprocess_exec(
-                start[0],
-                *passed.options,
-                "--",
-                *INNER,
-                *command,
-                stdin=DEVNULL,
-                stdout=PIPE,
-                stderr=PIPE,
-                env=ENVIRONMENT,
-                cwd="/",
-                start_new_session=True,
-                pass_fds=passed.numbers,
-            )
-            passed.close()
+            process = await _start(start[0], passed, command)
             assert process.stdout is not None
             assert process.stderr is not None
             reading = asyncio.gather(self._output.read(process.stdout), self._output.read(process.stderr))
@@ -161,10 +148,13 @@ class _Inside:
             try:
                 async with asyncio.timeout(START):
                     status = await _reader(told)
-                    self._limit(await status.readline())
-                with suppress(BrokenPipeError):  # the sandbox could not be made
-                    os.write(release, b"x")
-                killed = await self._wait(process, within)
+                    line = await status.readline()
+                if self._limit(line):
+                    with suppress(BrokenPipeError):  # the sandbox could not be made
+                        os.write(release, b"x")
+                    killed = await self._wait(process, within)
+            except TimeoutError as error:
+                raise SandboxUnavailable(f"bubblewrap was not ready after {START:g} s; try again, {WAY_OUT}") from error
             finally:
                 await self._end(process)
             stdout, stderr = await reading
@@ -177,14 +167,22 @@ class _Inside:
         ended = exit_code - 128 in LIMIT_SIGNALS or (exit_code == KILLED and self._group.ran_out_of_memory())
         return Execution(exit_code, stdout, stderr, duration, LEVEL, ended)
 
-    def _limit(self, line: bytes) -> None:
-        """Put the first process under limits; there is none where the sandbox could not be made."""
-        with suppress(ValueError, KeyError, ProcessLookupError):
+    def _limit(self, line: bytes) -> bool:
+        """Put the first process under limits; it is let go only if it is. There may be none: bubblewrap has failed."""
+        try:
             pid = int(json.loads(line)["child-pid"])
+        except (ValueError, KeyError):
+            return False
+        counts = self._group.counts
+        try:
             self._first = os.pidfd_open(pid)
             self._group.add(pid)
-            counts = self._group.counts
             limit_process(pid, self._limits, counts_memory="memory" in counts, counts_processes="pids" in counts)
+        except ProcessLookupError:
+            return False
+        except (OSError, ValueError) as error:
+            raise SandboxUnavailable(f"commands cannot be put under limits here: {error}; {WAY_OUT[3:]}") from error
+        return True
 
     async def _wait(self, process: asyncio.subprocess.Process, within: float) -> bool:
         """Wait until the command ends or has to; whether it had to."""
@@ -261,6 +259,31 @@ def _text_descriptor(text: bytes) -> int:
     os.write(number, text)
     os.lseek(number, 0, os.SEEK_SET)
     return number
+
+
+async def _start(program: str, passed: _Passed, command: Sequence[str]) -> asyncio.subprocess.Process:
+    """Start bubblewrap; nothing of our environment and no descriptor of ours goes with it, but those that it needs."""
+    try:
+        return await asyncio.create_subprocess_exec(
+            program,
+            *passed.options,
+            "--",
+            *INNER,
+            *command,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=ENVIRONMENT,
+            cwd="/",
+            start_new_session=True,
+            pass_fds=passed.numbers,
+        )
+    except OSError as error:
+        if error.errno == errno.E2BIG:
+            raise Refused("the command is too long; put it into a file and run that") from error
+        raise SandboxUnavailable(f"{program} cannot be started: {error.strerror}; {WAY_OUT[3:]}") from error
+    finally:
+        passed.close()
 
 
 async def _reader(number: int) -> asyncio.StreamReader:

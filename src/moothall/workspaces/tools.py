@@ -21,7 +21,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from moothall.agents.asking import Tool
+from moothall.agents.ask import Tool
 from moothall.agents.ports import Offered
 from moothall.agents.workspace import Execution, Policy, Sandbox, SandboxUnavailable
 from moothall.errors import Refused

@@ -58,6 +58,7 @@ COMMANDS = {
     "check": Command("check machines and workflow files: dead ends, endless loops, what a run can cost", "check"),
     "graph": Command("draw a machine", "check"),
     "js": Command("evaluate an expression as a workflow file would", "js"),
+    "sandbox": Command("run one command exactly as an agent's tool would, and show what came of it", "sandbox"),
     "workflows": Command("list the workflows that can be run by name", "workflows"),
     "new": Command("write a workflow file to begin with", "workflows"),
     "schema": Command("print the JSON Schema of workflow files", "workflows"),

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from moothall.app.config.access import opened
 from moothall.app.report.audit import audit_all
+from moothall.app.values import Audit, Store
 from moothall.cli.main import CANNOT_TELL, DONE, FAILED
 from moothall.cli.options import add_store
 from moothall.cli.screen import print_json
-from moothall.runtime.ports import Audit, Store
 
 Work = Callable[[Namespace], int]
 CODES = {"broken": FAILED, "cannot tell": CANNOT_TELL, "intact": DONE}

@@ -19,6 +19,7 @@ from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.present import present
 from moothall.app.runs.view import account_of, show
+from moothall.app.values import Budget, Machine, encode
 from moothall.cli.main import DONE, FAILED, PROVIDER, WAITING
 from moothall.cli.options import (
     MACHINE,
@@ -37,8 +38,6 @@ from moothall.cli.options import (
 from moothall.cli.questions import LATER, parsed, prompted, read_json, shown
 from moothall.cli.screen import Progress, harmless, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
-from moothall.kernel.codec import encode
-from moothall.kernel.machine import Budget, Machine
 
 Work = Callable[[Namespace], int]
 BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transitions": int}

@@ -36,6 +36,7 @@ COMMANDS = {
     "run": Command("start a machine and drive it as far as it goes", "run"),
     "pipeline": Command("plan, validate, implement and judge until the judge is content", "pipeline"),
     "debate": Command("let agents clarify, propose, critique and refine until they agree", "debate"),
+    "team": Command("talk with a team of personas that hand off, approve and ask for rework", "team"),
     "resume": Command("go on with a run where its journal ends", "run"),
     "answer": Command("answer a question of a waiting run, and go on", "run"),
     "send": Command("tell a run an event from outside, and go on", "run"),

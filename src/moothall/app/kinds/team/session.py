@@ -5,8 +5,10 @@ Only what the person types, or a script of theirs, comes here. Nothing that an a
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from moothall.app.kinds.kind import kind_of
@@ -100,8 +102,9 @@ class Chosen(Frozen):
 class Session:
     """One conversation, from a person's side. The machine decides; this only tells it what was typed."""
 
-    def __init__(self, hall: Moothall, machine: Machine, roster: Roster, run: str, agents: Mapping[str, Any]) -> None:
-        self.hall, self.machine, self.roster, self.run, self._agents = hall, machine, roster, run, agents
+    def __init__(self, hall: Moothall, machine: Machine, run: str, agents: Mapping[str, Any] | None = None) -> None:
+        self.hall, self.machine, self.run, self._agents = hall, machine, run, agents or None
+        self.roster = roster_of(source_of(machine))
         self.outcome: Outcome | None = None
 
     @property
@@ -112,14 +115,16 @@ class Session:
         return found.source
 
     @classmethod
-    async def begin(cls, hall: Moothall, chosen: Chosen, agents: Mapping[str, Any] | None = None) -> Session:
+    async def begin(
+        cls, hall: Moothall, chosen: Chosen, agents: Mapping[str, Any] | None = None, machine: Machine | None = None
+    ) -> Session:
         """Begin a conversation; it waits for the first word."""
-        source = source_of_team(chosen.team)
-        machine = machine_of(source)
+        machine = machine or machine_of(source_of_team(chosen.team))
         assert machine is not None
         approval = Approval(chosen.autonomy, chosen.autonomy) if chosen.autonomy else None
         begun = Conversation(autonomy=approval, sample=chosen.sample, now=time.time(), workspace=chosen.workspace)
-        session = cls(hall, machine, roster_of(source), chosen.run_id or "", agents or {})
+        begun = replace(begun, seed=chosen.run_id or secrets.token_hex(8))
+        session = cls(hall, machine, chosen.run_id or "", agents)
         session.outcome = await hall.run(
             machine, begun, agents=agents, model=chosen.model, budget=chosen.budget, run_id=chosen.run_id
         )
@@ -134,16 +139,17 @@ class Session:
         machine = machine_of(source)
         if machine is None:
             raise Refused(f"run {run} is not a conversation of a team")
-        session = cls(hall, machine, roster_of(source), run, agents or {})
-        session.outcome = await hall.resume(run, agents=agents)
+        session = cls(hall, machine, run, agents)
+        session.outcome = await hall.resume(run, machine, agents=agents)
         return session
 
     async def look(self) -> Conversation:
         """How the conversation stands now."""
-        data: Conversation = (await self._snapshot()).data
+        data: Conversation = (await self.snapshot()).data
         return data
 
-    async def _snapshot(self) -> Snapshot:
+    async def snapshot(self) -> Snapshot:
+        """Where the run stands now."""
         stored = await self.hall.store.load(self.run)
         return Reader(self.machine, kind_of(self.machine).effects).head(stored.head).snapshot
 
@@ -234,7 +240,7 @@ class Session:
         return next((persona.id for persona in known if plain in (_plain(persona.id), _plain(persona.name))), None)
 
     async def _tell(self, event: Event) -> Outcome:
-        self.outcome = await self.hall.send(self.run, event, agents=self._agents or None)
+        self.outcome = await self.hall.send(self.run, event, machine=self.machine, agents=self._agents)
         return self.outcome
 
     async def _state(self, _: str = "") -> str:
@@ -245,7 +251,7 @@ class Session:
         return status_line(self.roster, await self.look())
 
     async def _help(self, _: str = "") -> str:
-        snapshot = await self._snapshot()
+        snapshot = await self.snapshot()
         lines = []
         for verb in VERBS.values():
             if verb.event is None or accepts(self.machine, snapshot, verb.event(text="")):
@@ -271,7 +277,7 @@ class Session:
         if at is None:
             return f"there is no turn {rest}; !history lists them"
         before = self.run
-        outcome = await self.hall.fork(self.run, at=at, repeats=True, agents=self._agents or None)
+        outcome = await self.hall.fork(self.run, self.machine, at=at, repeats=True, agents=self._agents)
         self.run, self.outcome = outcome.run, outcome
         return f"branch {outcome.run} goes on from turn {rest} of {before}; both are kept"
 

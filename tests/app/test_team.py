@@ -391,3 +391,310 @@ async def test_a_limit_of_calls_ends_the_conversation_with_its_name(tmp_path: Pa
         assert session.outcome.states == ("Limited",)
         assert session.outcome.data.reason == "the limit of 3 calls is reached"
         assert len(players.asked) == 3
+
+
+# what a person can do
+
+
+@pytest.mark.covers("T32", "T52")
+async def test_call_agent_lets_somebody_speak_for_one_turn_and_goes_back() -> None:
+    script: Script = {
+        "creative_partner": [says("A concept."), says("Going on.")],
+        "cfo": [hands("It costs little.", "ceo")],
+    }
+    async with talk(script, "Go", "!call_agent CFO") as (session, players):
+        data = await session.look()
+        assert players.speakers == ["creative_partner", "cfo"]
+        assert (data.place, data.speaker, data.stack) == ("RespondToUser", "creative_partner", ())
+        await session.type("!continue")
+        assert players.speakers[-1] == "creative_partner"
+
+
+@pytest.mark.covers("T32", "T52")
+async def test_switch_to_changes_who_speaks_and_hands_no_work_over() -> None:
+    script: Script = {"creative_partner": [says("A concept.")], "cmo": [says("Hello."), says("Yes.")]}
+    async with talk(script, "Go", "!switch_to CMO", "And now?") as (session, players):
+        assert players.speakers == ["creative_partner", "cmo", "cmo"]
+        assert (await session.look()).stack == ()
+        assert "The work before you" not in players.prompt(1)
+
+
+@pytest.mark.covers("T21", "T52")
+async def test_handoff_moves_the_work_on_and_rework_brings_it_back() -> None:
+    script: Script = {
+        "creative_partner": [says("A concept."), says("A better concept.")],
+        "cfo": [says("I see."), rejects("No.", "too dear")],
+    }
+    async with talk(script, "Go", "!handoff cfo", "!rework look again") as (session, players):
+        assert "The work before you, by Creative Partner:\nA concept." in players.prompt(1)
+        assert "REWORK: the user sends your work back: look again" in players.prompt(2)
+        assert players.speakers == ["creative_partner", "cfo", "cfo", "creative_partner"]
+
+
+@pytest.mark.covers("T21", "T64")
+async def test_approve_needs_a_state_that_awaits_the_user() -> None:
+    async with talk({"creative_partner": [says("A concept."), says("Then I go on.")]}, "Go") as (session, players):
+        assert "!approve" in await session.command("!help")
+        await session.type("!approve")
+        assert players.speakers == ["creative_partner", "creative_partner"]
+        assert ("user", "creative_partner") in [
+            (known.by, known.author) for known in (await session.look()).chain.approvals
+        ]
+        await session.type("!exit")
+        assert "Closed does not accept" in await session.command("!approve")
+
+
+@pytest.mark.covers("T64")
+async def test_help_lists_only_what_is_accepted_now() -> None:
+    async with talk({}, "!exit") as (session, _):
+        assert "!approve" not in await session.command("!help")
+        assert "!handoff" not in await session.command("!help")
+        assert "!state" in await session.command("!help")
+
+
+async def test_what_is_no_command_is_refused_with_a_hint() -> None:
+    async with talk({}) as (session, _):
+        assert await session.command("!fly") == "there is no command !fly; !help lists what is accepted now"
+        assert (await session.command("!handoff Caesar")).startswith("nobody here is called 'Caesar'")
+        assert await session.command("!start") == "say what it is about, such as: !start IDEA"
+        assert await session.type("   ") == ""
+
+
+@pytest.mark.covers("T55", "T62")
+async def test_manual_autonomy_asks_for_the_reply_and_for_the_transition_apart() -> None:
+    script: Script = {"creative_partner": [hands("A concept.", "game_designer")], "game_designer": [says("Good.")]}
+    async with talk(script, "Go", autonomy="manual") as (session, players):
+        assert (await session.look()).reason == "the reply of Creative Partner waits for your approval"
+        assert await session.status() == "Current State: [AwaitApproval_State] → Pending: GameDesigner_State"
+        await session.type("!approve")
+        data = await session.look()
+        assert (data.place, data.held_reply, players.speakers) == ("AwaitApproval", False, ["creative_partner"])
+        await session.type("!approve")
+        assert players.speakers == ["creative_partner", "game_designer"]
+
+
+@pytest.mark.covers("T55", "T62")
+@pytest.mark.parametrize(("sure", "place"), [(0.4, "AwaitApproval"), (0.6, "RespondToUser")])
+async def test_review_asks_where_somebody_is_not_sure(sure: float, place: str) -> None:
+    script: Script = {
+        "creative_partner": [hands("A concept.", "game_designer", confidence=sure)],
+        "game_designer": [says("Good.")],
+    }
+    async with talk(script, "Go") as (session, _):
+        assert (await session.look()).place == place
+
+
+@pytest.mark.covers("T62")
+async def test_autonomy_is_set_for_a_persona_too(tmp_path: Path) -> None:
+    plain = json.loads(shipped_text("studio"))
+    for persona in plain["personas"]:
+        if persona["id"] == "creative_partner":
+            persona["autonomy"] = {"transitions": "manual", "replies": "auto"}
+    script: Script = {"creative_partner": [hands("A concept.", "game_designer"), says("In red.")]}
+    async with talk(script, "Go", team=team_with(tmp_path, personas=plain["personas"])) as (session, players):
+        assert (await session.look()).reason == "the transition of Creative Partner waits for your approval"
+        await session.type("!rework other colours")
+        assert players.speakers == ["creative_partner", "creative_partner"]
+
+
+@pytest.mark.covers("T54")
+async def test_history_shows_branches_and_goes_another_way_from_a_turn_on() -> None:
+    script: Script = {"creative_partner": [says("One."), says("Two."), says("Another two.")]}
+    async with talk(script, "Go", "More") as (session, players):
+        first = session.run
+        shown = await session.command("!history")
+        assert "1 Creative Partner: One." in shown
+        answer = await session.command("!history 1")
+        assert session.run != first
+        assert answer == f"branch {session.run} goes on from turn 1 of {first}; both are kept"
+        await session.type("Something else")
+        assert await texts(session) == ["Go", "One.", "Something else", "Another two."]
+        assert f"branch: {first}" in await session.command("!history")
+        assert {summary.run for summary in await session.hall.list()} >= {first, session.run}
+
+
+# hooks
+
+
+@pytest.mark.covers("T25", "T43")
+async def test_hooks_are_called_outer_before_inner_going_in_and_inner_before_outer_going_out(tmp_path: Path) -> None:
+    plain, called = json.loads(shipped_text("studio")), []
+    for group in plain["groups"]:
+        if group["name"] == "CREATIVE":
+            group["hooks"] = {"entry": "enter", "exit": "leave"}
+            group["groups"][1]["hooks"] = {"entry": "enter", "exit": "leave"}
+    for persona in plain["personas"]:
+        if persona["id"] in ("game_designer", "creative_partner"):
+            persona["hooks"] = {"entry": "enter", "exit": "leave"}
+
+    async def enter(state: str) -> None:
+        called.append(f"in {state}")
+
+    async def leave(state: str) -> None:
+        called.append(f"out {state}")
+
+    script: Script = {
+        "creative_partner": [hands("A concept.", "game_designer")],
+        "game_designer": [hands("A design.", "ceo")],
+        "ceo": [says("Fine.")],
+    }
+    team = team_with(tmp_path, groups=plain["groups"], personas=plain["personas"])
+    async with talk(script, "Go", team=team, more={"enter": enter, "leave": leave}):
+        assert called == [
+            "in CREATIVE",
+            "in creative_partner",
+            "out creative_partner",
+            "in DESIGN",
+            "in game_designer",
+            "out game_designer",
+            "out DESIGN",
+            "out CREATIVE",
+        ]
+
+
+@pytest.mark.covers("T43")
+async def test_a_hook_that_fails_is_an_event_and_harms_nothing(tmp_path: Path) -> None:
+    plain = json.loads(shipped_text("studio"))
+    for persona in plain["personas"]:
+        persona["hooks"] = {"entry": "broken" if persona["id"] == "creative_partner" else "missing"}
+
+    async def broken(state: str) -> None:
+        raise RuntimeError("the lights are off")
+
+    script: Script = {"creative_partner": [hands("A concept.", "ceo")], "ceo": [says("Fine.")]}
+    team = team_with(tmp_path, personas=plain["personas"])
+    async with talk(script, "Go", team=team, more={"broken": broken}) as (session, players):
+        assert players.speakers == ["creative_partner", "ceo"]
+        notes = (await session.look()).failed_hooks
+        assert "broken (entry of creative_partner): RuntimeError: the lights are off" in notes
+        events = [entry["event"]["name"] for entry in await session.hall.store.entries(session.run)]
+        assert events.count("hooks.called") == 2
+
+
+# memory and warming
+
+
+@pytest.mark.covers("T14", "T15", "T70", "T72", "T73")
+async def test_the_conversation_is_compressed_and_no_decision_is_lost() -> None:
+    decision = "@DECISION(reason=fits the season) We ship in May."
+    script: Script = {
+        "creative_partner": [hands(decision, "game_designer")]
+        + [hands(f"Idea {number}.", "game_designer") for number in range(8)],
+        "game_designer": [hands(f"Doubt {number}.", "creative_partner") for number in range(8)] + [says("Good.")],
+    }
+    async with talk(script, "Go") as (session, players):
+        memory = (await session.look()).memory
+        assert memory.summaries
+        assert [item.content for item in memory.key] == [decision]
+        assert (memory.key[0].who, memory.key[0].step) == ("creative_partner", 1)
+        assert "<recalled>" in players.prompt(-1)
+        assert "We ship in May." in players.prompt(-1)
+        assert len(await texts(session)) == 19
+
+
+@pytest.mark.covers("T92", "T72")
+async def test_the_kind_of_what_is_remembered_comes_from_the_directive() -> None:
+    async with talk(HAND_OFF, "A game about tides") as (session, _):
+        kinds = [(item.kind, item.who) for item in (await session.look()).memory.key]
+        assert kinds == [("rejection", "game_designer"), ("approval", "game_designer")]
+
+
+@pytest.mark.covers("T27", "T28", "T82", "T83", "T84")
+async def test_state_shows_who_is_warm_and_only_those_who_spoke_are_loaded() -> None:
+    script: Script = {
+        "creative_partner": [hands("The design and the art matter.", "game_designer")],
+        "game_designer": [says("The design is fine.")],
+    }
+    async with talk(script, "A design question") as (session, players):
+        data = await session.look()
+        warm = {known.persona: known.confidence for known in data.warmth.warm}
+        assert warm["art_director"] == pytest.approx(0.6)
+        assert "art_director (since turn" in await session.command("!state")
+        shown = await session.metrics()
+        assert (shown["warmed"], shown["warm_used"]) == (data.warmed, 1)
+        assert set(players.speakers) == {"creative_partner", "game_designer"}
+
+
+@pytest.mark.covers("T27")
+def test_a_transition_that_was_worked_out_before_counts_as_a_hit() -> None:
+    moves = [{"from": "a", "to": "b"}, {"from": "b", "to": "a"}, {"from": "a", "to": "b"}, {"from": "b", "to": "a"}]
+    assert figures(Conversation(), moves)["transition_cache_hit_rate"] == 0.5
+    assert figures(Conversation(), [])["transition_cache_hit_rate"] == 0.0
+
+
+# modes
+
+
+LINE: Script = {
+    "creative_partner": [says("A concept."), says("A summary.")],
+    "game_designer": [says("A design."), says("A better design.")],
+    "lead_engineer": [says("Too large."), says("print('tide')\n"), says("# Tide\n")],
+    "project_manager": [says("main.py: the game"), says("- main.py: the game\n- docs/readme.md: how to play")],
+    "ceo": [says("Add a readme.")],
+}
+
+
+@pytest.mark.covers("T23", "T63")
+async def test_simple_goes_through_its_phases_and_writes_its_files_after_approval(tmp_path: Path) -> None:
+    async with talk(LINE, "!simple", "!start A game about tides", workspace=str(tmp_path / "w")) as (session, players):
+        assert players.speakers == [
+            "creative_partner",
+            "game_designer",
+            "lead_engineer",
+            "game_designer",
+            "creative_partner",
+        ]
+        assert (await session.look()).reason == "ideation is done; approve it, or say what has to change"
+        await session.type("!approve")
+        assert players.speakers[5:] == ["project_manager", "ceo", "project_manager"]
+        await session.type("!approve")
+        assert (tmp_path / "w" / "main.py").read_text() == "print('tide')\n"
+        assert (tmp_path / "w" / "docs" / "readme.md").read_text() == "# Tide\n"
+        await session.type("!approve")
+        assert (await session.look()).reason == "start is done"
+
+
+@pytest.mark.covers("T63")
+async def test_a_file_outside_the_workspace_is_not_written(tmp_path: Path) -> None:
+    script: Script = {
+        **LINE,
+        "project_manager": [says("x.py: x"), says("a/../../escape.py: bad\nok.py: good")],
+        "lead_engineer": [says("Too large."), says("bad"), says("good")],
+    }
+    async with talk(script, "!simple", "!start X", "!approve", "!approve", workspace=str(tmp_path / "w")) as (
+        session,
+        _,
+    ):
+        assert not (tmp_path / "escape.py").exists()
+        assert (tmp_path / "w" / "ok.py").read_text() == "good"
+        assert any("outside the workspace" in text for text in await texts(session))
+
+
+@pytest.mark.covers("T63")
+async def test_any_other_text_is_feedback_and_does_the_phase_again() -> None:
+    script = {name: lines * 2 for name, lines in LINE.items()}
+    async with talk(script, "!simple", "!start A game", "Make it shorter") as (session, players):
+        assert players.speakers[:5] == players.speakers[5:10]
+        assert "The user says: Make it shorter" in players.prompt(5)
+
+
+@pytest.mark.covers("T63")
+@pytest.mark.parametrize("line", ["!business A game about tides", "!goals"])
+async def test_business_and_goals_ask_direction_finance_and_marketing(line: str) -> None:
+    script: Script = {"ceo": [says("Yes."), says("So: yes.")], "cfo": [says("Cheap.")], "cmo": [says("Many.")]}
+    async with talk(script, line) as (_, players):
+        assert players.speakers == ["ceo", "cfo", "cmo", "ceo"]
+
+
+@pytest.mark.covers("T24")
+async def test_a_switch_of_mode_keeps_memory_and_approvals() -> None:
+    async with talk(HAND_OFF, "A game about tides") as (session, _):
+        before = await session.look()
+        assert "mode simple" in await session.command("!simple")
+        between = await session.look()
+        await session.command("!fsm")
+        after = await session.look()
+        assert (between.mode, after.mode) == ("simple", "fsm")
+        assert before.memory == between.memory == after.memory
+        assert before.chain == after.chain
+        assert before.chain.approvals

@@ -243,7 +243,8 @@ class Floor:
             held = data.held
             if data.held_reply and self._wants_approval(data, held):
                 return Move(replace(data, held_reply=False, decided=_wait(held)), appends=(told,))
-            decided = replace(held, reason=f"{held.reason}; approved by the user".lstrip("; "))
+            reason = f"{held.reason}; approved by the user".lstrip("; ")
+            decided = replace(held, reason=reason, approved=True)
             return Move(replace(data, held=None, held_reply=False, decided=decided), appends=(told,))
         decided = Decision(author or self.team.start, BY_USER, "user", "the user approved", "APPROVE")
         return Move(replace(data, decided=decided), appends=(told,))
@@ -290,7 +291,7 @@ class Floor:
         """Whoever was held back, or spoke last, goes on."""
         data = _fresh(_at(data, command))
         if data.held is not None:
-            return Move(replace(data, decided=data.held, held=None, held_reply=False))
+            return Move(replace(data, decided=replace(data.held, approved=True), held=None, held_reply=False))
         decided = Decision(data.speaker or self.team.start, BY_USER, "user", "the user lets it go on", "CONTINUE")
         return Move(replace(data, decided=decided))
 
@@ -318,7 +319,7 @@ class Floor:
         moved = self._started(replace(data, proposed=""), data.proposed, data.proposed_input)
         decided = Decision(USER, BY_USER, "user", f"{data.proposed} was approved and has begun", "APPROVE")
         if data.held is not None:
-            decided = data.held
+            decided = replace(data.held, approved=True)
         begun = replace(moved.data, decided=decided, held=None, held_reply=False)
         return replace(moved, data=begun, raises=(Named(WENT_ON),))
 
@@ -354,7 +355,7 @@ class Floor:
     def decide(self, data: Conversation, _: Event) -> Moved:
         """Who is next: what the user says, then the rules, then arbitration; then limits and approvals."""
         data, decision = self._decision(data)
-        is_free = decision.layer in ("user", SYSTEM) or decision.to not in self.roster.personas
+        is_free = decision.approved or decision.layer in ("user", SYSTEM) or decision.to not in self.roster.personas
         if not is_free and (stop := self._limit(data, decision)) is not None:
             return self._go(replace(data, held=decision, reason=stop.reason), stop)
         if not is_free and data.held is None:

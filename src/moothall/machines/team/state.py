@@ -241,6 +241,8 @@ class Decision(Frozen):
     event: str = ""
     losers: tuple[tuple[str, float], ...] = ()
     scores: Mapping[str, float] = field(default_factory=dict)
+    approved: bool = False
+    """Whether the user has let it pass: neither a limit nor an approval holds it up again."""
 
 
 class Return(Frozen):

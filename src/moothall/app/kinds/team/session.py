@@ -362,7 +362,7 @@ async def _origin(hall: Moothall, run: str) -> str:
 
 def _is_turn(entry: Mapping[str, Any], turn: int) -> bool:
     said = (append["message"] for append in entry.get("appends", ()) if append["thread"] == THREAD)
-    return any(message.get("number") == turn and message.get("by") != "system" for message in said)
+    return any(message.get("number") == turn and message.get("by") not in ("system", "user") for message in said)
 
 
 def _plain(name: str) -> str:

@@ -154,7 +154,7 @@ async def begun(store: Store, stored: Stored) -> Metrics:
         return Metrics(players=Players(record.model))
     machine, troupe = family
     players = Players(record.model, frozenset(troupe.joined_by(machine).functions))
-    return Metrics(nesting_of(machine) if machine.digest == stored.definition() else UNKNOWN, players)
+    return Metrics(nesting_of(machine) if machine.decides_as(stored.definition()) else UNKNOWN, players)
 
 
 async def machine_of(store: Store, record: Record) -> Machine | None:

@@ -26,7 +26,7 @@ async def report(store: Store, run: RunId, format: str) -> str:
     stored, writer = await store.load(run), WRITERS[format]()
     measured = await measure(store, run, writer.saw)
     machine = await machine_of(store, stored.record)
-    is_changed = machine is not None and machine.digest != stored.definition()
+    is_changed = machine is not None and not machine.is_defined_as(stored.definition())
     told = writer.whole(Told(await summary(store, stored), measured, machine, is_changed))
     return str(cleaner()(told))
 

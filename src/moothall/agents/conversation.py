@@ -83,6 +83,17 @@ def kept(seat: Seat, said: Iterable[Message]) -> list[Message]:
     return [one for group in left for one in group]
 
 
+def is_enough(seat: Seat, said: Sequence[Message]) -> bool:
+    """Whether these latest messages of a conversation are all that is left of it, whatever was said before them.
+
+    What the system says stands at the start of a conversation, and not in its thread.
+    """
+    if any(one["role"] == "clear" for one in said):
+        return True
+    whole = next((at for at, one in enumerate(said) if one["role"] != "tool"), len(said))
+    return _length(said[whole:]) > seat.most
+
+
 def _grouped(said: Sequence[Message]) -> Iterator[list[Message]]:
     """Messages that cannot be parted: calls and what they returned."""
     group: list[Message] = []

@@ -1,24 +1,26 @@
 """Performs `Converse`: shows an agent its conversation and makes one `Replied` of what it says.
 
-The conversation is read from the thread when the agent is asked; so is what the agent is told about itself, from its
-role. A reply whose calls of tools cannot be read is an attempt that went wrong.
+The conversation is read from the thread when the agent is asked, no more of it than is shown; so is what the agent is
+told about itself, from its role. A reply whose calls of tools cannot be read is an attempt that went wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from moothall.agents.ask import Replied, Unusable
-from moothall.agents.conversation import Converse, Message, Seat, seen, spoken
+from moothall.agents.conversation import Converse, Message, Seat, is_enough, seen, spoken
 from moothall.agents.ports import Model, Offered, Reply, Request
 from moothall.agents.roles import ParsingTool, Role
 from moothall.errors import DefinitionError, EffectFailed
 from moothall.kernel.events import Event, Faltered
 from moothall.performers.agents import PROVIDER, awaited, failed, offered, usage_of, wanting, whole
-from moothall.runtime.ports import Context
+from moothall.runtime.ports import Context, Messages, Window
 
+FEW = 32
+"""How many messages are read at first; mostly they are all that is shown."""
 Functions = Mapping[str, Callable[..., Any]]
 
 
@@ -33,7 +35,8 @@ class ConversePerformer:
     parsing: frozenset[str] = field(default_factory=frozenset)
 
     async def __call__(self, effect: Converse, context: Context) -> Event:
-        request = self.request(effect, context, await context.messages(effect.thread))
+        said = await recent(context.messages, self.seats[effect.agent])
+        request = self.request(effect, context, said)
         try:
             reply = await self._reply(effect, request)
         except EffectFailed as failure:
@@ -70,6 +73,16 @@ class ConversePerformer:
         if isinstance(given, Reply | str):
             return given if isinstance(given, Reply) else Reply(given)
         raise DefinitionError(f"{effect.agent} returned {type(given).__name__}; return a text or a Reply")
+
+
+async def recent(messages: Messages, seat: Seat, fresh: Sequence[Message] = ()) -> list[Any]:
+    """As many of the latest messages of a conversation as can be left of it; the fresh ones are not kept yet."""
+    last = FEW
+    while True:
+        said = [*await messages(seat.thread, Window(last)), *fresh]
+        if len(said) < last + len(fresh) or is_enough(seat, said):
+            return said
+        last *= 4
 
 
 def _examples(role: Role) -> list[Message]:

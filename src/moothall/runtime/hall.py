@@ -50,6 +50,7 @@ from moothall.runtime.decide import (
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
 from moothall.runtime.ports import (
     LEASE,
+    WHOLE,
     Clean,
     Clock,
     Ear,
@@ -59,10 +60,11 @@ from moothall.runtime.ports import (
     Scene,
     Store,
     Stored,
+    Window,
     as_it_is,
     nobody_listens,
 )
-from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt, taken_back
+from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
 WHOLE_MACHINE = 0xEFFFFFFC
@@ -258,15 +260,17 @@ async def _decided_with_scripts(
             happening = await _answered_by_script(hall, run, unanswered.ask, happening, earlier)
 
 
-async def _nothing_said(thread: str) -> list[Any]:
+async def _nothing_said(thread: str, /, window: Window = WHOLE) -> list[Any]:
     """The messages of a run that has not begun."""
     return []
 
 
-async def _said(hall: Hall, run: RunId, earlier: Sequence[Decision], thread: str) -> list[Any]:
+async def _said(
+    hall: Hall, run: RunId, earlier: Sequence[Decision], thread: str, /, window: Window = WHOLE
+) -> list[Any]:
     """The messages of a thread of a run, with those of decisions that are not kept yet."""
-    new = [encode(one.message) for each in earlier for one in each.entry.appends if one.thread == thread]
-    return [*await messages(hall, run, thread), *new]
+    appends = (append for decision in earlier for append in decision.entry.appends)
+    return await _messages(hall, run, thread, window, [encode(new.message) for new in appends if new.thread == thread])
 
 
 async def _answered_by_script(
@@ -592,12 +596,19 @@ async def cancel(
     return await advance(hall, run, Cancelled(reason), cause, check)
 
 
-async def messages(hall: Hall, run: RunId, thread: str) -> list[Any]:
-    """The messages of a thread of a run, the oldest first."""
-    entries = await hall.store.entries(run)
-    undone = taken_back(entries)
-    appends = (one for entry in entries if entry["seq"] not in undone for one in entry.get("appends", ()))
-    return [one["message"] for one in appends if one["thread"] == thread]
+async def messages(hall: Hall, run: RunId, thread: str, /, window: Window = WHOLE) -> list[Any]:
+    """The messages of a thread of a run, the oldest first: all of them, or those of a window."""
+    return await _messages(hall, run, thread, window)
+
+
+async def _messages(hall: Hall, run: RunId, thread: str, window: Window, fresh: Sequence[Any] = ()) -> list[Any]:
+    """The messages of a thread, of which the fresh ones are not kept yet. The head says how far it has grown."""
+    tail = hall.heads[run].snapshot.threads.get(thread)
+    kept = tail.count if tail is not None else 0
+    first = window.first(kept + len(fresh))
+    said = await hall.store.thread(run, thread, first, kept) if first < kept else []
+    said += fresh[max(0, first - kept) :]
+    return [window.summary, *said] if first and window.summary is not None else said
 
 
 def questions(head: Head) -> tuple[Pending, ...]:

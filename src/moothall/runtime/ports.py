@@ -115,6 +115,13 @@ class Store(Protocol):
         """
         ...
 
+    async def thread(self, run: RunId, name: str, start: int, end: int) -> list[Any]:
+        """The messages of a thread as JSON, from one place in it up to another; the first has the place 0.
+
+        They are found by an index, so that what was said before costs nothing. Broken where one of them is not there.
+        """
+        ...
+
     async def find(self, run: RunId, cause: str) -> int | None:
         """The number of the entry that this cause already has."""
         ...
@@ -201,6 +208,32 @@ def nobody_listens(run: RunId, speaker: str) -> None:
     return
 
 
+@slotted
+class Window(Frozen):
+    """Which messages of a thread are wanted: the last so many, and none before a mark, a place in the thread.
+
+    A summary is a message that stands in front of them where others are left out.
+    """
+
+    last: int | None = None
+    since: int = 0
+    summary: Any = None
+
+    def first(self, count: int) -> int:
+        """The place of the first message that is wanted of a thread with so many."""
+        return min(count, max(self.since, 0 if self.last is None else count - self.last))
+
+
+WHOLE = Window()
+"""All that was said in a thread."""
+
+
+class Messages(Protocol):
+    """Gives the messages of a thread of one run, the oldest first."""
+
+    def __call__(self, thread: str, /, window: Window = WHOLE) -> Awaitable[list[Any]]: ...
+
+
 class Desk(Protocol):
     """Where a run is driven from: hears that a performer is still at work, and knows the run's threads."""
 
@@ -212,8 +245,9 @@ class Desk(Protocol):
         """The performer with this key is still at work."""
         ...
 
-    def messages(self, thread: str, /) -> Awaitable[list[Any]]:
-        """The messages of a thread, the oldest first."""
+    @property
+    def messages(self) -> Messages:
+        """The run's threads."""
         ...
 
 
@@ -239,9 +273,9 @@ class Context(Frozen):
         if self.desk is not None:
             self.desk.beat(self.key)
 
-    async def messages(self, thread: str) -> list[Any]:
-        """The messages of a thread of the run, the oldest first."""
-        return await self.desk.messages(thread) if self.desk is not None else []
+    async def messages(self, thread: str, window: Window = WHOLE) -> list[Any]:
+        """The messages of a thread of the run, the oldest first: all of them, or those of a window."""
+        return await self.desk.messages(thread, window) if self.desk is not None else []
 
     def ear(self, speaker: str) -> Callable[[str], None] | None:
         """Who hears what somebody says as it is said; None where nobody wants to."""
@@ -265,7 +299,7 @@ class Scene(Frozen):
     run: RunId
     cause: str
     at: float
-    messages: Callable[[str], Awaitable[list[Any]]]
+    messages: Messages
 
 
 Evaluate = Callable[[Ask, Scene], Awaitable[Answer]]

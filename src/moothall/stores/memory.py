@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moothall.errors import Conflict, Refused
+from moothall.errors import Broken, Conflict, Refused
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry, encode_head
 from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Lease, Stored
 from moothall.stores.plain import read, written
+from moothall.stores.threads import Piece, cut, grown, joined, within
 
 _FREE = Lease("", 1, 0.0)
 
@@ -20,13 +21,14 @@ _FREE = Lease("", 1, 0.0)
 class _Kept:
     """One run in memory."""
 
-    __slots__ = ("aside", "causes", "entries", "head", "lease", "length", "record")
+    __slots__ = ("aside", "causes", "entries", "head", "lease", "length", "record", "threads")
 
     def __init__(self, record: Record, lease: Lease) -> None:
         self.record = record
         self.head: Any = None
         self.entries: list[Any] = []
         self.causes: dict[str, int] = {}
+        self.threads: dict[str, list[Piece]] = {}
         self.lease = lease
         self.aside = ""
         self.length = record.shared + 1
@@ -75,6 +77,8 @@ class MemoryStore:
         else:
             kept.head = head
             kept.entries += entries
+        for piece in grown(head, entries):
+            kept.threads.setdefault(piece.thread, []).append(piece)
         causes, kept.length = kept.causes, head.seq + 1
         for one in entries:
             causes.setdefault(one.cause, one.seq)
@@ -99,6 +103,21 @@ class MemoryStore:
         above = await self.entries(kept.record.origin, start, min(end, shared) - start) if start < shared else []
         own = kept.entries[max(start - shared, 0) : max(end - shared, 0)]
         return above + [read(one) if self._strict else encode_entry(one) for one in own]
+
+    async def thread(self, run: RunId, name: str, start: int, end: int) -> list[Any]:
+        parts: list[list[Any]] = []
+        owner, upto = run, end
+        while start < upto and owner in self._runs:
+            kept = self._runs[owner]
+            for piece in reversed(within(kept.threads.get(name, ()), start, upto)):
+                entry = kept.entries[piece.seq - kept.record.shared - 1]
+                parts.append(cut(piece, read(entry) if self._strict else encode_entry(entry), start, upto))
+                upto = piece.start
+            owner = kept.record.origin
+        said = joined(parts)
+        if len(said) != end - start:
+            raise Broken(f"run {run}: messages of its thread {name!r} are missing")
+        return said
 
     async def find(self, run: RunId, cause: str) -> int | None:
         kept = self._runs.get(run)

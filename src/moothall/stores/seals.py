@@ -6,7 +6,8 @@ hash finds what was damaged; whoever can write the file can make a new one, but 
 Entries form a chain that begins with the run's id, or for a fork also with the last entry that it shares: the seal of
 each covers its body and the seal before it, so none can be changed, removed, put in between or taken from another run
 without breaking the chain behind it. The record of how a run began has a seal of its own, and so has its head, which
-covers the record and the seal of the latest entry: it stands for the whole run.
+covers the record and the seal of the latest entry: it stands for the whole run. Where a thread's messages stand is
+sealed together with the entry that has them.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ SIZE = 32
 """How many bytes a seal has: those of the hash, of its MAC and of the key's sign."""
 _HASH, _MAC, _KEY = 16, 12, 4
 _NO_KEY, _NO_MAC = bytes(_KEY), bytes(_MAC + _KEY)
-_ENTRY, _HEAD, _RECORD = b"", b"head", b"record"
+_ENTRY, _HEAD, _RECORD, _PIECE = b"", b"head", b"record", b"piece"
 """The kinds of seals; none can stand for one of another kind."""
-_ENTRY_TEXT, _HEAD_TEXT, _RECORD_TEXT = b"%s%d %s", b"%s%s %s", b"%s %s"
-"""What they cover: seal before, number, body; seal of the entry, record, head; run, record."""
+_ENTRY_TEXT, _HEAD_TEXT, _RECORD_TEXT, _PIECE_TEXT = b"%s%d %s", b"%s%s %s", b"%s %s", b"%s%d %s"
+"""What they cover: seal before, number, body; seal of the entry, record, head; run, record; seal of the entry, place,
+thread."""
 
 Signed = Literal["ours", "wrong", "unknown"]
 
@@ -41,7 +43,7 @@ class Sealing:
         key = hashlib.blake2b(key).digest() if key else b""
         self._key = hashlib.blake2b(key, digest_size=_KEY, person=b"key").digest() if key else _NO_KEY
         self._keyed = hashlib.blake2b(key=key, digest_size=_MAC) if key else None
-        self._hashes = {kind: _hash(kind, self._key) for kind in (_ENTRY, _HEAD, _RECORD)}
+        self._hashes = {kind: _hash(kind, self._key) for kind in (_ENTRY, _HEAD, _RECORD, _PIECE)}
 
     def entry(self, before: bytes, seq: int, body: bytes) -> bytes:
         """The seal of an entry behind another."""
@@ -54,6 +56,16 @@ class Sealing:
     def record(self, run: str, record: bytes) -> bytes:
         """The seal of the record of this run."""
         return self._sealed(_RECORD, _RECORD_TEXT % (run.encode(), record))
+
+    def piece(self, entry: bytes, start: int, thread: str) -> bytes:
+        """The seal of the word that what the entry with this seal appends to a thread begins at this place of it."""
+        return self._sealed(_PIECE, _PIECE_TEXT % (entry, start, thread.encode()))
+
+    def piece_holds(self, entry: Any, start: Any, thread: str, seal: Any) -> bool:
+        """Whether what was read as the place of an entry's messages is what was once written there."""
+        if not (type(entry) is bytes and type(start) is int and type(seal) is bytes):
+            return False
+        return self._holds(seal, _PIECE, _PIECE_TEXT % (entry, start, thread.encode()))
 
     def entry_holds(self, before: Any, seq: Any, body: Any, seal: Any) -> bool:
         """Whether what was read as an entry is what was once written there."""

@@ -43,6 +43,7 @@ from moothall.stores.anchors import BEGINNING, Anchor, Anchors, Tell, nobody
 from moothall.stores.audit import Crown, Link, Trail, verdict
 from moothall.stores.plain import digest_of, packed, packed_pair, read, unpacked, written
 from moothall.stores.seals import SIZE, Sealing, chain_start
+from moothall.stores.threads import Piece, counted, cut, grown, joined
 from moothall.stores.writer import Writing, damaged
 
 LARGEST = 1024 * 1024
@@ -102,6 +103,7 @@ class _Commit(NamedTuple):
     row: tuple[Any, ...]
     entries: list[tuple[Any, ...]]
     texts: Mapping[str, bytes]
+    pieces: Sequence[tuple[Any, ...]]
     wakes: bool
     wake: float | None
     sealed: _Sealed
@@ -158,8 +160,38 @@ class SqliteStore:
             raise Refused("it is the database of another program, or of an older Moothall")
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=" + ("NORMAL" if durability == "normal" else "FULL"))
-        _migrate(self._db)
+        _migrate(self._db, {"0003-threads.sql": self._fill_threads})
         self._db.execute(self._sql["columns"])
+
+    def _fill_threads(self) -> None:
+        """Write down where the messages stand of journals that are older than the index of them."""
+        for number, run, sealed in self._found("numbers"):
+            record = self._record(run, sealed)
+            places = self._grown_until(record.origin, record.shared) if record is not None and record.origin else {}
+            for seq, seal, entry in self._appending(run, number):
+                for piece in counted(seq, entry, places):
+                    row = (number, piece.thread, piece.start, seq, self._sealing.piece(seal, piece.start, piece.thread))
+                    self._execute(self._sql["place_messages"], row)
+
+    def _grown_until(self, run: RunId, last: int) -> dict[str, int]:
+        """How many messages the threads of a run had after an entry."""
+        rows = self._found("place", run)
+        record = self._record(run, rows[0][4]) if rows else None
+        if record is None:
+            return {}
+        places = self._grown_until(record.origin, min(record.shared, last)) if record.origin else {}
+        for seq, _, entry in self._appending(run, rows[0][0]):
+            if seq <= last:
+                counted(seq, entry, places)
+        return places
+
+    def _appending(self, run: RunId, number: int) -> Iterator[tuple[int, bytes, Mapping[str, Any]]]:
+        """The entries of a run that append something, with their seals, up to the first that cannot be read."""
+        text = self._text_of(run, number)
+        for seq, cause, body, seal in self._found("appending", number):
+            if type(seal) is not bytes or not _is_readable(seq, cause, body, text):
+                return
+            yield seq, seal, unpacked(body, text)
 
     def _name(self) -> str:
         """The store's own name."""
@@ -182,7 +214,8 @@ class SqliteStore:
         appended = (entry.seq, entry.cause, Blob(body), Blob(tip))
         if self._anchors is not None:
             self._anchors.say(Anchor("moves", run, BEGINNING))
-        place.number = await self._writing.have_written(self._begin, (row, appended, texts))
+        pieces = self._placed(head, (entry,), (tip,)) if entry.appends else ()
+        place.number = await self._writing.have_written(self._begin, (row, appended, texts, pieces))
         place.stand(head.seq, tip, wake, parts)
         self._remember(place)
         self._anchor(place, seal)
@@ -194,14 +227,16 @@ class SqliteStore:
             if not place.moves:
                 self._anchors.say(Anchor("rests", place.run, place.seq, place.tip, seal))
 
-    def _begin(self, new: tuple[tuple[Any, ...], tuple[Any, ...], Mapping[str, bytes]]) -> int:
-        row, entry, texts = new
+    def _begin(self, new: tuple[tuple[Any, ...], tuple[Any, ...], Mapping[str, bytes], Sequence[Any]]) -> int:
+        row, entry, texts, pieces = new
         try:
             number = self._execute(self._sql["begin"], row).lastrowid or 0
         except sqlite3.IntegrityError as error:
             raise Conflict(f"run {row[0]} exists already; choose another id, or resume it") from error
         self._execute(self._sql["append"], (number, *entry))
         self._keep_texts(number, texts)
+        for piece in pieces:
+            self._execute(self._sql["place_messages"], (number, *piece))
         return number
 
     async def commit(
@@ -245,7 +280,18 @@ class SqliteStore:
             statement, wakes = self._sql["move"], wake != place.wake
             owner, token, until = (after.owner, after.token, after.until) if after else (None, lease.token, 0.0)
             row = (new, status, Blob(kept), newest, Blob(seal), owner, token, until, number, old, before, lease.token)
-        return _Commit(place, statement, row, appended, texts, wakes, wake, sealed)
+        pieces: Sequence[tuple[Any, ...]] = ()
+        if entry.appends or len(entries) > 1:
+            pieces = self._placed(head, entries, [row[4] for row in appended])
+        return _Commit(place, statement, row, appended, texts, pieces, wakes, wake, sealed)
+
+    def _placed(self, head: Head, entries: Sequence[Entry], seals: Sequence[bytes]) -> list[tuple[Any, ...]]:
+        """Where in their threads stands what these entries with these seals append, as it will be written."""
+        seal_of = {entry.seq: bytes(seal) for entry, seal in zip(entries, seals, strict=True)}
+        return [
+            (new.thread, new.start, new.seq, Blob(self._sealing.piece(seal_of[new.seq], new.start, new.thread)))
+            for new in grown(head, entries)
+        ]
 
     def _chained(
         self, place: _Place, entries: Sequence[Entry], texts: dict[str, bytes]
@@ -280,11 +326,13 @@ class SqliteStore:
 
     def _move(self, commit: _Commit) -> None:
         """Write a commit, unless another writer came first."""
-        place, statement, row, entries, texts, wakes, wake, _ = commit
+        place, statement, row, entries, texts, pieces, wakes, wake, _ = commit
         if self._execute(statement, row).rowcount != 1:
             raise Conflict(f"run {place.run} was moved by another writer")
         for entry in entries:
             self._execute(self._sql["append"], entry)
+        for piece in pieces:
+            self._execute(self._sql["place_messages"], (place.number, *piece))
         if wakes:
             self._execute(self._sql["wake"], (wake, place.number))
         if texts:
@@ -376,14 +424,19 @@ class SqliteStore:
         place = self._place(run)
         text = self._text_of(run, place.number)
         before = self._chain_start(run, place.roots) if since == start else rows[0][4]
-        for _, seq, cause, body, seal in rows if since == start else rows[1:]:
-            if not self._sealing.entry_holds(before, seq, body, seal):
-                raise Broken(f"run {run}: entry {seq} of its journal was changed or does not belong there")
-            before = seal
-            entry = unpacked(body, text)
-            if entry["cause"] != cause:
-                raise Broken(f"run {run}: the cause of entry {seq} of its journal was changed")
-            yield entry
+        for row in rows if since == start else rows[1:]:
+            yield self._entry(run, row[1:], before, text)
+            before = row[4]
+
+    def _entry(self, run: RunId, row: Sequence[Any], before: Any, text: Callable[[bytes], str]) -> Mapping[str, Any]:
+        """An entry as JSON, if it is as it was once written behind another with this seal."""
+        seq, cause, body, seal = row
+        if not self._sealing.entry_holds(before, seq, body, seal):
+            raise Broken(f"run {run}: entry {seq} of its journal was changed or does not belong there")
+        entry: Mapping[str, Any] = unpacked(body, text)
+        if entry["cause"] != cause:
+            raise Broken(f"run {run}: the cause of entry {seq} of its journal was changed")
+        return entry
 
     def _chain_start(self, run: RunId, roots: _Roots) -> bytes:
         """What stands before the first entry that a run has itself."""
@@ -397,11 +450,45 @@ class SqliteStore:
             raise Broken(f"run {run}: entry {shared} of run {name}, which it was forked from, is lost")
         return chain_start(run, rows[0][4])
 
+    async def thread(self, run: RunId, name: str, start: int, end: int) -> list[Any]:
+        said = self._window(run, name, start, end)
+        if len(said) != end - start:  # the index is damaged; the journal knows
+            appends = [append for entry in await self.entries(run) for append in entry.get("appends", ())]
+            said = [append["message"] for append in appends if append["thread"] == name][start:end]
+        if len(said) != end - start:
+            raise Broken(f"run {run}: messages of its thread {name!r} are missing")
+        return said
+
+    def _window(self, run: RunId, thread: str, start: int, end: int) -> list[Any]:
+        """The messages of a thread from one place up to another, or fewer where the index does not fit."""
+        parts: list[list[Any]] = []
+        while run and start < end:
+            place = self._place(run)
+            names = {"run": place.number, "thread": thread, "start": start, "end": end}
+            text, first = self._text_of(run, place.number), place.roots.shared + 1
+            for at, sign, seq, cause, body, seal, before in self._named("window", names):
+                if seq == first:
+                    before = self._chain_start(run, place.roots)
+                if not self._sealing.piece_holds(seal, at, thread, sign):
+                    return []
+                part = cut(Piece(thread, at, seq), self._entry(run, (seq, cause, body, seal), before, text), start, end)
+                if len(part) != end - max(at, start):
+                    return []
+                parts.append(part)
+                end = at
+            run = place.roots.origin
+        return joined(parts)
+
     async def find(self, run: RunId, cause: str) -> int | None:
         place = self._places.get(run)
         is_whole = place is not None and not place.roots.origin
+        effect = _EFFECT.match(cause)
         for one, _, end in [(run, 0, LAST)] if is_whole else self._pieces(run):
-            rows = self._found("find", one, cause)
+            if effect is None:
+                rows = self._found("find", one, cause)
+            else:
+                wanted = int(effect[1] or LAST)
+                rows = self._found("find_end", one, cause, wanted if wanted < self._place(one).seq else -1)
             if rows and rows[0][0] <= end:
                 seq: int = rows[0][0]
                 return seq
@@ -441,6 +528,9 @@ class SqliteStore:
         return text
 
     def _found(self, name: str, *values: Any) -> list[Any]:
+        return self._named(name, values)
+
+    def _named(self, name: str, values: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
         try:
             look = self._look if self._writing.is_busy else self._execute
             return look(self._sql[name], values).fetchall()
@@ -574,6 +664,8 @@ class SqliteStore:
 
 
 _NO_PARTS: Mapping[str, Part] = {}
+_EFFECT = re.compile(r"(?:(\d{1,18})\.\d+(?:-|$)|\d.*\.\d)", re.ASCII | re.DOTALL)
+"""A cause that is not in the index of causes; where it is that of an effect, the entry that wanted it."""
 
 
 def _parts(head: Head, known: Mapping[str, Part], texts: dict[str, bytes]) -> Mapping[str, Part]:
@@ -642,8 +734,8 @@ def _statements() -> dict[str, str]:
     return {name.strip(): body for name, _, body in parts}
 
 
-def _migrate(db: sqlite3.Connection) -> None:
-    """Bring the tables up to date: the files of the folder in order, each once, each whole."""
+def _migrate(db: sqlite3.Connection, fill: Mapping[str, Callable[[], None]]) -> None:
+    """Bring the tables up to date: the files of the folder in order, each once, each whole and filled."""
     folder = files("moothall.stores").joinpath("migrations")
     steps = sorted((one for one in folder.iterdir() if one.name.endswith(".sql")), key=lambda one: one.name)
     if db.execute("PRAGMA user_version").fetchone()[0] == len(steps):
@@ -657,6 +749,8 @@ def _migrate(db: sqlite3.Connection) -> None:
         for statement in step.read_text().split(";\n"):
             if statement.strip():
                 db.execute(statement)
+        if done and step.name in fill:
+            fill[step.name]()
     db.execute(f"PRAGMA user_version = {len(steps)}")
     db.execute("COMMIT")
 

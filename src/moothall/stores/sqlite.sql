@@ -69,8 +69,36 @@ FROM runs LEFT JOIN entries ON entries.run = runs.number AND entries.seq BETWEEN
 WHERE runs.run = ? ORDER BY entries.seq;
 
 -- name: find
--- the entry that a cause already has
-SELECT seq FROM entries WHERE run = (SELECT number FROM runs WHERE run = ?) AND cause = ?;
+-- the entry that a command already has; the condition is that of the index
+SELECT seq FROM entries
+WHERE run = (SELECT number FROM runs WHERE run = ?) AND cause = ? AND NOT cause GLOB '[0-9]*.[0-9]*';
+
+-- name: find_end
+-- the entry that the end or a mark of an effect already has, behind the entry that wanted it
+SELECT seq FROM entries WHERE run = (SELECT number FROM runs WHERE run = ?) AND cause = ? AND seq > ? ORDER BY seq;
+
+-- name: place_messages
+-- where in a thread stands what an entry appends; a row that was damaged is put right
+INSERT OR REPLACE INTO threads (run, thread, start, seq, seal) VALUES (?, ?, ?, ?, ?);
+
+-- name: window
+-- the entries that have the messages of a thread from one place up to another, and the seals before them
+SELECT threads.start, threads.seal, entries.seq, entries.cause, entries.body, entries.seal, before.seal
+FROM threads
+LEFT JOIN entries ON entries.run = threads.run AND entries.seq = threads.seq
+LEFT JOIN entries AS before ON before.run = threads.run AND before.seq = threads.seq - 1
+WHERE threads.run = :run AND threads.thread = :thread AND threads.start < :end AND threads.start >= coalesce(
+    (SELECT max(start) FROM threads WHERE run = :run AND thread = :thread AND start <= :start), :start)
+ORDER BY threads.start DESC;
+
+-- name: numbers
+-- all runs, the oldest first, and how they began
+SELECT number, run, record FROM runs ORDER BY number;
+
+-- name: appending
+-- the entries of a run that may append something
+SELECT seq, cause, body, seal FROM entries
+WHERE run = ? AND instr(body, CAST('"appends"' AS BLOB)) ORDER BY seq;
 
 -- name: due
 -- runs that want attention now and that nobody holds, or whose holder has not been heard of in time or is gone
@@ -122,6 +150,7 @@ UPDATE runs SET status = 'live', wake = 0, crashes = 0 WHERE substr(status, 1, l
 
 -- name: forget
 -- delete a run with all that is its own
+DELETE FROM threads WHERE run = (SELECT number FROM runs WHERE run = :run);
 DELETE FROM texts WHERE run = (SELECT number FROM runs WHERE run = :run);
 DELETE FROM entries WHERE run = (SELECT number FROM runs WHERE run = :run);
 DELETE FROM runs WHERE run = :run;

@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from moothall.app.kinds.workflow.runs import machine_at, source_with, work_of, workflow_cast
-
 from moothall.agents.conversation import Converse
 from moothall.agents.ports import Reply
-from moothall.app.kinds.bindings import Troupe
-from moothall.app.runs.begin import SystemClock
+from moothall.app.kinds.bindings import Provided
+from moothall.app.kinds.workflow.kind import bind_workflow, first_work_of
+from moothall.app.kinds.workflow.spot import machine_at, source_with
+from moothall.app.runs.context import SystemClock
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
@@ -32,7 +32,7 @@ from moothall.kernel.step import Append, Move
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import Cast, Hall, begin
 from moothall.runtime.journal import Record
-from moothall.runtime.ports import Performer, Window
+from moothall.runtime.ports import Excerpt, Performer
 from moothall.stores.sqlite import SqliteStore
 
 FIRST = 100
@@ -119,7 +119,7 @@ async def talk(folder: Path, turns: int) -> list[float]:
     speaker = Speaker()
 
     async def speak(effect: Speak, context) -> Spoke:
-        said = await context.messages(effect.thread, Window(20))
+        said = await context.messages(effect.thread, Excerpt(20))
         assert len(said) == min(20, 2 * len(speaker.moments))
         return Spoke(speaker.text())
 
@@ -134,11 +134,11 @@ async def follow(folder: Path, turns: int) -> list[float]:
     path = folder / "talking.json"
     path.write_text(json.dumps(workflow(turns)))
     machine = machine_at(source_with(f"{path}:talking", roles="", functions=""))
-    cast = workflow_cast(machine, Troupe("rehearsal"))
+    cast = bind_workflow(machine, Provided("rehearsal"))
     converse = replace(cast.performers[Converse.kind].perform, model=lambda level: speaker)
     performers = {**cast.performers, Converse.kind: Performer(Converse, converse)}
     spoken = Cast(performers, child=cast.child, evaluate=cast.evaluate)
-    await driven(folder / "workflow.db", machine, work_of(machine, "tides"), spoken)
+    await driven(folder / "workflow.db", machine, first_work_of(machine, "tides"), spoken)
     return speaker.moments
 
 

@@ -20,7 +20,7 @@ from moothall.agents.conversation import (
     shown_to_scripts,
 )
 from moothall.performers.conversation import recent
-from moothall.runtime.ports import WHOLE, Window
+from moothall.runtime.ports import WHOLE, Excerpt
 
 CODER = Seat("coder", "talk", "assistant", 1000)
 REVIEWER = Seat("reviewer", "talk", "user", 1000)
@@ -173,8 +173,8 @@ async def test_of_a_long_conversation_no_more_is_read_than_is_left_of_it(
     seat = Seat("ann", "talk", "assistant", most, starting)
     asked: list[int] = []
 
-    async def messages(thread: str, /, window: Window = WHOLE) -> list[Any]:
-        first = window.first(len(said))
+    async def messages(thread: str, /, excerpt: Excerpt = WHOLE) -> list[Any]:
+        first = excerpt.first(len(said))
         asked.append(len(said) - first)
         return said[first:]
 

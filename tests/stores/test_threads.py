@@ -21,7 +21,12 @@ LONG = "long " * 300
 SAID = [["a0", "a1"], [], ["a2"], [LONG, "a4", "a5"], ["a6"]]
 """What the entries of a run append to the thread `talk`."""
 ALL = [message for messages in SAID for message in messages]
-OLD = ("DROP TABLE threads", "DROP INDEX entries_by_cause", "PRAGMA user_version = 2")
+OLD = (
+    *(f"DROP TABLE {table}" for table in ("threads", "records", "outbox", "mirrors")),
+    "DROP INDEX entries_by_cause",
+    "PRAGMA user_version = 2",
+)
+"""Makes of a file what it would have been before there was an index of threads."""
 
 
 @pytest.fixture(params=["memory", "strict memory", "sqlite"])

@@ -17,7 +17,7 @@ from moothall.agents.roles import ParsingTool, Role
 from moothall.errors import DefinitionError, EffectFailed
 from moothall.kernel.events import Event, Faltered
 from moothall.performers.agents import PROVIDER, awaited, failed, offered, usage_of, wanting, whole
-from moothall.runtime.ports import Context, Messages, Window
+from moothall.runtime.ports import Context, Excerpt, Messages
 
 FEW = 32
 """How many messages are read at first; mostly they are all that is shown."""
@@ -79,7 +79,7 @@ async def recent(messages: Messages, seat: Seat, fresh: Sequence[Message] = ()) 
     """As many of the latest messages of a conversation as can be left of it; the fresh ones are not kept yet."""
     last = FEW
     while True:
-        said = [*await messages(seat.thread, Window(last)), *fresh]
+        said = [*await messages(seat.thread, Excerpt(last)), *fresh]
         if len(said) < last + len(fresh) or is_enough(seat, said):
             return said
         last *= 4

@@ -26,7 +26,7 @@ from typing import Any, Literal
 from moothall.errors import Broken, Conflict, DefinitionError, Refused
 from moothall.kernel.codec import decode, encode, read_back
 from moothall.kernel.effects import AskPerson, Effect, StartChild
-from moothall.kernel.events import Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated, Started
+from moothall.kernel.events import Answered, Cancelled, Conflicted, Doubted, Event, Expired, GaveUp, Repeated, Started
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
@@ -55,12 +55,13 @@ from moothall.runtime.ports import (
     Clock,
     Ear,
     Evaluate,
+    Excerpt,
     Lease,
+    Outdated,
     Performer,
     Scene,
     Store,
     Stored,
-    Window,
     as_it_is,
     nobody_listens,
 )
@@ -260,17 +261,17 @@ async def _decided_with_scripts(
             happening = await _answered_by_script(hall, run, unanswered.ask, happening, earlier)
 
 
-async def _nothing_said(thread: str, /, window: Window = WHOLE) -> list[Any]:
+async def _nothing_said(thread: str, /, excerpt: Excerpt = WHOLE) -> list[Any]:
     """The messages of a run that has not begun."""
     return []
 
 
 async def _said(
-    hall: Hall, run: RunId, earlier: Sequence[Decision], thread: str, /, window: Window = WHOLE
+    hall: Hall, run: RunId, earlier: Sequence[Decision], thread: str, /, excerpt: Excerpt = WHOLE
 ) -> list[Any]:
     """The messages of a thread of a run, with those of decisions that are not kept yet."""
     appends = (append for decision in earlier for append in decision.entry.appends)
-    return await _messages(hall, run, thread, window, [encode(new.message) for new in appends if new.thread == thread])
+    return await _messages(hall, run, thread, excerpt, [encode(new.message) for new in appends if new.thread == thread])
 
 
 async def _answered_by_script(
@@ -434,18 +435,38 @@ async def advance(
 
 
 async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]]) -> None:
-    """Move a run by several events that came at once: decided one after the other, in one transaction."""
+    """Move a run by several events that came at once: decided one after the other, in one transaction.
+
+    One that writes records is the last of its transaction. Where a record was written by others meanwhile, that is
+    what has happened instead.
+    """
     while True:
         head, now = hall.heads[run], hall.clock.now()
         decisions: list[Decision] = []
+        looked_at = 0
         for event, cause in ends:
+            looked_at += 1
             if in_flight(head, cause) is not None or await hall.store.find(run, cause) is None:
                 happening = make_happening(event, cause, now, ())
                 decision = await _decided_with_scripts(hall, run, head, happening, decisions)
                 decisions.append(decision)
                 head = decision.head
-        if not decisions or await _committed(hall, run, decisions):
+                if decision.records:
+                    break
+        if not decisions:
             return
+        try:
+            if await _committed(hall, run, decisions):
+                ends = ends[looked_at:]
+        except Outdated as outdated:
+            ends = (*ends[: looked_at - 1], (_conflicted(outdated), cause), *ends[looked_at:])
+        if not ends:
+            return
+
+
+def _conflicted(outdated: Outdated) -> Conflicted:
+    record = outdated.record
+    return Conflicted(str(outdated), collection=record.collection, key=record.key, version=outdated.version)
 
 
 async def decide_again(hall: Hall, run: RunId, decision: Decision, ends: Sequence[tuple[Event, str]]) -> list[Decision]:
@@ -491,7 +512,9 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
     after = None if lease is None or head.rests() else _kept(hall, lease)
     earlier = () if len(decisions) == 1 else [one.entry for one in decisions[:-1]]
     try:
-        await hall.store.commit(run, head, entry, lease, after, earlier)
+        await hall.store.commit(run, head, entry, lease, after, earlier, last.records)
+    except Outdated:
+        raise
     except Conflict:
         await reopen(hall, run, hall.runs[run].machine)
         return False
@@ -596,19 +619,19 @@ async def cancel(
     return await advance(hall, run, Cancelled(reason), cause, check)
 
 
-async def messages(hall: Hall, run: RunId, thread: str, /, window: Window = WHOLE) -> list[Any]:
-    """The messages of a thread of a run, the oldest first: all of them, or those of a window."""
-    return await _messages(hall, run, thread, window)
+async def messages(hall: Hall, run: RunId, thread: str, /, excerpt: Excerpt = WHOLE) -> list[Any]:
+    """The messages of a thread of a run, the oldest first: all of them, or an excerpt."""
+    return await _messages(hall, run, thread, excerpt)
 
 
-async def _messages(hall: Hall, run: RunId, thread: str, window: Window, fresh: Sequence[Any] = ()) -> list[Any]:
+async def _messages(hall: Hall, run: RunId, thread: str, excerpt: Excerpt, fresh: Sequence[Any] = ()) -> list[Any]:
     """The messages of a thread, of which the fresh ones are not kept yet. The head says how far it has grown."""
     tail = hall.heads[run].snapshot.threads.get(thread)
     kept = tail.count if tail is not None else 0
-    first = window.first(kept + len(fresh))
+    first = excerpt.first(kept + len(fresh))
     said = await hall.store.thread(run, thread, first, kept) if first < kept else []
     said += fresh[max(0, first - kept) :]
-    return [window.summary, *said] if first and window.summary is not None else said
+    return [excerpt.summary, *said] if first and excerpt.summary is not None else said
 
 
 def questions(head: Head) -> tuple[Pending, ...]:

@@ -26,6 +26,7 @@ import orjson
 
 from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decoder, encode
+from moothall.kernel.events import SharedRecord
 from moothall.kernel.step import Status
 from moothall.runtime.journal import (
     Entry,
@@ -38,13 +39,13 @@ from moothall.runtime.journal import (
     head_shape,
     pending_shape,
 )
-from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Gone, Lease, Stored
+from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Gone, Lease, Outdated, Outgoing, Stored
 from moothall.stores.anchors import BEGINNING, Anchor, Anchors, Tell, nobody
 from moothall.stores.audit import Crown, Link, Trail, verdict
 from moothall.stores.plain import digest_of, packed, packed_pair, read, unpacked, written
 from moothall.stores.seals import SIZE, Sealing, chain_start
-from moothall.stores.threads import Piece, counted, cut, grown, joined
-from moothall.stores.writer import Writing, damaged
+from moothall.stores.threads import Piece, counted, cut, grown, joined, said_in
+from moothall.stores.writer import Undone, Writing, damaged
 
 LARGEST = 1024 * 1024
 """The most bytes that a head may have."""
@@ -104,6 +105,7 @@ class _Commit(NamedTuple):
     entries: list[tuple[Any, ...]]
     texts: Mapping[str, bytes]
     pieces: Sequence[tuple[Any, ...]]
+    records: Sequence[tuple[SharedRecord, tuple[Any, ...]]]
     wakes: bool
     wake: float | None
     sealed: _Sealed
@@ -247,11 +249,14 @@ class SqliteStore:
         lease: Lease | None = None,
         after: Lease | None = None,
         earlier: Sequence[Entry] = (),
+        records: Sequence[SharedRecord] = (),
     ) -> None:
         place = self._places.get(run) or self._place(run)
         if not place.moves and self._anchors is not None:
             self._anchors.say(Anchor("moves", run, place.seq, place.tip))
         commit = self._encoded(place, head, (*earlier, entry) if earlier else (entry,), lease, after)
+        if records:
+            commit = commit._replace(records=[self._shared(record) for record in records])
         try:
             await self._writing.have_written(self._move, commit)
         except (MoothallError, asyncio.CancelledError):
@@ -283,7 +288,7 @@ class SqliteStore:
         pieces: Sequence[tuple[Any, ...]] = ()
         if entry.appends or len(entries) > 1:
             pieces = self._placed(head, entries, [row[4] for row in appended])
-        return _Commit(place, statement, row, appended, texts, pieces, wakes, wake, sealed)
+        return _Commit(place, statement, row, appended, texts, pieces, (), wakes, wake, sealed)
 
     def _placed(self, head: Head, entries: Sequence[Entry], seals: Sequence[bytes]) -> list[tuple[Any, ...]]:
         """Where in their threads stands what these entries with these seals append, as it will be written."""
@@ -326,17 +331,51 @@ class SqliteStore:
 
     def _move(self, commit: _Commit) -> None:
         """Write a commit, unless another writer came first."""
-        place, statement, row, entries, texts, pieces, wakes, wake, _ = commit
+        place, statement, row, entries, texts, pieces, records, wakes, wake, _ = commit
+        if len(records) > 1:
+            for record, _ in records:
+                if (version := self._version(record)) != record.version:
+                    raise Outdated(record, version)
+        for record, kept in records:
+            self._write_record(record, kept)
         if self._execute(statement, row).rowcount != 1:
-            raise Conflict(f"run {place.run} was moved by another writer")
+            late = Undone if records else Conflict
+            raise late(f"run {place.run} was moved by another writer")
         for entry in entries:
             self._execute(self._sql["append"], entry)
         for piece in pieces:
+            self._execute(self._sql["take_back_messages"], (place.number, piece[0], piece[1]))
             self._execute(self._sql["place_messages"], (place.number, *piece))
         if wakes:
             self._execute(self._sql["wake"], (wake, place.number))
         if texts:
             self._keep_texts(place.number, texts)
+
+    def _shared(self, record: SharedRecord) -> tuple[SharedRecord, tuple[Any, ...]]:
+        """A record that is to be written, and the row that it will have."""
+        collection, key, version, body = (
+            record.collection,
+            record.key,
+            record.version + 1,
+            written(encode(record.value)),
+        )
+        seal = self._sealing.shared(collection, key, version, body)
+        return record, (Blob(body), Blob(seal), version, collection, key)
+
+    def _write_record(self, record: SharedRecord, kept: tuple[Any, ...]) -> None:
+        """Write a record, unless it is not what it was when it was read; of several that was looked at before."""
+        if not record.version:
+            changed = self._execute(self._sql["write_new"], kept).rowcount
+        else:
+            changed = self._execute(self._sql["write"], (*kept, record.version)).rowcount
+        if not changed:
+            raise Outdated(record, self._version(record))
+        self._execute(self._sql["send"], kept)
+
+    def _version(self, record: SharedRecord) -> int:
+        """How often a record was written by now."""
+        there = self._execute(self._sql["version"], (record.collection, record.key)).fetchone()
+        return there[0] if there is not None else 0
 
     def _keep_texts(self, number: int, texts: Mapping[str, bytes]) -> None:
         for text, digest in texts.items():
@@ -452,9 +491,8 @@ class SqliteStore:
 
     async def thread(self, run: RunId, name: str, start: int, end: int) -> list[Any]:
         said = self._window(run, name, start, end)
-        if len(said) != end - start:  # the index is damaged; the journal knows
-            appends = [append for entry in await self.entries(run) for append in entry.get("appends", ())]
-            said = [append["message"] for append in appends if append["thread"] == name][start:end]
+        if len(said) != end - start:  # the index is damaged, or of another past than this fork's; the journal knows
+            said = said_in(await self.entries(run), name)[start:end]
         if len(said) != end - start:
             raise Broken(f"run {run}: messages of its thread {name!r} are missing")
         return said
@@ -462,6 +500,7 @@ class SqliteStore:
     def _window(self, run: RunId, thread: str, start: int, end: int) -> list[Any]:
         """The messages of a thread from one place up to another, or fewer where the index does not fit."""
         parts: list[list[Any]] = []
+        last = LAST
         while run and start < end:
             place = self._place(run)
             names = {"run": place.number, "thread": thread, "start": start, "end": end}
@@ -469,14 +508,14 @@ class SqliteStore:
             for at, sign, seq, cause, body, seal, before in self._named("window", names):
                 if seq == first:
                     before = self._chain_start(run, place.roots)
-                if not self._sealing.piece_holds(seal, at, thread, sign):
+                if not self._sealing.piece_holds(seal, at, thread, sign) or seq > last:
                     return []
                 part = cut(Piece(thread, at, seq), self._entry(run, (seq, cause, body, seal), before, text), start, end)
                 if len(part) != end - max(at, start):
                     return []
                 parts.append(part)
                 end = at
-            run = place.roots.origin
+            run, last = place.roots.origin, min(last, place.roots.shared)
         return joined(parts)
 
     async def find(self, run: RunId, cause: str) -> int | None:
@@ -552,6 +591,31 @@ class SqliteStore:
             return
         self._execute = self._look = _taken_away
         raise Gone(f"the store could not be read: {TAKEN_AWAY}")
+
+    # records
+
+    async def records(
+        self, collection: str, *, key: str | None = None, prefix: str = "", most: int = 1000
+    ) -> list[SharedRecord]:
+        if key is not None:
+            rows = self._found("record", collection, key)
+        elif beyond := _behind(prefix):
+            rows = self._found("records_between", collection, prefix, beyond, most)
+        else:
+            rows = self._found("records", collection, prefix, most)
+        return [self._shared_record(row) for row in rows]
+
+    def _shared_record(self, row: Sequence[Any]) -> SharedRecord:
+        collection, key, version, body, _ = row
+        if not self._sealing.shared_holds(*row):
+            raise Broken(f"the record {key!r} of {collection!r} was changed or damaged; bring back a copy of the file")
+        return SharedRecord(collection, key, read(body), version)
+
+    async def outbox(self, mirror: str, most: int = 100) -> list[Outgoing]:
+        return [Outgoing(number, self._shared_record(row)) for number, *row in self._found("outbox", mirror, most)]
+
+    async def mirrored(self, mirror: str, upto: int) -> None:
+        await self._changed("mirrored", mirror, upto)
 
     # holding
 
@@ -687,6 +751,15 @@ def _is_readable(seq: Any, cause: Any, body: Any, text: Callable[[bytes], str]) 
         return bool(entry["seq"] == seq and entry["cause"] == cause)
     except (Broken, TypeError, KeyError, AttributeError, ValueError):
         return False
+
+
+def _behind(prefix: str) -> str:
+    """The first key behind all those that begin like this; "" where there is none."""
+    for place in range(len(prefix), 0, -1):
+        point = ord(prefix[place - 1]) + 1
+        if point <= 0x10FFFF:
+            return prefix[: place - 1] + chr(0xE000 if point == 0xD800 else point)
+    return ""
 
 
 def _roots(record: Record | None, sealed: Any) -> _Roots:

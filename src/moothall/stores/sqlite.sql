@@ -77,6 +77,10 @@ WHERE run = (SELECT number FROM runs WHERE run = ?) AND cause = ? AND NOT cause 
 -- the entry that the end or a mark of an effect already has, behind the entry that wanted it
 SELECT seq FROM entries WHERE run = (SELECT number FROM runs WHERE run = ?) AND cause = ? AND seq > ? ORDER BY seq;
 
+-- name: take_back_messages
+-- what was said from this place on counts no more where a run was retried from before it
+DELETE FROM threads WHERE run = ? AND thread = ? AND start >= ?;
+
 -- name: place_messages
 -- where in a thread stands what an entry appends; a row that was damaged is put right
 INSERT OR REPLACE INTO threads (run, thread, start, seq, seal) VALUES (?, ?, ?, ?, ?);
@@ -154,3 +158,42 @@ DELETE FROM threads WHERE run = (SELECT number FROM runs WHERE run = :run);
 DELETE FROM texts WHERE run = (SELECT number FROM runs WHERE run = :run);
 DELETE FROM entries WHERE run = (SELECT number FROM runs WHERE run = :run);
 DELETE FROM runs WHERE run = :run;
+
+-- name: version
+-- how often a record was written
+SELECT version FROM records WHERE collection = ? AND key = ?;
+
+-- name: write
+-- keep a record over the version that was read; touches no row where it has another
+UPDATE records SET body = ?, seal = ?, version = ? WHERE collection = ? AND key = ? AND version = ?;
+
+-- name: write_new
+-- keep a record for the first time; touches no row where there is one
+INSERT OR IGNORE INTO records (body, seal, version, collection, key) VALUES (?, ?, ?, ?, ?);
+
+-- name: send
+-- keep for mirrors that a record was written
+INSERT INTO outbox (body, seal, version, collection, key) VALUES (?, ?, ?, ?, ?);
+
+-- name: record
+-- the record with a key
+SELECT collection, key, version, body, seal FROM records WHERE collection = ? AND key = ?;
+
+-- name: records
+-- the records of a collection from a key on
+SELECT collection, key, version, body, seal FROM records WHERE collection = ? AND key >= ? ORDER BY key LIMIT ?;
+
+-- name: records_between
+-- the records of a collection from a key up to another
+SELECT collection, key, version, body, seal FROM records
+WHERE collection = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?;
+
+-- name: outbox
+-- what was written since a mirror was last told
+SELECT number, collection, key, version, body, seal FROM outbox
+WHERE number > coalesce((SELECT upto FROM mirrors WHERE mirror = ?), 0) ORDER BY number LIMIT ?;
+
+-- name: mirrored
+-- how far a mirror is; it never goes back
+INSERT INTO mirrors (mirror, upto) VALUES (?, ?)
+ON CONFLICT (mirror) DO UPDATE SET upto = max(upto, excluded.upto);

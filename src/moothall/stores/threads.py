@@ -14,6 +14,7 @@ from typing import Any
 
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.runtime.journal import Entry, Head
+from moothall.runtime.rebuild import taken_back
 
 
 @slotted
@@ -61,6 +62,13 @@ def cut(piece: Piece, entry: Mapping[str, Any], start: int, end: int) -> list[An
     """The messages of a piece that stand from one place up to another, from the entry that has them."""
     said = [append["message"] for append in entry["appends"] if append["thread"] == piece.thread]
     return said[max(0, start - piece.start) : end - piece.start]
+
+
+def said_in(entries: Sequence[Mapping[str, Any]], thread: str) -> list[Any]:
+    """The messages of a thread in a whole journal, without those that were taken back."""
+    undone = taken_back(entries)
+    appends = [append for entry in entries if entry["seq"] not in undone for append in entry.get("appends", ())]
+    return [append["message"] for append in appends if append["thread"] == thread]
 
 
 def joined(parts: Sequence[Sequence[Any]]) -> list[Any]:

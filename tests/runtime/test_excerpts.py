@@ -13,7 +13,7 @@ from moothall.kernel.nodes import Final, On, State
 from moothall.kernel.step import Append, Move
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import messages
-from moothall.runtime.ports import WHOLE, Context, Store, Window
+from moothall.runtime.ports import WHOLE, Context, Excerpt, Store
 from moothall.stores.memory import MemoryStore
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, begun, hall_of
 
@@ -35,45 +35,45 @@ TALKING = Machine(
         On("talking", Fetched, to="talking", do=say),
     ],
 )
-WINDOWS: list[tuple[Window, list[Any]]] = [
+EXCERPTS: list[tuple[Excerpt, list[Any]]] = [
     (WHOLE, ["w1", "w2", "w3", "w4", "w5", "w6"]),
-    (Window(last=2), ["w5", "w6"]),
-    (Window(last=0), []),
-    (Window(last=9), ["w1", "w2", "w3", "w4", "w5", "w6"]),
-    (Window(since=4), ["w5", "w6"]),
-    (Window(since=9), []),
-    (Window(last=3, since=5), ["w6"]),
-    (Window(last=1, since=2), ["w6"]),
-    (Window(last=2, summary=EARLIER), [EARLIER, "w5", "w6"]),
-    (Window(last=6, summary=EARLIER), ["w1", "w2", "w3", "w4", "w5", "w6"]),
+    (Excerpt(last=2), ["w5", "w6"]),
+    (Excerpt(last=0), []),
+    (Excerpt(last=9), ["w1", "w2", "w3", "w4", "w5", "w6"]),
+    (Excerpt(since=4), ["w5", "w6"]),
+    (Excerpt(since=9), []),
+    (Excerpt(last=3, since=5), ["w6"]),
+    (Excerpt(last=1, since=2), ["w6"]),
+    (Excerpt(last=2, summary=EARLIER), [EARLIER, "w5", "w6"]),
+    (Excerpt(last=6, summary=EARLIER), ["w1", "w2", "w3", "w4", "w5", "w6"]),
 ]
 
 
 class Speaker:
     """Says one word after the other, and remembers what it saw."""
 
-    def __init__(self, window: Window) -> None:
-        self.window = window
+    def __init__(self, excerpt: Excerpt) -> None:
+        self.excerpt = excerpt
         self.seen: list[list[Any]] = []
 
     async def __call__(self, effect: Fetch, context: Context) -> Event:
-        self.seen.append(await context.messages("talk", self.window))
+        self.seen.append(await context.messages("talk", self.excerpt))
         return Fetched(f"w{len(self.seen)}")
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("window", "expected"), WINDOWS)
-async def test_a_window_shows_what_it_says_of_a_thread(window: Window, expected: list[Any]) -> None:
-    hall = hall_of(Speaker(window))
+@pytest.mark.parametrize(("excerpt", "expected"), EXCERPTS)
+async def test_an_excerpt_shows_what_it_says_of_a_thread(excerpt: Excerpt, expected: list[Any]) -> None:
+    hall = hall_of(Speaker(excerpt))
     await begun(hall, TALKING)
     await drive(hall, RUN)
-    assert await messages(hall, RUN, "talk", window) == expected
-    assert await messages(hall, RUN, "nothing", window) == []
+    assert await messages(hall, RUN, "talk", excerpt) == expected
+    assert await messages(hall, RUN, "nothing", excerpt) == []
 
 
 @pytest.mark.anyio
-async def test_a_performer_sees_the_window_as_the_thread_grows() -> None:
-    speaker = Speaker(Window(2, summary="…"))
+async def test_a_performer_sees_the_excerpt_as_the_thread_grows() -> None:
+    speaker = Speaker(Excerpt(2, summary="…"))
     hall = hall_of(speaker)
     await begun(hall, TALKING)
     await drive(hall, RUN)
@@ -96,9 +96,9 @@ class Counting(MemoryStore):
 
 
 @pytest.mark.anyio
-async def test_no_more_is_read_than_the_window_shows() -> None:
+async def test_no_more_is_read_than_the_excerpt_shows() -> None:
     store: Store = Counting()
-    hall = hall_of(Speaker(Window(2)), store)
+    hall = hall_of(Speaker(Excerpt(2)), store)
     await begun(hall, TALKING)
     await drive(hall, RUN)
     assert isinstance(store, Counting)
@@ -106,8 +106,8 @@ async def test_no_more_is_read_than_the_window_shows() -> None:
 
 
 @given(last=st.none() | st.integers(0, 30), since=st.integers(0, 30), count=st.integers(0, 30))
-def test_a_window_never_leaves_its_thread(last: int | None, since: int, count: int) -> None:
-    first = Window(last, since).first(count)
+def test_an_excerpt_never_leaves_its_thread(last: int | None, since: int, count: int) -> None:
+    first = Excerpt(last, since).first(count)
     shown = list(range(count))[first:]
     assert 0 <= first <= count
     assert shown == [place for place in range(count) if place >= since and (last is None or place >= count - last)]

@@ -20,6 +20,7 @@ from pathlib import Path
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
+from moothall.stores.anchors import make_folder
 
 NAME = "moothall.toml"
 LARGEST = 64 * 1024
@@ -99,7 +100,7 @@ def remember(home: Path, trusted: Mapping[str, str]) -> None:
     """Keep which files are trusted; nobody but the user may read or write it."""
     file = _memory(home)
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        make_folder(home)
         opened, name = tempfile.mkstemp(prefix=f"{file.name}-", dir=home)  # its mode is 0600
         with open(opened, "w", encoding="utf-8") as target:
             json.dump(trusted, target, indent=1, sort_keys=True)

@@ -39,6 +39,7 @@ from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.ports import Store
+from moothall.stores.anchors import make_folder
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 
@@ -304,7 +305,7 @@ def _new_key(file: Path) -> bytes:
     """A new key, or the one that another process made at the same moment."""
     new = file.with_name(f"{file.name}-{secrets.token_hex(4)}")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(file.parent)
         new.touch(mode=0o600)
         new.write_bytes(secrets.token_bytes(32))
         with suppress(FileExistsError):

@@ -188,6 +188,10 @@ async def begin(setting: Setting, machine: Machine, data: Any, terms: Terms) -> 
     machine.require_types()
     hall = hall_of(setting)
     run = new_id(machine, hall.clean) if terms.run is None else usable_id(terms.run, hall.clean)
+    if terms.run is not None and not await exists(hall.store, run) and (why := await hall.store.behind(run)):
+        raise Refused(
+            f"run {run} cannot begin: {why}; choose another id, or, if it is to be so, `moot audit {run} --accept`"
+        )
     limits = own_limits(machine) if terms.budget is None else {**own_limits(machine), **terms.budget.limits()}
     unbounded = endless(machine)
     if not limits and (finding := unbounded or endless_below(machine)) is not None:
@@ -293,7 +297,9 @@ async def opened_for(
 async def go_on(setting: Setting, run: RunId, machine: Machine | None = None) -> Outcome:
     """Go on with a run where its journal ends."""
     hall = hall_of(setting)
-    if (await hall.store.load(run)).status.startswith(SET_ASIDE):
+    stored = await hall.store.load(run)
+    if stored.status.startswith(SET_ASIDE):
+        await halls.require_anchored(hall.store, stored)
         setting.notice(f"run {run} was set aside; it is tried once more")
         await hall.store.take_back(run)
     with halls.visiting(hall, run):
@@ -391,6 +397,7 @@ async def cancel(setting: Setting, run: RunId, reason: str) -> Outcome:
 async def work(setting: Setting, stop: asyncio.Event, most: int, *, until_idle: bool = False) -> int:
     """Drive every run of the store that wants attention, until told to stop or idle; how many it then let go of."""
     hall = _watched_hall(setting)
+    await _leave_strays(setting)
     tried: dict[RunId, int] | None = {} if until_idle else None
     ending = asyncio.create_task(wait_for_end(hall, stop, tried))
 
@@ -405,6 +412,15 @@ async def work(setting: Setting, stop: asyncio.Event, most: int, *, until_idle: 
 
     await serve(hall, open_run, stop, most)
     return await ending
+
+
+async def _leave_strays(setting: Setting) -> None:
+    """Set the runs aside that are behind their anchors, and tell of them and of those that are gone."""
+    store = setting.store
+    for run, why in (await store.strays()).items():
+        setting.notice(f"run {run}: {why}; {halls.looked(run)}")
+        if await exists(store, run) and (await store.load(run)).status == "live":
+            await store.set_aside(run, why)
 
 
 async def reopen(hall: Hall, setting: Setting, run: RunId, machine: Machine | None = None) -> Machine:

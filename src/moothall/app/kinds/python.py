@@ -1,6 +1,8 @@
 """Finds machines: `FILE.py:NAME`, `package.module:NAME`, built-in ones and workflows by name, and the other way round.
 
 A file that is loaded to find its machine must not start runs while it is loaded; `run` asks `is_loading`.
+
+Who only looks at runs loads nothing that a store names (`looking`): the store may be somebody else's.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from os.path import exists, isabs, isdir, isfile, realpath
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +43,30 @@ _sources: WeakKeyDictionary[Machine, str] = WeakKeyDictionary()
 def is_loading() -> str:
     """The source that is being loaded right now; "" where none is."""
     return _loading[-1] if _loading else ""
+
+
+_looking: ContextVar[tuple[Machine | None] | None] = ContextVar("looking", default=None)
+
+
+@contextmanager
+def looking(machine: Machine | None = None) -> Iterator[None]:
+    """Load nothing meanwhile; where a run is of the machine that a person has named, that one is taken."""
+    token = _looking.set((machine,))
+    try:
+        yield
+    finally:
+        _looking.reset(token)
+
+
+def named_to_look(name: str) -> Machine | None:
+    """The machine of this name that a person has named to look at a run with."""
+    machine = (_looking.get() or (None,))[0]
+    return machine if machine is not None and machine.name == name else None
+
+
+def _require_loading(source: str) -> None:
+    if _looking.get() is not None:
+        raise DefinitionError(f"the definition is in {source}, and looking loads no code; name it: --machine {source}")
 
 
 def find(source: str) -> Machine:
@@ -147,6 +175,7 @@ def _load_file(path: Path) -> ModuleType:
     name = _module_name(resolved)
     if name in sys.modules:
         return sys.modules[name]
+    _require_loading(str(path))
     spec = importlib.util.spec_from_file_location(name, resolved)
     if spec is None or spec.loader is None:
         raise DefinitionError(f"{path} cannot be loaded as Python")
@@ -222,6 +251,7 @@ def _load_module(name: str) -> ModuleType:
         return loaded
     if not all(part.isidentifier() for part in name.split(".")):
         raise DefinitionError(f"{name!r} names no module; write FILE.py:NAME or package.module:NAME")
+    _require_loading(name)
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)

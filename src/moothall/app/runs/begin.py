@@ -45,7 +45,16 @@ from moothall.app.kinds.bindings import (
     slug,
     unplayed,
 )
-from moothall.app.kinds.python import REMEDY, find, is_loading, is_missing, is_of_workflow, is_workflow, source_of
+from moothall.app.kinds.python import (
+    REMEDY,
+    find,
+    is_loading,
+    is_missing,
+    is_of_workflow,
+    is_workflow,
+    named_to_look,
+    source_of,
+)
 from moothall.app.runs.idle import wait_for_end
 from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.codec import encode, schema
@@ -334,6 +343,8 @@ async def exists(store: Store, run: RunId) -> bool:
 
 def _machine_at(record: Record) -> Machine:
     """The machine of a run, found where the run says that it began."""
+    if (named := named_to_look(record.machine)) is not None:
+        return named
     if not record.source:
         raise DefinitionError(
             f"run {record.run} began with a machine that was made on the fly; give it a name in a module"

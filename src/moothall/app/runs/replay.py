@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from moothall.agents.ask import AskAgent, CallTool
 from moothall.agents.conversation import Converse
 from moothall.app.config.settings import cleaner
-from moothall.app.kinds.python import find, is_of_workflow, is_workflow
+from moothall.app.kinds.python import find, is_of_workflow, is_workflow, looking
 from moothall.app.runs.begin import exists, family_of
 from moothall.kernel.machine import Machine
 from moothall.runtime.decide import Decision, Run
@@ -32,7 +32,8 @@ class Replayed:
 async def replay(store: Store, run: RunId, machine: Machine | None = None) -> Replayed:
     """Compare the journal of a run with what its machine says today; no agent, tool or person is asked."""
     stored = await store.load(run)
-    machine, _ = await family_of(store, stored.record, {}, machine)
+    with looking(machine):
+        machine, _ = await family_of(store, stored.record, {}, machine)
     entries = await store.entries(run)
     found = compared(await with_origin(store, Run(stored.record, machine)), _reader(machine), entries, cleaner())
     difference = found if isinstance(found, Difference) else None
@@ -60,7 +61,8 @@ async def _began_with(store: Store, record: Record) -> str:
 async def decisions_of(store: Store, run: RunId) -> list[Decision]:
     """Every decision of a run so far, made again from its journal."""
     record = (await store.load(run)).record
-    machine, _ = await family_of(store, record, {})
+    with looking():
+        machine, _ = await family_of(store, record, {})
     origin, entries = await with_origin(store, Run(record, machine)), await store.entries(run)
     return [decision for _, decision in decided_again(origin, _reader(machine), entries, cleaner())]
 

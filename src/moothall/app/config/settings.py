@@ -35,6 +35,7 @@ from pathlib import Path
 
 from moothall.agents.secrets import Cleaner, Secret, unfit
 from moothall.app.config.project import Project, looked_at, nearest
+from moothall.drawing.text import printable
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
@@ -258,13 +259,13 @@ def open_store(address: str | None = None, durability: str | None = None) -> Sto
     if file is None:
         return MemoryStore()
     kept = durability_of(durability)
-    return SqliteStore(file, audit_key(), durability=kept, anchors=anchors_directory(), tell=_tell_once)
+    return SqliteStore(file, audit_key(), durability=kept, anchors=anchors_directory(), tell=tell_once)
 
 
 @cache
-def _tell_once(text: str) -> None:
+def tell_once(text: str) -> None:
     """Say something on stderr that is as true the next time."""
-    print(text, file=sys.stderr)
+    print(printable(text), file=sys.stderr)
 
 
 def anchors_directory() -> Path:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from os.path import exists, isdir, isfile, realpath
 from pathlib import Path
 from typing import Any
 
-from moothall.agents.roles import Role, over_shipped, roles, shipped
+from moothall.agents.roles import Role, over_shipped, role_notes, roles, shipped
 from moothall.app.config.project import looked_at
 from moothall.app.config.settings import state_directory, tell_once
 from moothall.app.kinds.workflow.scripts import engine
@@ -84,10 +84,9 @@ class Opened(Frozen):
     own_roles: Mapping[str, Any]
     stamps: Stamps
 
-    @property
-    def roles(self) -> Mapping[str, Role]:
-        """The shipped roles with its own laid over them; fields that other programs write there are passed over."""
-        return roles(self.own_roles, self.roles_from or "the roles")
+    def roles(self, used: Iterable[str]) -> Mapping[str, Role]:
+        """The shipped roles with its own laid over them; only those that are used have to be right."""
+        return roles(self.own_roles, self.roles_from or "the roles", used)
 
 
 class Shelf:
@@ -124,8 +123,18 @@ def _open(path: Path, roles_from: str) -> Opened:
     known_roles = over_shipped({name: one for name, one in given.items() if isinstance(one, dict)})
     resolved = Path(realpath(path))
     around = Around(_faults if is_installed() else None, lambda name: known(name, resolved), known_roles)
-    found = Checked(str(path), _names(document), checked(document, around))
+    findings = (*checked(document, around), *_role_findings(given, roles_from, document))
+    found = Checked(str(path), _names(document), findings)
     return Opened(document, found, roles_from, given, stamps)
+
+
+def _role_findings(given: Mapping[str, Any], roles_from: str, document: Document) -> Iterator[Problem]:
+    """What is passed over in the file of roles."""
+    workflows = [one for _, one in workflows_in(document.value) if isinstance(one, dict)]
+    agents = [agent for one in workflows for agent in one.get("agents") or () if isinstance(agent, dict)]
+    used = {str(agent.get("agent_role")) for agent in agents}
+    for note in role_notes(given, used):
+        yield Problem("warning", "W_ROLES", "", f"{roles_from}: {note}", "correct it, or leave it if others need it")
 
 
 def stamps_of(path: Path, roles_from: str) -> Stamps:
@@ -295,8 +304,4 @@ def _roles_in(path: str) -> dict[str, Any]:
         raise DefinitionError(f"{path}, line {first.line}: {first.why}; {first.remedy}")
     if not isinstance(document.value, dict):
         raise DefinitionError(f"{path}: a file of roles is an object: names, and what each role is")
-    known = {one.name for one in fields(Role)}
-    return {
-        name: {key: part for key, part in one.items() if key in known} if isinstance(one, dict) else one
-        for name, one in document.value.items()
-    }
+    return document.value

@@ -112,7 +112,7 @@ def build_nested(leaves):
 
 
 def _running():
-    return import_module("moothall.app.runs.begin")
+    return import_module("moothall.app.config.access")
 
 
 def loop_of(agent, grow=False):
@@ -250,11 +250,10 @@ async def suspend(runs, folder):
 
 async def resume(runs, folder, times):
     done = 0
-    with _running().opened(f"sqlite:{folder}/moothall.db") as store:
-        setting = _running().Setting(store)
+    async with moothall.Moothall(f"sqlite:{folder}/moothall.db") as hall:
         for run in range(runs):
             begin = perf_counter()
-            outcome = await _running().go_on_with_answer(setting, f"run-{run}", True)
+            outcome = await hall.answer(f"run-{run}", True)
             times.append(perf_counter() - begin)
             done += outcome.data == {"draft": "text", "answer": True}
     return done

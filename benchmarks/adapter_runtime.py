@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 from peers import moothall as ours
 
 from moothall import arun
-from moothall.app.runs import begin as running
+from moothall.app.config import access as running
 
 PACKAGES = ["moothall"]
 IMPORT = "moothall"

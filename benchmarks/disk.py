@@ -15,7 +15,7 @@ from time import perf_counter
 import adapter
 
 import moothall
-from moothall.app.runs import begin as running
+from moothall.app.config import access as running
 
 TICK = 0.001
 

@@ -18,9 +18,9 @@ import tracemalloc
 from collections.abc import Awaitable, Callable
 
 from moothall import Budget, Final, Machine, On, Replied, Reply, State, arun, ask, otherwise
+from moothall.app.config.access import opened
 from moothall.app.report.measures import measure
 from moothall.app.report.report import report
-from moothall.app.runs.begin import opened
 from moothall.runtime.ports import Store
 
 USAGE = {"tokens": 250, "usd": 0.001}

@@ -1,21 +1,24 @@
 """Decides again every journal that a test made: what the machines of the tests decide, they decide twice.
 
-Whatever a hall of this process keeps is noted. After the test the entries of each run are put in a row; a journal that
-is whole is decided again and compared. One that another process wrote a part of is counted, and not compared.
+Whatever a hall of this process keeps is noted, and read back as after a crash: it must be the same as it was live.
+After the test the entries of each run are put in a row; a journal that is whole is decided again and compared. One that
+another process wrote a part of is counted, and not compared.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
+from moothall.errors import MoothallError
+from moothall.kernel.events import Named, Started
 from moothall.runtime import hall as halls
 from moothall.runtime.decide import Decision, Run
 from moothall.runtime.hall import Hall
-from moothall.runtime.journal import Entry, Reader, RunId, encode_entry
+from moothall.runtime.journal import Entry, Reader, RunId, encode_entry, encode_event, encode_head
 from moothall.runtime.ports import Clean, as_it_is
 from moothall.runtime.rebuild import Difference, compared
 from moothall.stores.plain import read, written
@@ -41,18 +44,28 @@ class Notes:
 
     def __init__(self) -> None:
         self._kept: dict[tuple[Any, RunId, float], Kept] = {}
+        self._unlike: list[str] = []
 
     def take(self, hall: Hall, run: RunId, decision: Decision) -> None:
         """Note an entry that was committed."""
         known = hall.runs[run]
         place = (_place(hall.store), run, known.record.began)
         kept = self._kept.setdefault(place, Kept(known, {}, hall.store))
-        kept.run, kept.effects, kept.clean = known, hall.effects(run), hall.clean
+        began = replace(known, record=kept.run.record)  # its limits may have been raised since
+        kept.run, kept.effects, kept.clean = began, hall.effects(run), hall.clean
         kept.entries[decision.entry.seq] = decision.entry
+        with suppress(MoothallError):  # what cannot be read at all is told to whoever opens the run
+            again = read_back(Reader(known.machine, hall.effects(run)), decision)
+            for name, live, read in zip(("event", "data"), _truths(decision), _truths(again), strict=True):
+                is_named = type(read) is Named  # of a class that no row takes only the name counts
+                if repr(live) != repr(read) and not is_named:
+                    self._unlike.append(
+                        f"run {run}, entry {decision.entry.seq}: its {name} {live!r} is read as {read!r}"
+                    )
 
     def differences(self) -> list[str]:
         """Where a journal and its machine disagree."""
-        found = []
+        found = [*self._unlike]
         for place, kept in self._kept.items():
             journal, run = self._journal(place), self._with_origin(place)
             if journal is None or run is None:
@@ -64,6 +77,11 @@ class Notes:
             if isinstance(again, Difference):
                 found.append(f"run {kept.run.record.run}: {again}")
         return found
+
+    def journals(self) -> list[list[Any]]:
+        """The journals as JSON, in the order in which they began, without times."""
+        runs = [[encode_entry(kept.entries[seq]) for seq in sorted(kept.entries)] for kept in self._kept.values()]
+        return [[_timeless(entry) for entry in entries] for entries in runs]
 
     def _origin(self, place: tuple[Any, RunId, float]) -> tuple[Any, RunId, float] | None:
         origin = self._kept[place].run.record.origin
@@ -93,6 +111,25 @@ class Notes:
         return Run(run.record, run.machine, Run(above.record, run.machine, above.origin)) if above else None
 
 
+def _timeless(entry: Mapping[str, Any]) -> Any:
+    effects = [{name: part for name, part in effect.items() if name != "due"} for effect in entry["effects"]]
+    return {name: part for name, part in entry.items() if name != "at"} | {"effects": effects}
+
+
+def read_back(reader: Reader, decision: Decision) -> Decision:
+    """A decision as whoever opens the run after a crash reads it."""
+    plain = read(written(encode_event(decision.entry.event)))
+    is_first = isinstance(decision.entry.event, Started)  # its data are of the run's type, which the machine knows
+    event = Started(reader.data(plain["data"])) if is_first else reader.event(plain)
+    head = reader.head(read(written(encode_head(decision.head))))
+    return Decision(head, replace(decision.entry, event=event))
+
+
+def _truths(decision: Decision) -> tuple[Any, Any]:
+    """What a guard or a move sees of a decision: the event, and the data that it left."""
+    return decision.entry.event, decision.head.snapshot.data
+
+
 def _place(store: Any) -> Any:
     """Where a store keeps its runs: its file, else itself; a test may have put something around it.
 
@@ -117,3 +154,17 @@ def noted() -> Iterator[Notes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(halls, "_keep", keep_and_note)
         yield notes
+
+
+@contextmanager
+def reloading() -> Iterator[None]:
+    """Read the head of a run anew after every step, as a worker does that begins after a crash."""
+    keep = halls._keep
+
+    def keep_and_reload(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> None:
+        reader = Reader(hall.runs[run].machine, hall.effects(run))
+        keep(hall, run, [read_back(reader, decision) for decision in decisions])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(halls, "_keep", keep_and_reload)
+        yield

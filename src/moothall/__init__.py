@@ -11,26 +11,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from moothall.agents.ask import AskAgent as AskAgent
+    from moothall.agents.ask import FormField as FormField
     from moothall.agents.ask import Replied as Replied
     from moothall.agents.ask import Returned as Returned
     from moothall.agents.ask import ToolCall as ToolCall
+    from moothall.agents.ask import Unusable as Unusable
+    from moothall.agents.ask import Window as Window
     from moothall.agents.ask import YesNo as YesNo
     from moothall.agents.ask import ask as ask
     from moothall.agents.ask import call as call
     from moothall.agents.ask import child as child
     from moothall.agents.ask import days as days
+    from moothall.agents.ask import form as form
     from moothall.agents.ask import hours as hours
     from moothall.agents.ask import minutes as minutes
     from moothall.agents.ask import question as question
     from moothall.agents.ask import tool as tool
+    from moothall.agents.ask import turn_of as turn_of
     from moothall.agents.ask import yes as yes
     from moothall.agents.ports import Reply as Reply
-    from moothall.app.runs.begin import Outcome as Outcome
-    from moothall.app.runs.begin import answer as answer
-    from moothall.app.runs.begin import arun as arun
-    from moothall.app.runs.begin import resume as resume
-    from moothall.app.runs.begin import run as run
-    from moothall.app.runs.fork import fork as fork
+    from moothall.agents.thread import keep_said as keep_said
+    from moothall.agents.thread import said_by as said_by
+    from moothall.app.runs.moothall import Moothall as Moothall
+    from moothall.app.runs.moothall import answer as answer
+    from moothall.app.runs.moothall import arun as arun
+    from moothall.app.runs.moothall import fork as fork
+    from moothall.app.runs.moothall import resume as resume
+    from moothall.app.runs.moothall import run as run
+    from moothall.app.runs.outcome import Outcome as Outcome
     from moothall.errors import Broken as Broken
     from moothall.errors import Conflict as Conflict
     from moothall.errors import DefinitionError as DefinitionError
@@ -38,6 +47,7 @@ if TYPE_CHECKING:
     from moothall.errors import MoothallError as MoothallError
     from moothall.errors import Refused as Refused
     from moothall.kernel.effects import Alarm as Alarm
+    from moothall.kernel.effects import AskPerson as AskPerson
     from moothall.kernel.effects import CancelSend as CancelSend
     from moothall.kernel.effects import Effect as Effect
     from moothall.kernel.effects import Send as Send
@@ -51,6 +61,7 @@ if TYPE_CHECKING:
     from moothall.kernel.events import GaveUp as GaveUp
     from moothall.kernel.machine import Budget as Budget
     from moothall.kernel.machine import Machine as Machine
+    from moothall.kernel.nodes import All as All
     from moothall.kernel.nodes import Final as Final
     from moothall.kernel.nodes import History as History
     from moothall.kernel.nodes import On as On
@@ -69,15 +80,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "agents.ask": "Replied Returned ToolCall YesNo ask call child days hours minutes question tool yes",
+    "agents.ask": "AskAgent FormField Replied Returned ToolCall Unusable Window YesNo ask call child days form hours "
+    "minutes question tool turn_of yes",
     "agents.ports": "Reply",
-    "app.runs.fork": "fork",
-    "app.runs.begin": "Outcome answer arun resume run",
+    "agents.thread": "keep_said said_by",
+    "app.runs.moothall": "Moothall answer arun fork resume run",
+    "app.runs.outcome": "Outcome",
     "errors": "Broken Conflict DefinitionError EffectFailed MoothallError Refused",
-    "kernel.effects": "Alarm CancelSend Effect Send",
+    "kernel.effects": "Alarm AskPerson CancelSend Effect Send",
     "kernel.events": "Answered Cancelled ChildDone Done Event Exhausted Expired GaveUp",
     "kernel.machine": "Budget Machine",
-    "kernel.nodes": "Final History On Parallel State always anywhere emitting otherwise",
+    "kernel.nodes": "All Final History On Parallel State always anywhere emitting otherwise",
     "kernel.step": "Append In Move",
     "performers.processes": "Completed run_process",
 }

@@ -2,6 +2,7 @@
 
     MoothallError
     ├── DefinitionError   the author of a machine: it cannot mean what it says
+    │   └── BadValue      the caller of a plain function: a value is outside what it may be (also a ValueError)
     ├── Refused           the sender: this run does not take that now
     ├── EffectFailed      the world: a provider, a tool or a disk did not do its part
     ├── Conflict          two writers: someone else moved the run first; read again
@@ -28,12 +29,30 @@ def words_of(error: BaseException) -> str:
         return type(error).__name__
 
 
+def place_of(error: BaseException, house: str) -> str:
+    """The function, file and line of the author's code in which an error arose; "" where it was in the house's own.
+
+    Of the code that the author's own calls, the innermost place in the same file is named.
+    """
+    trace, place, file = error.__traceback__, "", ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not code.co_filename.startswith(house) and file in ("", code.co_filename):
+            file, place = code.co_filename, f"{code.co_name}, {code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
 class MoothallError(Exception):
     """Any error that Moothall raises on purpose."""
 
 
 class DefinitionError(MoothallError):
     """A machine, its data or its settings cannot mean what they say; correct the definition."""
+
+
+class BadValue(DefinitionError, ValueError):
+    """A value given to a plain function cannot be used; the message names it and what it may be."""
 
 
 class Refused(MoothallError):

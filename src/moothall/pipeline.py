@@ -5,7 +5,8 @@
 
 from moothall.app.kinds.pipeline.checkpoints import CheckpointManager
 from moothall.app.kinds.pipeline.observers import MetricsLogger, StateMachineObserver
-from moothall.app.kinds.pipeline.orchestrator import AgentConfig, AgentOrchestrator, JobConfig, OrchestratorResult
+from moothall.app.kinds.pipeline.orchestrator import AgentConfig, AgentOrchestrator, JobConfig
+from moothall.app.kinds.pipeline.result import OrchestratorResult
 from moothall.app.kinds.pipeline.states import (
     InvalidTransitionError,
     OrchestrationState,

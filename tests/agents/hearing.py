@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from moothall import Answered, Final, GaveUp, Machine, On, Replied, State, ask, otherwise, question, yes
-from moothall.app.kinds.bindings import Troupe, cast
+from moothall.app.kinds.bindings import Provided, bind
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, begin
 from moothall.runtime.journal import Head, Record
@@ -170,6 +170,6 @@ async def heard(folder: Path, machine: Machine, data: Any, said: Script) -> Hear
 async def heard_from(model: str, machine: Machine, data: Any, log: Path) -> Hearing:
     """The same with a model by its name."""
     hall = Hall(MemoryStore(), HastyClock(), {})
-    hall.casts[RUN] = cast(machine, Troupe(model))
+    hall.casts[RUN] = bind(machine, Provided(model))
     await begin(hall, Record(RUN, machine.name, machine.digest, hall.clock.now(), model=model), machine, data)
     return Hearing(hall, await drive(hall, RUN), log)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from moothall import Event, Refused, Replied
-from moothall.app.kinds.python import find
+from moothall.app.kinds.source import find
 from moothall.kernel.events import Answered
 from moothall.machines.pipeline import Job
 from moothall.runtime.drive import drive

@@ -22,8 +22,8 @@ from moothall import (
     child,
     question,
 )
-from moothall.app.kinds.bindings import Troupe, cast
-from moothall.app.runs.begin import family_of
+from moothall.app.kinds.bindings import Provided, bind
+from moothall.app.runs.context import family_of
 from moothall.errors import EffectFailed
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, Observer, answer, begin, reopen
@@ -121,11 +121,11 @@ async def as_far_as_the_question(store: Store, machine: Machine = JOURNEY, obser
 
     async def open_run(run: RunId) -> None:
         found, troupe = await family_of(store, (await store.load(run)).record, {}, machine)
-        hall.casts[run] = cast(found, troupe)
+        hall.casts[run] = bind(found, troupe)
         await reopen(hall, run, found)
 
     hall.opener = open_run
-    hall.casts[RUN] = cast(machine, Troupe())
+    hall.casts[RUN] = bind(machine, Provided())
     record = Record(RUN, machine.name, machine.digest, clock.now(), "tests.app.journey:JOURNEY")
     await begin(hall, record, machine, None)
     await drive(hall, RUN)

@@ -59,9 +59,9 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def bounds(check: Check, path: Path) -> dict[str, Certificate | Unbounded]:
-    checked = check.file(path)
-    assert not checked.is_wrong, checked.findings
-    return dict(check.certificates(checked))
+    [examined] = check.examine(str(path))
+    assert not [told for told in examined.told if told.level == "error"]
+    return dict(examined.bounds)
 
 
 def test_a_file_is_checked_once_however_many_workflows_it_has(work: Counter[str], tmp_path: Path) -> None:

@@ -28,11 +28,13 @@ from moothall import (
     run,
 )
 from moothall.analysis.certify import Certificate, Unbounded
+from moothall.app.config.access import opened
 from moothall.app.kinds.bindings import asked_for, unplayed
 from moothall.app.kinds.check import certificate
-from moothall.app.kinds.python import find
+from moothall.app.kinds.source import find
 from moothall.app.runs import view as looking
-from moothall.app.runs.begin import Setting, cancel, opened
+from moothall.app.runs.resume import cancel
+from tests.app.around import context_over
 from tests.app.families import FAMILY
 from tests.app.files import written
 
@@ -262,7 +264,7 @@ async def test_who_cancels_a_parent_cancels_its_children() -> None:
     outcome = run(DESK, "Ada", run_id="desk")
     assert outcome.status == "waiting"
     with opened(None) as store:
-        await cancel(Setting(store), "desk", "enough")
+        await cancel(context_over(store), "desk", "enough")
         summaries = {one.run: one.status for one in await looking.summaries(store)}
     assert summaries == {"desk": "cancelled", "desk-0-0": "cancelled"}
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.kinds.python import find, is_loading, is_of_workflow, is_workflow, source_of
+from moothall.app.kinds.python import is_loading
+from moothall.app.kinds.source import find, source_of
+from moothall.app.kinds.workflow.spot import is_workflow
 from moothall.errors import DefinitionError
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
@@ -180,7 +182,7 @@ def test_a_folder_of_workflows_with_the_name_of_a_module_does_not_stand_in_for_i
     monkeypatch.chdir(tmp_path)
     assert is_workflow(source_of(HERE))
     assert find(source_of(HERE)) is HERE
-    assert not is_of_workflow(HERE)
+    assert HERE.kind == "python"
 
 
 def test_the_source_is_the_same_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,10 @@ import pytest
 
 from moothall import Answered, DefinitionError, Final, Machine, On, Outcome, Parallel, State, question
 from moothall.app.notify.hook import OnWait, Patience
-from moothall.app.runs.begin import Setting, Terms, begin, go_on, go_on_with_answer
+from moothall.app.runs.begin import Terms, begin
+from moothall.app.runs.resume import answer, resume
 from moothall.stores.memory import MemoryStore
+from tests.app.around import context_over
 from tests.app.listening import WRITES_DOWN, command, hanging, listening, refusing
 
 PROMPT = Patience(answer=5, command=5, tries=3, pause=0.01, end=10)
@@ -56,13 +58,13 @@ class Told:
     def __init__(self, target: str, patience: Patience = PROMPT) -> None:
         self.notices: list[str] = []
         self.hook = OnWait(target, self.notices.append, patience)
-        self.setting = Setting(MemoryStore(), watchers=(self.hook.watching,))
+        self.context = context_over(MemoryStore(), self.hook)
 
     async def run(self, machine: Machine = ONE) -> Outcome:
-        return await begin(self.setting, machine, None, Terms("mine"))
+        return await begin(self.context, machine, None, Terms("mine"))
 
     async def answer(self, machine: Machine, value: Any, asked: str) -> Outcome:
-        return await go_on_with_answer(self.setting, "mine", value, asked, machine)
+        return await answer(self.context, "mine", value, question=asked, machine=machine)
 
 
 @pytest.mark.anyio
@@ -102,7 +104,7 @@ async def test_each_question_is_told_once_whatever_else_happens_to_the_run() -> 
     with listening() as server:
         told = Told(server.url)
         await told.run(TWO)
-        await go_on(told.setting, "mine", TWO)
+        await resume(told.context, "mine", TWO)
         await told.answer(TWO, True, "0.0")
         await told.answer(TWO, True, "0.1")
         told.hook.finish()
@@ -127,7 +129,7 @@ async def test_a_new_process_may_tell_an_open_question_again() -> None:
         await first.run(TWO)
         first.hook.finish()
         second = Told(server.url)
-        second.setting = Setting(first.setting.store, watchers=(second.hook.watching,))
+        second.context = context_over(first.context.store, second.hook)
         await second.answer(TWO, True, "0.0")
         second.hook.finish()
     assert [[one["id"] for one in got["questions"]] for got in server.got] == [["0.0", "0.1"], ["0.1"]]
@@ -295,6 +297,6 @@ async def test_many_waiting_runs_are_all_told() -> None:
     with listening() as server:
         told = Told(server.url)
         for number in range(20):
-            await begin(told.setting, ONE, None, Terms(f"run-{number}"))
+            await begin(told.context, ONE, None, Terms(f"run-{number}"))
         told.hook.finish()
     assert sorted(got["run"] for got in server.got) == sorted(f"run-{number}" for number in range(20))

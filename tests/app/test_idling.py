@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from moothall.app.runs.begin import SystemClock
+from moothall.app.runs.context import SystemClock
 from moothall.app.runs.idle import wait_for_end
 from moothall.errors import EffectFailed
 from moothall.kernel.effects import Alarm

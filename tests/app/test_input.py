@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 
-from moothall.app.kinds.bindings import input_data
+from moothall.app.kinds.kind import kind_of
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final
+
+
+def first_data(machine: Machine, given: Any) -> Any:
+    return kind_of(machine).data(machine, given)
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ def taking(kind: type | None) -> Machine:
     ids=repr,
 )
 def test_a_dataclass_comes_from_a_value_from_a_text_or_from_json(given: Any, data: Article) -> None:
-    assert input_data(taking(Article), given) == data
+    assert first_data(taking(Article), given) == data
 
 
 @pytest.mark.parametrize(
@@ -53,7 +57,7 @@ def test_a_dataclass_comes_from_a_value_from_a_text_or_from_json(given: Any, dat
     ],
 )
 def test_machines_without_a_dataclass_take_plain_json(kind: type | None, given: Any, data: Any) -> None:
-    assert input_data(taking(kind), given) == data
+    assert first_data(taking(kind), given) == data
 
 
 @pytest.mark.parametrize(
@@ -72,10 +76,10 @@ def test_machines_without_a_dataclass_take_plain_json(kind: type | None, given: 
 )
 def test_input_that_does_not_fit_is_refused_with_the_place(kind: type, given: Any, complaint: str) -> None:
     with pytest.raises(Refused) as refusal:
-        input_data(taking(kind), given)
+        first_data(taking(kind), given)
     assert str(refusal.value) == complaint
 
 
 def test_input_that_cannot_be_stored_is_refused() -> None:
     with pytest.raises(DefinitionError, match="a object cannot be stored"):
-        input_data(taking(None), object())
+        first_data(taking(None), object())

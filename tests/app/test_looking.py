@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from moothall import Answered, Final, Machine, On, Replied, State, arun, ask, days, question
+from moothall.app.config.access import opened
 from moothall.app.report.report import report
 from moothall.app.runs import view as looking
-from moothall.app.runs.begin import opened
 
 
 async def clerk(prompt: str) -> str:

@@ -23,12 +23,12 @@ from moothall import (
     child,
     question,
 )
+from moothall.app.config.access import opened
 from moothall.app.report import measures as measuring
 from moothall.app.report.measures import measure, measure_all, pieces
 from moothall.app.report.projections.costs import CHILDREN, OWN, Bill
 from moothall.app.report.projections.metrics import Metrics
 from moothall.app.report.projections.nesting import nesting_of
-from moothall.app.runs.begin import opened
 from moothall.runtime.journal import Entry, Head, encode_entry
 from moothall.stores.sqlite import SqliteStore
 from tests.app.journey import JOURNEY, RUN, as_far_as_the_question, clock, to_the_end

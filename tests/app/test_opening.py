@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.runs.begin import opened
+from moothall.app.config.access import opened
 from moothall.errors import Refused
 from moothall.runtime.ports import Store
 from moothall.stores.sqlite import SqliteStore

@@ -13,11 +13,11 @@ import pytest
 
 from moothall import ChildDone, EffectFailed, Reply, child
 from moothall.analysis.certify import Certificate
-from moothall.app.kinds.bindings import child_machine
+from moothall.app.config.access import opened
 from moothall.app.kinds.check import certificate
 from moothall.app.kinds.pipeline.checks import as_checks, checker, read_checks
-from moothall.app.kinds.python import built_in, find, source_of
-from moothall.app.runs.begin import opened, resume, run
+from moothall.app.kinds.source import child_machine, find, named_machine, source_of
+from moothall.app.runs.moothall import resume, run
 from moothall.app.runs.replay import replay
 from moothall.app.runs.view import show
 from moothall.errors import DefinitionError, Refused
@@ -234,7 +234,7 @@ def test_a_built_in_machine_is_found_again_by_its_name() -> None:
     assert find("pipeline-5") is pipeline(5)
     assert [source_of(pipeline(most)) for most in (3, 5)] == ["pipeline", "pipeline-5"]
     for name in ("pipe", "pipeline-", "pipeline-x", "pipeline-²", "pipeline-" + "9" * 5000, "-3", ""):
-        assert built_in(name) is None
+        assert named_machine(name) is None
 
 
 def test_another_machine_of_that_name_is_not_taken_for_it() -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from moothall import Final, Machine, On, Replied, Reply, State, arun, ask
+from moothall.app.config.access import opened
 from moothall.app.report.report import FORMATS, report
 from moothall.app.report.tables import cell, plain
-from moothall.app.runs.begin import opened
 from moothall.stores.sqlite import SqliteStore
 from tests.app.journey import JOURNEY, RUN, as_far_as_the_question, to_the_end
 

@@ -9,8 +9,8 @@ import pytest
 
 from moothall import Answered, Final, GaveUp, Machine, On, Replied, State, answer, ask, fork, question, resume, run
 from moothall.agents.ports import Reply
+from moothall.app.config.access import opened
 from moothall.app.config.settings import cleaner
-from moothall.app.runs.begin import opened
 from moothall.app.runs.view import export
 from moothall.errors import Refused
 

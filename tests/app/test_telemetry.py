@@ -34,13 +34,16 @@ from moothall import (
     resume,
     run,
 )
+from moothall.app.config.access import opened
 from moothall.app.config.doctor import examine
 from moothall.app.notify.telemetry.listener import Telemetry
 from moothall.app.notify.telemetry.parts import Part, parts_of
-from moothall.app.runs import begin as running
-from moothall.app.runs.begin import Setting, Terms, opened, wait_for
+from moothall.app.runs.begin import Terms, begin
+from moothall.app.runs.moothall import wait_for
+from moothall.app.runs.resume import answer as answer_in
 from moothall.errors import DefinitionError
 from moothall.runtime.journal import Record
+from tests.app.around import context_over
 
 pytest.importorskip("opentelemetry.sdk", reason="the SDK of OpenTelemetry is not installed")
 pytest.importorskip("prometheus_client", reason="the client of Prometheus is not installed")
@@ -138,16 +141,16 @@ class Watched:
         self.pages: list[dict[str, float]] = []
 
     def __call__(self, parts: str, machine: Machine, name: str = "mine", given: Any = "Ada") -> Outcome:
-        return self._with(parts, lambda around: running.begin(around, machine, given, Terms(name)))
+        return self._with(parts, lambda around: begin(around, machine, given, Terms(name)))
 
     def answered(self, parts: str, name: str, machine: Machine) -> Outcome:
-        return self._with(parts, lambda around: running.go_on_with_answer(around, name, True, machine=machine))
+        return self._with(parts, lambda around: answer_in(around, name, True, machine=machine))
 
     def _with(self, parts: str, work: Any) -> Outcome:
         telemetry = Telemetry(parts_of(parts), self.said.append)
         try:
             with opened(self.store) as kept:
-                outcome: Outcome = wait_for(work(Setting(kept, watchers=(telemetry.watcher(self.store),))))
+                outcome: Outcome = wait_for(work(context_over(kept, telemetry.listener(self.store))))
             telemetry.wait_until_seen()
             if self.said and self.said[-1].startswith("counters at "):
                 with urlopen(self.said[-1].removeprefix("counters at "), timeout=5) as answered:
@@ -440,8 +443,8 @@ def test_a_secret_in_a_name_does_not_get_into_the_log(watched: Watched, log: Pat
     )
     telemetry = Telemetry(parts_of(f"log:{log}"), watched.said.append)
     with opened(watched.store) as kept:
-        around = Setting(kept, {"ada-the-clerk": clerk}, watchers=(telemetry.watcher(watched.store),))
-        wait_for(running.begin(around, machine, None, Terms("mine")))
+        around = replace(context_over(kept, telemetry.listener(watched.store)), agents={"ada-the-clerk": clerk})
+        wait_for(begin(around, machine, None, Terms("mine")))
     telemetry.close()
     assert "ada-the-clerk" not in log.read_text()
     assert "[secret:DESK_TOKEN]" in log.read_text()

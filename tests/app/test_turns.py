@@ -13,7 +13,7 @@ import pytest
 from moothall import Budget, Final, GaveUp, Machine, On, Replied, Reply, State, ToolCall, answer, ask, run, tool
 from moothall.agents.ask import Tool
 from moothall.analysis.certify import Certificate
-from moothall.app.kinds.bindings import Troupe, cast
+from moothall.app.kinds.bindings import Provided, bind
 from moothall.app.kinds.check import certificate
 from moothall.errors import EffectFailed, Refused
 from moothall.machines.turn import turn
@@ -135,16 +135,16 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 def hall_for(machine: Machine, store: Store, model: str) -> Hall:
     """A hall in a process of its own, with the cast that the application gives."""
     hall = Hall(store, HastyClock(), {}, owner=next(PROCESSES))
-    troupe = Troupe(model)
+    troupe = Provided(model)
 
     async def open_run(run: RunId) -> None:
         name = (await store.load(run)).record.machine
         mine = machine if name == machine.name else turn(int(name.removeprefix("turn-")))
-        hall.casts[run] = cast(mine, troupe if mine is machine else troupe.joined_by(machine))
+        hall.casts[run] = bind(mine, troupe if mine is machine else troupe.joined_by(machine))
         await reopen(hall, run, mine)
 
     hall.opener = open_run
-    hall.casts[RUN] = cast(machine, troupe)
+    hall.casts[RUN] = bind(machine, troupe)
     return hall
 
 
@@ -358,7 +358,7 @@ async def lost_while_booking(desk: Desk, machine: Machine, store: Store, model: 
 
     under_way = asyncio.Event()
     hall = hall_for(machine, store, model)
-    hall.casts[RUN] = cast(machine, Troupe(model, {"book": hanging}))
+    hall.casts[RUN] = bind(machine, Provided(model, {"book": hanging}))
     record = Record(RUN, machine.name, machine.digest, hall.clock.now(), model=model)
     await begin(hall, record, machine, Trip("Norway"))
     driving = asyncio.create_task(drive(hall, RUN))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from moothall import run
-from moothall.app.kinds.python import find
+from moothall.app.kinds.source import find
 from moothall.models.providers import BEGINNING
 from tests.machines.workflows import of_the_seed
 from tests.models.loopback import Asked, Said, loopback_aside

@@ -9,7 +9,7 @@ import pytest
 
 from moothall.agents.ports import Reply, Request
 from moothall.agents.roles import shipped
-from moothall.app.kinds.workflow.runs import work_of
+from moothall.app.kinds.workflow.kind import first_work_of
 from moothall.errors import DefinitionError, EffectFailed, Refused
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import answer, begin, reopen
@@ -728,7 +728,7 @@ async def test_a_question_that_nobody_answers_in_time_is_an_error(tmp_path: Path
     states = (asking, late) if more else (asking,)
     machine = compiled(tmp_path, workflow(*states, agents=()))
     hall = stage(machine, Prompter())
-    await begin(hall, record_of(machine, hall.clock.now()), machine, work_of(machine, "x"))
+    await begin(hall, record_of(machine, hall.clock.now()), machine, first_work_of(machine, "x"))
     await hall.clock.wait_until(hall.clock.now() + 0.02)
     head = await drive(hall, RUN)
     assert head.snapshot.status == status
@@ -818,7 +818,7 @@ async def test_a_run_that_dies_in_any_state_goes_on_without_repeating_what_was_d
     model, store = Mortal(dies_at, coder=said, reviewer=[review(True), review(False)]), MemoryStore()
     hall = stage(machine, model, store)
     hall.owner = next(PROCESSES)
-    await begin(hall, record_of(machine, hall.clock.now()), machine, work_of(machine, "x"))
+    await begin(hall, record_of(machine, hall.clock.now()), machine, first_work_of(machine, "x"))
     model.driver = asyncio.create_task(drive(hall, RUN))
     with pytest.raises(asyncio.CancelledError):
         await model.driver

@@ -9,9 +9,12 @@ from typing import Any
 from moothall.agents.ask import ToolCall
 from moothall.agents.conversation import Converse
 from moothall.agents.ports import Reply, Request
-from moothall.app.kinds.bindings import Troupe
-from moothall.app.kinds.workflow.runs import WorkflowResult, machine_at, result_of, source_with, work_of, workflow_cast
-from moothall.app.runs.begin import SystemClock, outcome_of
+from moothall.app.kinds.bindings import Provided
+from moothall.app.kinds.workflow.kind import bind_workflow, first_work_of
+from moothall.app.kinds.workflow.result import WorkflowResult, result_of
+from moothall.app.kinds.workflow.spot import machine_at, source_with
+from moothall.app.runs.context import SystemClock
+from moothall.app.runs.outcome import outcome_of
 from moothall.machines.workflow.compiler import WorkflowMachine
 from moothall.performers.conversation import ConversePerformer
 from moothall.runtime.drive import drive
@@ -83,7 +86,7 @@ def compiled(folder: Path, *workflows: Plain, roles: Plain | None = None, functi
 
 def stage(machine: WorkflowMachine, model: Prompter, store: Store | None = None) -> Hall:
     """A hall in which the agents of a workflow say what the model says."""
-    cast = workflow_cast(machine, Troupe("rehearsal"))
+    cast = bind_workflow(machine, Provided("rehearsal"))
     converse = cast.performers[Converse.kind].perform
     assert isinstance(converse, ConversePerformer)
     performers = {**cast.performers, Converse.kind: Performer(Converse, replace(converse, model=lambda level: model))}
@@ -102,7 +105,7 @@ async def play(machine: WorkflowMachine, given: Any = "tea", model: Prompter | N
     model = model or Prompter()
     hall = stage(machine, model)
     hall.store.crowd += 1  # the run stays in the hall, so that it can be looked at
-    await begin(hall, record_of(machine, hall.clock.now()), machine, work_of(machine, given))
+    await begin(hall, record_of(machine, hall.clock.now()), machine, first_work_of(machine, given))
     head = await drive(hall, RUN)
     entries = await hall.store.entries(RUN)
     return Played(

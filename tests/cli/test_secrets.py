@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from moothall.app.runs.begin import opened
+from moothall.app.config.access import opened
 from tests.agents.planted import PLANTS, REGISTERED
 from tests.app.listening import WRITES_DOWN, command
 from tests.cli.machines import MACHINES

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from moothall import Refused, answer, run
-from moothall.app.kinds.python import find
+from moothall.app.kinds.source import find
 from tests.cli.ran import Moot
 
 MACHINE = """

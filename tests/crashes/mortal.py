@@ -17,7 +17,7 @@ from typing import Any
 
 from moothall.errors import Refused
 from moothall.kernel.effects import Effect
-from moothall.kernel.events import Event
+from moothall.kernel.events import Event, Exhausted
 from moothall.kernel.machine import Machine
 from moothall.runtime.decide import Run
 from moothall.runtime.drive import MARKED, drive
@@ -198,7 +198,8 @@ class Stage:
         """What was acknowledged is in the file; what the file knows the end of is not performed again."""
         for run, entries in self.told.items():
             assert len(entries) > self.acknowledged.get(run, -1), f"{run}: an acknowledged transition is lost"
-            self.desk.settled |= {f"{run}.{entry['cause']}" for entry in entries}
+            ended = [entry for entry in entries if entry["event"]["name"] != Exhausted.name]  # that was not performed
+            self.desk.settled |= {f"{run}.{entry['cause']}" for entry in ended}
 
 
 async def _told(life: Life) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from moothall.agents.ask import Replied, Returned, Tool, ToolCall, ask, call, tool
 from moothall.agents.ports import Reply
-from moothall.app.kinds.bindings import Troupe, cast, child_machine
+from moothall.app.kinds.bindings import Provided, bind
+from moothall.app.kinds.source import child_machine
 from moothall.errors import Broken
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Send, StartChild
 from moothall.kernel.events import Cancelled, ChildDone, Event, Exhausted, Named
@@ -19,6 +20,7 @@ from moothall.runtime.children import child_id
 from moothall.runtime.drive import CRASHES, drive
 from moothall.runtime.hall import Cast, Part, answer, cancel, questions
 from moothall.runtime.ports import SET_ASIDE, Context, Performer
+from moothall.runtime.retry import Retry, retry
 from tests.crashes.mortal import OTHER, Life, Scenario, desk_here
 from tests.runtime.world import PROCESSES, RUN, Basket, Fetch, Fetched, fan, keep, line
 from tests.simulation.machines import Hurry
@@ -222,6 +224,23 @@ SPENDING = Machine(
 )
 
 
+POOR = Machine(
+    "poor",
+    data=Basket,
+    budget=Budget(calls=2),
+    states=[
+        State("one", enter=Fetch("a")),
+        State("two", enter=[Fetch("b"), Fetch("later 3")]),
+        State("three", enter=Fetch("c")),
+        Final("home"),
+    ],
+    moves=[
+        On("one", Fetched, to="two", do=keep),
+        On("two", Fetched, to="three", do=keep, when=lambda basket, _: len(basket.got) == 2),
+        On("two", Fetched, do=keep),
+        On("three", Fetched, to="home", do=keep),
+    ],
+)
 TWO_RUNS = line("a", "b", "c")
 
 
@@ -260,6 +279,15 @@ async def stopped(life: Life) -> None:
             await driving
         await life.opened()
     await life.driven()
+
+
+async def retried(life: Life) -> None:
+    """Drive a run to the end of its budget, and let it go on with a larger one."""
+    await life.opened()
+    await life.driven()
+    while life.hall.heads[RUN].snapshot.status == "limited":
+        await retry(life.hall, RUN, POOR, Retry("Ada", {"calls": 9.0}))
+        await life.driven()
 
 
 async def together(life: Life) -> None:
@@ -324,12 +352,12 @@ async def _lose(life: Life, times: int) -> None:
 ARTICLE, BASKET = Article(), Basket()
 TURN = child_machine(PLANNING, "turn-8")
 SCENARIOS = (
-    Scenario("agents", WRITING, plain, cast(WRITING, Troupe()), ARTICLE),
-    Scenario("agent with tools", PLANNING, plain, cast(PLANNING, Troupe()), ARTICLE, {child_id(RUN, "0.0"): TURN}),
-    Scenario("tool, pure", PURE, plain, cast(PURE, Troupe()), ARTICLE),
-    Scenario("tool, idempotent", IDEMPOTENT, plain, cast(IDEMPOTENT, Troupe()), ARTICLE),
-    Scenario("tool, check-first", CHECKED, plain, cast(CHECKED, Troupe()), ARTICLE),
-    Scenario("tool, at-most-once", ONCE, found_out, cast(ONCE, Troupe()), ARTICLE, exact=False),
+    Scenario("agents", WRITING, plain, bind(WRITING, Provided()), ARTICLE),
+    Scenario("agent with tools", PLANNING, plain, bind(PLANNING, Provided()), ARTICLE, {child_id(RUN, "0.0"): TURN}),
+    Scenario("tool, pure", PURE, plain, bind(PURE, Provided()), ARTICLE),
+    Scenario("tool, idempotent", IDEMPOTENT, plain, bind(IDEMPOTENT, Provided()), ARTICLE),
+    Scenario("tool, check-first", CHECKED, plain, bind(CHECKED, Provided()), ARTICLE),
+    Scenario("tool, at-most-once", ONCE, found_out, bind(ONCE, Provided()), ARTICLE, exact=False),
     Scenario("child", DELEGATING, plain, WITH_CHILD, BASKET, {child_id(RUN, "0.0"): CHILD}),
     Scenario("fan-out", fan("a", "b", "c", "d"), plain, HANDS, BASKET),
     Scenario("fan-out, one by one", fan("later 3", "later 1", "later 2"), plain, HANDS, BASKET),
@@ -340,6 +368,7 @@ SCENARIOS = (
     Scenario("budget", SPENDING, plain, HANDS, BASKET),
     Scenario("slow", line("slow bread", "milk"), plain, HANDS, BASKET),
     Scenario("stop", line("slow bread", "milk"), stopped, HANDS, BASKET),
+    Scenario("retry", POOR, retried, HANDS, BASKET),
     Scenario("two runs", TWO_RUNS, together, HANDS, BASKET, {OTHER: TWO_RUNS}),
     Scenario("damage", APPROVING, damaged, HANDS, BASKET),
     Scenario("trial", line("slow bread", "milk"), suspected, HANDS, BASKET),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from moothall.app.runs.begin import SystemClock
+from moothall.app.runs.context import SystemClock
 from moothall.errors import Refused
 from moothall.kernel.effects import Alarm, AskPerson
 from moothall.kernel.events import Named

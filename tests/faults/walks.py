@@ -4,8 +4,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
-from moothall.app.kinds.python import find
-from moothall.app.runs.begin import SystemClock
+from moothall.app.kinds.source import find
+from moothall.app.runs.context import SystemClock
 from moothall.runtime.hall import Hall, begin, let_go
 from moothall.runtime.journal import Record
 from moothall.stores.sqlite import SqliteStore

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moothall.agents.ask import AskAgent, CallTool
-from moothall.app.kinds.bindings import child_machine
+from moothall.app.kinds.source import child_machine
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.machine import Machine
 from moothall.runtime.decide import Run

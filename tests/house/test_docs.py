@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from moothall.app.kinds.python import find
+from moothall.app.kinds.source import find
 from moothall.drawing.text import draw
 from tests.house import test_readme as readme
 from tests.house.test_readme import FENCE, ROOT

@@ -17,7 +17,7 @@ HOUSE = (
     "cli | web | mcp | acp",
     "__init__",
     "app",
-    "stores | models | sandboxes | scripting | interop | cluster",
+    "stores | models | sandboxes | workspaces | scripting | interop | cluster",
     "performers",
     "runtime | machines",
     "agents",
@@ -27,7 +27,7 @@ HOUSE = (
 )
 
 # Single modules at the top of the package that belong to a room.
-ANNEXES = {"pipeline": "app"}
+ANNEXES = {"arena": "app", "pipeline": "app", "team": "app"}
 
 # Downwards, and still forbidden.
 NEVER = {"runtime": ("agents",)}

@@ -7,8 +7,11 @@ import pytest
 
 PUBLIC: tuple[str, ...] = (
     "Alarm",
+    "All",
     "Answered",
     "Append",
+    "AskAgent",
+    "AskPerson",
     "Broken",
     "Budget",
     "CancelSend",
@@ -24,11 +27,13 @@ PUBLIC: tuple[str, ...] = (
     "Exhausted",
     "Expired",
     "Final",
+    "FormField",
     "GaveUp",
     "History",
     "In",
     "Machine",
     "MoothallError",
+    "Moothall",
     "Move",
     "On",
     "Outcome",
@@ -40,6 +45,8 @@ PUBLIC: tuple[str, ...] = (
     "Send",
     "State",
     "ToolCall",
+    "Unusable",
+    "Window",
     "YesNo",
     "always",
     "answer",
@@ -51,14 +58,18 @@ PUBLIC: tuple[str, ...] = (
     "days",
     "emitting",
     "fork",
+    "form",
     "hours",
+    "keep_said",
     "minutes",
     "otherwise",
     "question",
     "resume",
     "run",
     "run_process",
+    "said_by",
     "tool",
+    "turn_of",
     "yes",
 )
 
@@ -81,7 +92,46 @@ PIPELINE: tuple[str, ...] = (
     "Verdict",
 )
 
-MODULES = {"moothall": PUBLIC, "moothall.pipeline": PIPELINE}
+ARENA: tuple[str, ...] = (
+    "Consensus",
+    "Duel",
+    "Fitted",
+    "Plan",
+    "Rating",
+    "Task",
+    "Violation",
+    "Vote",
+    "VoteWeight",
+    "bradley_terry",
+    "consensus",
+    "decision",
+    "decode_plan",
+    "elo",
+    "explain",
+    "factor",
+    "k_of",
+    "reason_of",
+    "static_rules",
+    "track_record",
+)
+
+TEAM: tuple[str, ...] = (
+    "Arbitration",
+    "ConversationMemory",
+    "Directive",
+    "Proposal",
+    "Unusable",
+    "arbitrate",
+    "directive",
+    "sample",
+)
+
+MODULES = {
+    "moothall": PUBLIC,
+    "moothall.arena": ARENA,
+    "moothall.pipeline": PIPELINE,
+    "moothall.team": TEAM,
+}
 
 
 @pytest.mark.parametrize("module", MODULES)

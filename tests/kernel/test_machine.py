@@ -329,6 +329,12 @@ def test_the_hash_changes_with_the_order_of_rows() -> None:
     assert len(digests) == 2
 
 
+def test_a_machine_is_written_in_python_unless_it_says_of_what_kind_it_is() -> None:
+    assert defined().kind == "python"
+    assert defined(kind="debate").kind == "debate"
+    assert defined(kind="debate").digest == defined().digest
+
+
 TEXT = """
 from functools import partial
 from moothall.kernel.machine import Machine

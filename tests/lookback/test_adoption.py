@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from moothall.app.kinds import python as finding
-from moothall.app.runs.begin import Setting, go_on
+from moothall.app.runs.context import RunContext
 from moothall.app.runs.fork import Fork, go_own_way, performed_since
+from moothall.app.runs.resume import resume as go_on
 from moothall.stores.sqlite import SqliteStore
+from tests.app.around import context_over
 from tests.cli.process import started
 from tests.cli.ran import Moot
 
@@ -280,7 +282,7 @@ def died(when: str, work: Callable[[Any], Awaitable[Any]]) -> None:
     for name in ("_begin", "_move") if when == "before" else ("_anchor",):
         setattr(store, name, die)
     with pytest.raises(Died):
-        asyncio.run(_done(work(Setting(store, notice=lambda text: None))))
+        asyncio.run(_done(work(context_over(store))))
     store.close()
 
 
@@ -306,7 +308,7 @@ def test_a_death_around_the_commit_of_an_adoption_does_no_harm(moot: Moot, when:
 def test_a_death_around_the_commit_of_a_fork_does_no_harm(moot: Moot, when: str) -> None:
     waiting(moot)
 
-    async def fork(setting: Setting) -> None:
+    async def fork(setting: RunContext) -> None:
         origin = await performed_since(setting, "mine", None)
         await go_own_way(setting, origin, Fork("fork"))
 

@@ -353,4 +353,5 @@ def test_the_certificate_of_the_usual_pipeline_is_exact() -> None:
 def test_a_pipeline_is_called_by_its_size_unless_it_has_the_usual_one() -> None:
     named: list[Machine] = [pipeline(), pipeline(3), pipeline(5)]
     assert [one.name for one in named] == ["pipeline", "pipeline", "pipeline-5"]
+    assert {machine.kind for machine in named} == {"pipeline"}
     assert pipeline(3).digest == pipeline().digest != pipeline(5).digest

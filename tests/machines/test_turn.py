@@ -231,7 +231,7 @@ def test_the_check_has_no_error_to_find(rounds: int) -> None:
 def test_the_same_number_of_rounds_is_the_same_machine() -> None:
     assert turn(4) is turn(4)
     assert turn(4).digest != turn(5).digest
-    assert turn(4).name == "turn-4"
+    assert (turn(4).name, turn(4).kind) == ("turn-4", "turn")
 
 
 def test_a_turn_is_the_same_before_and_after_it_was_stored() -> None:

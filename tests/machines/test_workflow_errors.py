@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from moothall.agents.ports import Reply
-from moothall.app.kinds.workflow.runs import work_of
+from moothall.app.kinds.workflow.kind import first_work_of
 from moothall.runtime.hall import begin, cancel
 from tests.app.theatre import RUN, Plain, Prompter, calling, compiled, play, record_of, stage
 
@@ -121,6 +121,6 @@ async def test_an_agent_that_cannot_reply_leaves_its_input_said_once(tmp_path: P
 async def test_a_run_that_is_cancelled_leaves_its_states_with_the_input_said_once(tmp_path: Path) -> None:
     machine = compiled(tmp_path, workflow(asked(FAILS, on_exit=f"common_data.left = {TALK}"), LOOK))
     hall = stage(machine, Prompter())
-    await begin(hall, record_of(machine, hall.clock.now()), machine, work_of(machine, "x"))
+    await begin(hall, record_of(machine, hall.clock.now()), machine, first_work_of(machine, "x"))
     await cancel(hall, RUN, "enough", "cancel-1")
     assert hall.heads[RUN].snapshot.data.common_data["left"] == SAID[:1]

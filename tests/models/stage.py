@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from moothall import Final, Machine, On, Replied, State, ask
-from moothall.app.kinds.bindings import Troupe, cast
+from moothall.app.kinds.bindings import Provided, bind
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, begin
 from moothall.runtime.journal import Head, Record
@@ -67,7 +67,7 @@ class Stage:
     async def run(self, machine: Machine, topic: str, limits: Mapping[str, float] | None = None) -> Head:
         """One run to its end; its id is its topic."""
         hall = Hall(self.store, self.clock, {})
-        hall.casts[topic] = cast(machine, Troupe(self.model))
+        hall.casts[topic] = bind(machine, Provided(self.model))
         record = Record(topic, machine.name, machine.digest, self.clock.now(), model=self.model, limits=limits or {})
         await begin(hall, record, machine, Task(topic))
         return await drive(hall, topic)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from moothall.agents.ports import Request
 from moothall.kernel.codec import decode, schema
+from moothall.kernel.schema import misfits
 from moothall.models.rehearsal import RehearsalModel, invent
 
 
@@ -83,3 +84,59 @@ async def test_a_text_says_plainly_that_it_is_a_rehearsal() -> None:
     reply = await RehearsalModel().reply(Request("writer", "Write about tides", "run.0.0"))
     assert reply.text == "[rehearsal] writer, reply 1, to: Write about tides"
     assert reply.usage["tokens"] > 0
+
+
+def schemas() -> st.SearchStrategy[dict[str, Any]]:
+    """Schemas as configurations write them: nested, with bounds."""
+    low, span = st.integers(-50, 50), st.integers(0, 20)
+    numbers = st.builds(
+        lambda kind, least, more, ends: {
+            "type": kind,
+            **{name: least + (more if name == "maximum" else 0) for name in ends},
+        },
+        st.sampled_from(["integer", "number"]),
+        low,
+        span,
+        st.sets(st.sampled_from(["minimum", "maximum"])),
+    )
+    open_ends = st.builds(lambda least: {"type": "number", "exclusiveMinimum": least}, low)
+    texts = st.builds(lambda least, more: {"type": "string", "minLength": least, "maxLength": least + more}, span, span)
+    plain = st.one_of(
+        numbers,
+        open_ends,
+        texts,
+        st.just({"type": "boolean"}),
+        st.just({"type": ["string", "null"]}),
+        st.lists(st.text(max_size=3), min_size=1).map(lambda choices: {"enum": choices}),
+    )
+    return st.recursive(
+        plain,
+        lambda inner: st.one_of(
+            st.builds(
+                lambda part, least, more: {"type": "array", "items": part, "minItems": least, "maxItems": least + more},
+                inner,
+                st.integers(0, 5),
+                st.integers(0, 3),
+            ),
+            st.dictionaries(st.sampled_from("abc"), inner).map(
+                lambda parts: {"type": "object", "properties": parts, "required": list(parts)}
+            ),
+            st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"anyOf": parts}),
+        ),
+        max_leaves=6,
+    )
+
+
+@given(schemas(), st.integers())
+def test_what_is_invented_fits_a_schema_that_was_made_at_run_time(wanted: dict[str, Any], seed: int) -> None:
+    assert misfits(wanted, invent(wanted, random.Random(seed), "critic")) == ()
+
+
+@pytest.mark.anyio
+async def test_a_role_says_what_is_likely() -> None:
+    hints = {"good": {"true": 1, "false": 0}, "kind": ["b", "c"], "text": ["Too long."]}
+    for number in range(20):
+        request = Request("critic", "Judge", f"run.{number}.0", 1, schema(Verdict), hints=hints)
+        value = (await RehearsalModel().reply(request)).value
+        assert (value["good"], value["kind"]) == (True, "b")
+        assert {point["text"] for point in value["points"]} == {"Too long."}

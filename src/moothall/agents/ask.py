@@ -2,6 +2,14 @@
 
 `ask`, `call`, `child` and `question` stand in a machine's table. They are actions: given data they want one effect.
 An effect names a template and its arguments; the performer renders it, so that nothing is stored twice.
+
+A move that asks whom it finds in its data makes the effects itself, as many at once as its row declares. Each has an
+`id` of its own then, and the event in which it ends has the same, be it a reply or a failure:
+
+    @emitting(AskAgent, most=5)
+    def ask_panel(debate, event):
+        asks = [AskAgent(name, "propose", {"topic": debate.topic}, "Proposal", id=name) for name in debate.panel]
+        return Move(debate, effects=tuple(asks))
 """
 
 from __future__ import annotations
@@ -10,17 +18,17 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from inspect import iscoroutinefunction, isfunction
+from inspect import iscoroutinefunction, isfunction, isroutine
 from string import Formatter
 from types import NoneType
-from typing import Any, ClassVar, get_args, overload
+from typing import Any, ClassVar, Literal, get_args, get_type_hints, overload
 
 from moothall.agents.outside import Outside, library_of
 from moothall.errors import DefinitionError
-from moothall.kernel.codec import encode, schema
+from moothall.kernel.codec import encode, is_json, require_storable, schema
 from moothall.kernel.effects import AskPerson, Effect, Repeats, StartChild
 from moothall.kernel.events import Answered, ChildDone, Event, Expired
-from moothall.kernel.frozen import Frozen, maker
+from moothall.kernel.frozen import RARE, Frozen, maker
 from moothall.kernel.machine import Budget, Machine
 
 YesNo = bool
@@ -56,6 +64,7 @@ class Replied(Event):
     shape: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
     calls: tuple[ToolCall, ...] = ()
+    id: str = field(default="", kw_only=True, metadata=RARE)
 
 
 class Returned(Event):
@@ -66,6 +75,11 @@ class Returned(Event):
     usage: Mapping[str, float] = field(default_factory=dict)
     id: str = ""
 
+    @property
+    def shape(self) -> str:
+        """The name under which a machine keeps the type that the tool says it returns."""
+        return f"{self.tool}()"
+
 
 class Unusable(Event):
     """An agent's reply does not have the shape that was asked for."""
@@ -74,10 +88,27 @@ class Unusable(Event):
     text: str = ""
     reason: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
+    id: str = field(default="", kw_only=True, metadata=RARE)
+
+
+class Window(Frozen):
+    """What was last said in a thread, as a part of a prompt; all of it where no number is given."""
+
+    thread: str
+    last: int = 0
+
+
+Level = Literal["base", "smart", "fast"]
 
 
 class AskAgent(Effect):
-    """Ask an agent: a template, its arguments, the shape of the reply, what was said before, and the tools it has."""
+    """Ask an agent: a template, its arguments, the shape of the reply, what was said before, and the tools it has.
+
+    The template is a text, or the name of one of the machine's prompts; `windows` are further arguments, which the
+    performer reads from threads. `thread` is the conversation that the agent takes part in. `system` is what the agent
+    is told about itself, in place of what its `role` says: a text, or the name of a prompt. `model` plays it in place
+    of the run's, `fallback` where that fails; a run that is played offline stays offline.
+    """
 
     kind = "ask.agent"
     outcomes = (Replied,)
@@ -89,6 +120,37 @@ class AskAgent(Effect):
     timeout: float | None = field(default=None, kw_only=True)  # type: ignore[misc]
     thread: str = ""
     tools: tuple[str, ...] = ()
+    id: str = field(default="", kw_only=True, metadata=RARE)
+    role: str = field(default="", kw_only=True, metadata=RARE)
+    system: str = field(default="", kw_only=True, metadata=RARE)
+    model: str = field(default="", kw_only=True, metadata=RARE)
+    level: Level | Literal[""] = field(default="", kw_only=True, metadata=RARE)
+    temperature: float | None = field(default=None, kw_only=True, metadata=RARE)
+    fallback: tuple[str, ...] = field(default=(), kw_only=True, metadata=RARE)
+    attempts: int = field(default=3, kw_only=True, metadata=RARE)  # type: ignore[misc]
+    windows: Mapping[str, Window] = field(default_factory=dict, kw_only=True, metadata=RARE)
+
+
+class Manner(Frozen):
+    """How an agent is asked, where that is not left to the run: the fields of `AskAgent` of these names."""
+
+    thread: str = ""
+    id: str = ""
+    role: str = ""
+    system: str = ""
+    model: str = ""
+    level: Level | Literal[""] = ""
+    temperature: float | None = None
+    fallback: tuple[str, ...] = ()
+    attempts: int = 3
+
+    def __str__(self) -> str:
+        plain = Manner()
+        said = {name: value for name, value in self.__dict__.items() if value != getattr(plain, name)}
+        return "".join(f" {name}={value!r}" for name, value in said.items())
+
+
+_AS_THE_RUN_SAYS = Manner()
 
 
 class CallTool(Effect):
@@ -130,6 +192,7 @@ class Asking:
     reply: Any
     function: AgentFunction | None
     timeout: float | None = None
+    manner: Manner = _AS_THE_RUN_SAYS
     _picks: Picks = field(init=False, repr=False, compare=False)
     _shape: str = field(init=False, repr=False, compare=False)
     emits: ClassVar[Mapping[str, int]] = {AskAgent.kind: 1}
@@ -142,7 +205,7 @@ class Asking:
     @property
     def label(self) -> str:
         shape = f" -> {shape_name(self.reply)}" if self.reply is not None else ""
-        return f"ask {self.agent}{shape}: {self.template}"
+        return f"ask {self.agent}{shape}{self.manner}: {self.template}"
 
     @property
     def shapes(self) -> Mapping[str, Any]:
@@ -154,7 +217,25 @@ class Asking:
 
     def __call__(self, data: Any, event: Any) -> AskAgent:
         picked = _picked(self, data, self._picks)
-        return make_ask_agent(self.agent, self.template, picked, self._shape, timeout=self.timeout, thread="", tools=())
+        manner = self.manner
+        return make_ask_agent(
+            self.agent,
+            self.template,
+            picked,
+            self._shape,
+            manner.thread,
+            (),
+            timeout=self.timeout,
+            id=manner.id,
+            role=manner.role,
+            system=manner.system,
+            model=manner.model,
+            level=manner.level,
+            temperature=manner.temperature,
+            fallback=manner.fallback,
+            attempts=manner.attempts,
+            windows=_NO_WINDOWS,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +274,7 @@ class Turning:
         return {one.name: one.check for one in self.tools if one.check is not None}
 
     def __call__(self, data: Any, event: Any) -> StartChild:
-        tools = [encode({"name": one.name, "repeats": one.repeats, "timeout": one.timeout}) for one in self.tools]
-        return StartChild(self.child, {"ask": encode(self.asking(data, event)), "tools": tools})
+        return turn_of(self.asking(data, event), self.tools, self.rounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +294,11 @@ class Calling:
     def label(self) -> str:
         repeats = "" if self.tool.repeats == "idempotent" else f" {self.tool.repeats}"
         return f"call {self.tool.name}({', '.join(self.paths)}){repeats}"
+
+    @property
+    def shapes(self) -> Mapping[str, Any]:
+        kind = None if self.tool.function is None else returned_type(self.tool.function)
+        return {} if kind is None else {Returned(self.tool.name).shape: kind}
 
     @property
     def functions(self) -> Mapping[str, ToolFunction]:
@@ -280,7 +365,20 @@ class Questioning:
 
 @overload
 def ask(
-    agent: str | AgentFunction | Outside, template: str, *, reply: Any = None, timeout: float | None = None
+    agent: str | AgentFunction | Outside,
+    template: str,
+    *,
+    reply: Any = None,
+    timeout: float | None = None,
+    thread: str = "",
+    id: str = "",
+    role: str = "",
+    system: str = "",
+    model: str = "",
+    level: Level | Literal[""] = "",
+    temperature: float | None = None,
+    fallback: Sequence[str] = (),
+    attempts: int = 3,
 ) -> Asking: ...
 @overload
 def ask(
@@ -291,6 +389,14 @@ def ask(
     tools: Sequence[str | ToolFunction | Tool],
     rounds: int = 8,
     timeout: float | None = None,
+    id: str = "",
+    role: str = "",
+    system: str = "",
+    model: str = "",
+    level: Level | Literal[""] = "",
+    temperature: float | None = None,
+    fallback: Sequence[str] = (),
+    attempts: int = 3,
 ) -> Turning: ...
 def ask(
     agent: str | AgentFunction | Outside,
@@ -300,6 +406,15 @@ def ask(
     tools: Sequence[str | ToolFunction | Tool] = (),
     rounds: int = 8,
     timeout: float | None = None,
+    thread: str = "",
+    id: str = "",
+    role: str = "",
+    system: str = "",
+    model: str = "",
+    level: Level | Literal[""] = "",
+    temperature: float | None = None,
+    fallback: Sequence[str] = (),
+    attempts: int = 3,
 ) -> Asking | Turning:
     """Ask an agent, by name or by its async function; `{field}` in the template takes a field of the run's data.
 
@@ -307,13 +422,40 @@ def ask(
 
     With tools, the agent may have them called, in at most `rounds` rounds, before it replies; each call is an effect of
     its own, so that a crash repeats at most those that were under way.
+
+    `role` names a persona, `system` is what the agent is told about itself in its place, and `thread` is a conversation
+    that it shares with others. `model`, `level`, `temperature`, `fallback` (models) and `attempts` are for this ask
+    alone; `id` is found again in the event in which it ends.
     """
     name, function = _outside(agent) or _called(agent)
     if type(rounds) is not int or rounds < 1:
         raise DefinitionError(f"ask {name}: rounds is a whole number of at least 1, not {rounds!r}")
+    if thread and tools:
+        raise DefinitionError(f"ask {name}: an agent with tools has a thread of its own; ask without thread= or tools=")
     _require_seconds(f"ask {name}: timeout", timeout)
-    asking = Asking(name, template, _paths(template, f"ask {name}"), reply, function, timeout)
+    manner = Manner(thread, id, role, system, model, level, temperature, tuple(fallback), attempts)
+    _require_manner(f"ask {name}", manner)
+    asking = Asking(name, template, _paths(template, f"ask {name}"), reply, function, timeout, manner)
     return Turning(asking, tuple(map(as_tool, tools)), rounds) if tools else asking
+
+
+def _require_manner(what: str, manner: Manner) -> None:
+    if manner.level not in ("", *get_args(Level)):
+        raise DefinitionError(f"{what}: level is one of {', '.join(get_args(Level))}, not {manner.level!r}")
+    if type(manner.attempts) is not int or manner.attempts < 1:
+        raise DefinitionError(f"{what}: attempts is a whole number of at least 1, not {manner.attempts!r}")
+    given: object = manner.temperature
+    if given is not None and not (isinstance(given, int | float) and given >= 0):
+        raise DefinitionError(f"{what}: temperature is a number of at least 0, not {given!r}")
+
+
+def turn_of(asked: AskAgent, tools: Sequence[str | ToolFunction | Tool], rounds: int = 8) -> StartChild:
+    """The same ask of an agent that may have tools called first: it takes its turn as a run of its own.
+
+    It ends in `Replied` or `GaveUp` with the ask's id. Functions of tools stand in the table, or come with `agents=`.
+    """
+    used = [encode({"name": one.name, "repeats": one.repeats, "timeout": one.timeout}) for one in map(as_tool, tools)]
+    return StartChild(f"{TURN}{rounds}", {"ask": encode(asked), "tools": used}, asked.id)
 
 
 def tool(
@@ -369,6 +511,50 @@ def question(prompt: str, answer: Any = YesNo, *, within: float | None = None, w
     return Questioning(prompt, _paths(prompt, "question"), answer, within, who)
 
 
+TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1, "pattern": r"\S"}
+"""The schema of an answer in words; "NA" is one, nothing at all is none."""
+
+
+class FormField(Frozen):
+    """One of several questions that are put to a person together: what is asked, by whom, and the earlier answer."""
+
+    id: str
+    text: str
+    by: str = ""
+    earlier: Any = None
+    schema: Mapping[str, Any] = field(default_factory=lambda: TEXT)
+    optional: bool = False
+
+
+def form(
+    prompt: str, fields: Sequence[FormField], *, within: float | None = None, who: str = "", id: str = ""
+) -> AskPerson:
+    """Several questions in one, made of data: the answer is an object with a value for each, by its id.
+
+    What each is about stands in the schema, so that every door can show it: `description` is the text, `asked_by` who
+    wants to know, `earlier` what was answered before.
+    """
+    if not fields:
+        raise DefinitionError(f"form {prompt!r}: it asks nothing; give it at least one field")
+    ids = [one.id for one in fields]
+    if len(set(ids)) < len(ids):
+        raise DefinitionError(f"form {prompt!r}: two fields have the same id; they are {', '.join(ids)}")
+    wanted = {
+        "type": "object",
+        "properties": {one.id: _described(one) for one in fields},
+        "required": [one.id for one in fields if not one.optional],
+        "additionalProperties": False,
+    }
+    return AskPerson(prompt, wanted, "", within, who, id=id)
+
+
+def _described(asked: FormField) -> dict[str, Any]:
+    found = {**asked.schema, "description": asked.text}
+    if asked.by:
+        found["asked_by"] = asked.by
+    return found if asked.earlier is None else {**found, "earlier": encode(asked.earlier)}
+
+
 def _require_seconds(what: str, given: object) -> None:
     if given is not None and not (isinstance(given, int | float) and given > 0):
         raise DefinitionError(f"{what} is a number of seconds above 0, not {given!r}")
@@ -399,9 +585,24 @@ def shape_name(kind: Any) -> str:
     return "" if kind is None else getattr(kind, "__name__", None) or str(kind)
 
 
+def returned_type(function: Callable[..., Any]) -> Any:
+    """The type that a function says it returns; None where it says nothing, or nothing that JSON would not keep."""
+    plain = function if isroutine(function) else getattr(function, "func", type(function).__call__)
+    try:
+        kind = get_type_hints(plain).get("return")
+        require_storable(kind, "")
+    except (NameError, TypeError, DefinitionError):  # only a type checker knows it, or it has no place in JSON
+        return None
+    return None if kind is NoneType or is_json(kind) else kind
+
+
 def render(template: str, arguments: Mapping[str, Any]) -> str:
     """A template with its arguments filled in; what is not a text is shown as JSON."""
-    return "".join(literal + _shown(arguments, path) for literal, path in _parsed(template))
+    try:
+        return "".join(literal + _shown(arguments, path) for literal, path in _parsed(template))
+    except KeyError as error:
+        has = ", ".join(arguments) or "none"
+        raise DefinitionError(f"{template[:LONGEST_LABEL]!r} wants the argument {error}; it was given {has}") from error
 
 
 def _shown(arguments: Mapping[str, Any], path: str | None) -> str:
@@ -436,6 +637,11 @@ def _called(one: Any) -> tuple[str, Callable[..., Any] | None]:
     if isfunction(one) and not iscoroutinefunction(one):
         raise DefinitionError(f"{name} is not async: write `async def {name}`")
     return name, one
+
+
+def template_fields(template: str, where: str) -> tuple[str, ...]:
+    """The fields that a template names in braces."""
+    return _paths(template, where)
 
 
 def _paths(template: str, where: str) -> tuple[str, ...]:
@@ -486,5 +692,6 @@ def _advice(action: Picking, path: str, data: Any) -> str:
 Picking = Asking | Calling | Starting | Questioning
 """The actions that take fields of the data."""
 LONGEST_LABEL = 80
+_NO_WINDOWS: Mapping[str, Window] = {}
 _WITHOUT_FIELDS = ((NoneType, "nothing"), (str, "a text"), (list, "a list"), (bool | int | float, "a number"))
 """What data can be that are no object, in words."""

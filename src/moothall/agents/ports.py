@@ -29,7 +29,8 @@ class Request(Frozen):
     are what was said since the prompt: the agent's own calls of tools, and what these returned; in a conversation they
     are all of it, and the prompt is empty. `system` is what the agent is told about itself. `hear`, where somebody
     listens, gets the text piece by piece as it comes, and an empty piece where it begins anew; what was heard is no
-    reply yet.
+    reply yet. `temperature` is how freely it is to speak, where that is not left to the provider, `hints`
+    what stand-ins may say.
     """
 
     agent: str
@@ -41,6 +42,8 @@ class Request(Frozen):
     tools: tuple[Offered, ...] = ()
     hear: Callable[[str], None] | None = None
     system: str = ""
+    temperature: float | None = None
+    hints: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Reply(Frozen):

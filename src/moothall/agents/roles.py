@@ -20,12 +20,11 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal
 
+from moothall.agents.ask import Level
 from moothall.agents.patterns import check_entry, is_match
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
-
-Level = Literal["base", "smart", "fast"]
 
 
 class Example(Frozen):
@@ -60,6 +59,7 @@ class Role(Frozen):
     includedTools: tuple[str, ...] | None = None
     excludedTools: tuple[str, ...] = ()
     parsingTools: tuple[ParsingTool, ...] = ()
+    rehearsal: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.includedTools is not None and self.excludedTools:
@@ -185,6 +185,25 @@ def _words(content: Any) -> Any:
     if content is None or isinstance(content, str):
         return content or ""
     return json.dumps(content, ensure_ascii=False)
+
+
+@lru_cache(maxsize=1)
+def _library() -> Mapping[str, Role]:
+    return roles({}, "the library")
+
+
+def library_role(name: str) -> Role:
+    """The role of the library that has this name."""
+    return role_of(name, _library())
+
+
+def role_of(name: str, known: Mapping[str, Role]) -> Role:
+    """The role of this name, or a word to who misspelt it."""
+    if name not in known:
+        guess = get_close_matches(name, known, 1)
+        meant = f"did you mean {guess[0]!r}?" if guess else f"there are {', '.join(sorted(known))}"
+        raise DefinitionError(f"no role is called {name!r}; {meant}")
+    return known[name]
 
 
 def over_shipped(given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:

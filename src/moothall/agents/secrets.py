@@ -298,15 +298,15 @@ def _texts(kind: Any) -> Mapping[str, Any] | None:
 
 
 _TABLED: Mapping[Any, tuple[str, ...]] = {
-    AskAgent: ("agent", "shape", "thread", "tools"),
-    AskPerson: ("shape",),
-    Answered: ("shape",),
+    AskAgent: ("agent", "shape", "thread", "tools", "id", "role", "level"),
+    AskPerson: ("shape", "id"),
+    Answered: ("shape", "id"),
     CallTool: ("tool",),
     Converse: ("agent", "shape", "thread", "tools"),
-    Replied: ("agent", "shape"),
+    Replied: ("agent", "shape", "id"),
     Returned: ("tool",),
     StartChild: ("machine",),
-    Unusable: ("agent",),
+    Unusable: ("agent", "id"),
 }
 """Names that stand in a machine's table. Others know the same things by them."""
 

@@ -303,8 +303,8 @@ class _Rehearsal(_Turn):
             self.guards[row] = choice == 1 if choice < 2 else self.misguarded(row, "it went wrong")
         return self.guards[row]
 
-    def misguarded(self, row: Row, reason: str) -> bool | None:
-        held = super().misguarded(row, reason)
+    def misguarded(self, row: Row, reason: str, place: str = "") -> bool | None:
+        held = super().misguarded(row, reason, place)
         wrong = [event for event in self.queue if event.name == Misbehaved.name]
         if len(wrong) > 1:  # one stands for all: a guard that was tried may be said to go wrong at any time
             self.queue.pop()

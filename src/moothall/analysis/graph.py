@@ -302,6 +302,7 @@ class Graph:
                 self.causes.add(self.by_place[place.index])
         for row in self.rows:
             self.causes.add(self.by_row[row])
+            self.causes.add((all_of.name_in(self.places[row.source].name), row.source) for all_of in row.joins)
         if machine.budget is not None and machine.budget.seconds is not None:
             self.causes.add([(Exhausted.name, None)])
         self._leaving: dict[int, list[Row]] = {}

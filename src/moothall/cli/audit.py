@@ -7,8 +7,8 @@ import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 
+from moothall.app.config.access import opened
 from moothall.app.report.audit import audit_all
-from moothall.app.runs.begin import opened
 from moothall.cli.main import CANNOT_TELL, DONE, FAILED
 from moothall.cli.options import add_store
 from moothall.cli.screen import print_json

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from functools import partial
 
-from moothall.app.runs import begin as running
-from moothall.app.runs.begin import Setting
+from moothall.app.runs.begin import new_id
 from moothall.app.runs.fork import Fork, go_own_way, listed, performed_since
+from moothall.app.runs.moothall import Moothall
+from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.replay import machine_instead
 from moothall.cli.options import MACHINE, add_driving, add_run_id, named, whole_number
-from moothall.cli.run import budget_of, drive
+from moothall.cli.run import budget_of, drive, plain_interrupts
 from moothall.cli.screen import notice
 from moothall.runtime.fork import Origin
 
@@ -33,17 +34,17 @@ def fork(parser: ArgumentParser) -> Work:
     add_driving(parser)
 
     def work(chosen: Namespace) -> int:
-        with running.opened(chosen.store) as store:
-            origin = asyncio.run(_origin(Setting(store, notice=notice), chosen))
-        fork = Fork(chosen.run_id or running.new_id(origin.machine), _may_repeat(chosen, origin), chosen.budget)
-        return drive(chosen, fork.run, lambda setting: go_own_way(setting, origin, fork))
+        return drive(chosen, chosen.run_id or "", partial(_forked, chosen))
 
     return work
 
 
-async def _origin(setting: Setting, chosen: Namespace) -> Origin:
-    machine = await machine_instead(setting.store, chosen.run, chosen.machine) if chosen.machine else None
-    return await performed_since(setting, chosen.run, chosen.at, machine)
+async def _forked(chosen: Namespace, hall: Moothall) -> Outcome:
+    context = hall.context()
+    machine = await machine_instead(hall.store, chosen.run, chosen.machine) if chosen.machine else None
+    origin = await performed_since(context, chosen.run, chosen.at, machine)
+    fork = Fork(chosen.run_id or new_id(origin.machine), _may_repeat(chosen, origin), chosen.budget)
+    return await go_own_way(context, origin, fork)
 
 
 def _may_repeat(chosen: Namespace, origin: Origin) -> bool:
@@ -57,4 +58,5 @@ def _may_repeat(chosen: Namespace, origin: Origin) -> bool:
         notice("where the fork comes to it, it asks what became of it; with --repeat it would do it again")
         return False
     print("may the fork do it again where it comes to it? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    with plain_interrupts():
+        return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -35,9 +35,12 @@ class Command(NamedTuple):
 COMMANDS = {
     "run": Command("start a machine and drive it as far as it goes", "run"),
     "pipeline": Command("plan, validate, implement and judge until the judge is content", "pipeline"),
+    "debate": Command("let agents clarify, propose, critique and refine until they agree", "debate"),
     "resume": Command("go on with a run where its journal ends", "run"),
     "answer": Command("answer a question of a waiting run, and go on", "run"),
+    "send": Command("tell a run an event from outside, and go on", "run"),
     "cancel": Command("ask a run to stop, wherever it is driven", "run"),
+    "retry": Command("go on with a run that ended badly, once it is mended", "retry"),
     "fork": Command("let a run go another way from an earlier entry on", "fork"),
     "worker": Command("drive every run of the store that wants attention", "worker"),
     "ls": Command("list the runs of the store", "view"),
@@ -55,6 +58,7 @@ COMMANDS = {
     "check": Command("check machines and workflow files: dead ends, endless loops, what a run can cost", "check"),
     "graph": Command("draw a machine", "check"),
     "js": Command("evaluate an expression as a workflow file would", "js"),
+    "sandbox": Command("run one command exactly as an agent's tool would, and show what came of it", "sandbox"),
     "workflows": Command("list the workflows that can be run by name", "workflows"),
     "new": Command("write a workflow file to begin with", "workflows"),
     "schema": Command("print the JSON Schema of workflow files", "workflows"),
@@ -79,7 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.parse_args(given or ["--help"])
         return USAGE
     try:
-        return _seen_to(name, given[1:])
+        with import_module("moothall.app.config.settings").reading_once():
+            return _seen_to(name, given[1:])
     except KeyboardInterrupt:
         if arguments is None:
             _hush()

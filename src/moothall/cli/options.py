@@ -12,17 +12,19 @@ from math import inf, nan
 
 from moothall.app.config.settings import (
     DURABILITIES,
+    cleaner,
     configured_hook,
     configured_telemetry,
     durability_of,
     store_address,
     store_file,
 )
-from moothall.app.kinds.python import DIGITS
-from moothall.app.runs.begin import LONGEST_ID, Watcher, opened
+from moothall.app.kinds.kind import DIGITS
+from moothall.app.runs.begin import LONGEST_ID
+from moothall.app.runs.moothall import Moothall
+from moothall.app.runs.news import Listener, News, Noticed
 from moothall.cli.screen import notice
 from moothall.errors import DefinitionError, Refused, words_of
-from moothall.runtime.ports import Store
 
 MACHINE = "FILE.py:NAME, package.module:NAME, FILE.json[:NAME], or by name a built-in machine or a workflow"
 RISK = (
@@ -119,12 +121,23 @@ def days(text: str) -> float:
 
 
 @contextmanager
-def store_of(chosen: Namespace) -> Iterator[Store]:
-    """The store of a command that drives runs. What a lesser durability risks is said once."""
+def hall_of(chosen: Namespace, tell_notice: Callable[[str], None], *listeners: Listener) -> Iterator[Moothall]:
+    """The Moothall of a command that drives runs, with all who listen; what a lesser durability risks is said once."""
     if durability_of(chosen.durability) == "normal" and store_file(chosen.store) is not None:
         notice(RISK)
-    with opened(chosen.store, chosen.durability) as store:
-        yield store
+    with telemetry_of(chosen) as telemetry, hook_of(chosen, tell_notice) as hook:
+        everybody = (*listeners, *telemetry, *hook)
+        yield Moothall(chosen.store, listeners=everybody, durability=chosen.durability, telemetry="")
+
+
+def told_on_screen(chosen: Namespace) -> Listener:
+    """Says on stderr what a person should know, and unless silence was asked for, what a person may want to."""
+
+    def tell_notice(news: News) -> None:
+        if isinstance(news, Noticed):
+            notice(news.text) if news.urgent else tell(chosen, news.text)
+
+    return tell_notice
 
 
 @contextmanager
@@ -153,7 +166,7 @@ def tell(chosen: Namespace, text: str) -> None:
 
 
 @contextmanager
-def hook_of(chosen: Namespace, notice: Callable[[str], None]) -> Iterator[tuple[Watcher, ...]]:
+def hook_of(chosen: Namespace, notice: Callable[[str], None]) -> Iterator[tuple[Listener, ...]]:
     """Who watches for waiting runs, where something is set; it has a moment at the end of the command."""
     target = configured_hook() if chosen.on_wait is None else chosen.on_wait
     if not target:
@@ -161,15 +174,15 @@ def hook_of(chosen: Namespace, notice: Callable[[str], None]) -> Iterator[tuple[
         return
     from moothall.app.notify.hook import OnWait  # an HTTP client takes longer to load than all the rest
 
-    hook = OnWait(target, notice)
+    hook = OnWait(target, notice, clean=cleaner())
     try:
-        yield (hook.watching,)
+        yield (hook,)
     finally:
         hook.finish()
 
 
 @contextmanager
-def telemetry_of(chosen: Namespace) -> Iterator[tuple[Watcher, ...]]:
+def telemetry_of(chosen: Namespace) -> Iterator[tuple[Listener, ...]]:
     """Who else is told what goes on, where something is set; it has a moment at the end of the command."""
     parts = configured_telemetry(chosen.telemetry)
     if not parts:

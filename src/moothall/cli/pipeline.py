@@ -1,4 +1,4 @@
-"""The command that runs the built-in pipeline, and how the result of one is presented: `pipeline`."""
+"""The command that runs the built-in pipeline: `pipeline`."""
 
 from __future__ import annotations
 
@@ -8,21 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from moothall.app.kinds.pipeline.checks import read_checks
-from moothall.app.kinds.pipeline.orchestrator import OrchestratorResult, result_of
-from moothall.app.runs import begin as running
-from moothall.app.runs.begin import Outcome, Terms
-from moothall.cli.main import DONE, FAILED, WAITING
 from moothall.cli.options import whole_number, words
-from moothall.cli.run import add_beginning, drive
-from moothall.cli.screen import print_json
+from moothall.cli.run import add_beginning, start
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
 from moothall.machines.pipeline import MAX_ITERATIONS
 from moothall.machines.pipeline import pipeline as machine_of
-from moothall.machines.pipeline.plans import Plan
 
 Work = Callable[[Namespace], int]
-LIVE = ("running", "waiting", "stuck")
 
 
 def pipeline(parser: ArgumentParser) -> Work:
@@ -52,32 +45,6 @@ def pipeline(parser: ArgumentParser) -> Work:
         budget = chosen.budget or Budget()
         if chosen.token_budget is not None:
             budget = replace(budget, tokens=chosen.token_budget)
-        run = chosen.run_id or running.new_id(machine)
-        terms = Terms(run, chosen.model or "", budget)
-        return drive(chosen, run, lambda setting: running.begin(setting, machine, job, terms))
+        return start(chosen, machine, job, budget)
 
     return work
-
-
-def present(chosen: Namespace, outcome: Outcome) -> int:
-    """Print how a pipeline ended, with the best that it made."""
-    result = result_of(outcome)
-    if chosen.json:
-        print_json(result)
-    elif outcome.status not in LIVE:
-        print(_told(result))
-    return WAITING if outcome.status == "waiting" else DONE if result.success else FAILED
-
-
-def _told(result: OrchestratorResult) -> str:
-    score = "" if result.score is None else f", score {result.score:g}"
-    number = f"{result.iterations} iteration" + ("" if result.iterations == 1 else "s")
-    head = f"{result.final_state.value}{score}, {number}" + (f": {result.reason}" if result.reason else "")
-    return f"{head}\n\n{made}" if (made := result.implementation or _listed(result.plan)) else head
-
-
-def _listed(plan: Plan | None) -> str:
-    """A plan for people, where nothing was made of it."""
-    if plan is None:
-        return ""
-    return "\n".join([plan.summary, "", *(f"{number}. {step}" for number, step in enumerate(plan.steps, 1))])

@@ -6,13 +6,14 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from moothall.app.runs.view import moment
 from moothall.cli.screen import harmless, painted, shortened
 from moothall.errors import DefinitionError, Refused
+from moothall.kernel.schema import misfits
 
 YES_NO = {"type": "boolean"}
 WORDS = {"y": True, "yes": True, "n": False, "no": False}
@@ -27,6 +28,7 @@ def shown(question: Mapping[str, Any], command: str) -> str:
     who = question.get("who", "")
     head = f"question {question['id']}{f' for {who}' if who else ''}{deadline}"
     asked = painted(f"{head}: {harmless(question['prompt'])}", "bold", sys.stderr)
+    asked = "\n".join([asked, *map(harmless, _listed(question["schema"]))])
     way = f"{asked}\nanswer with:  {command} {_way(question['schema'])}" + (f" --as {shlex.quote(who)}" if who else "")
     return f"{way}\nof the shape: {form}" if (form := _form_of_json(question["schema"])) else way
 
@@ -77,12 +79,64 @@ def prompted(question: Mapping[str, Any]) -> Any:
     if not sys.stdin.isatty() or not sys.stderr.isatty():
         return LATER
     print(painted(harmless(question["prompt"]), "bold", sys.stderr), file=sys.stderr)
+    if fields := _form_fields(question["schema"]):
+        return _filled_in(fields, question["schema"].get("required", ()))
     while (said := _typed(f"{_hint(question['schema'])}, or Enter to answer later: ")) != "":
         try:
             return _meant(question["schema"], said)
         except (ValueError, RecursionError):
             print(f"{said!r} is no answer to this", file=sys.stderr)
     return LATER
+
+
+def _form_fields(schema: Any) -> Mapping[str, Any]:
+    """The fields of a question that is several in one, each with its own words."""
+    fields = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
+    has_words = all(isinstance(inner, Mapping) and "description" in inner for inner in fields.values())
+    return fields if has_words else {}
+
+
+def _listed(schema: Any) -> list[str]:
+    """The questions of a form, a line for each."""
+    return [f"  {name}: {_asked(inner)}" for name, inner in _form_fields(schema).items()]
+
+
+def _asked(inner: Mapping[str, Any]) -> str:
+    by, earlier = inner.get("asked_by", ""), inner.get("earlier")
+    said = "" if earlier is None else f" [earlier: {json.dumps(earlier, ensure_ascii=False)}]"
+    return f"{inner['description']}{f' ({by})' if by else ''}{said}"
+
+
+def _filled_in(fields: Mapping[str, Any], required: Collection[str]) -> Any:
+    """The answers of the person at the terminal, question by question; LATER where one that is needed is left open."""
+    answers: dict[str, Any] = {}
+    for name, inner in fields.items():
+        earlier, plain = inner.get("earlier"), _plain(inner)
+        way = "Enter keeps the earlier answer" if earlier is not None else "Enter answers later"
+        way = way if earlier is not None or name in required else "Enter leaves it open"
+        print(harmless(_asked(inner)), file=sys.stderr)
+        while (said := _typed(f"{_hint(plain)}; {way}: ")) != "":
+            try:
+                value = _meant(plain, said)
+            except (ValueError, RecursionError):
+                print(f"{said!r} is no answer to this", file=sys.stderr)
+                continue
+            if not (found := misfits(inner, value)):
+                answers[name] = value
+                break
+            print(harmless("; ".join(map(str, found))), file=sys.stderr)
+        else:
+            if earlier is not None:
+                answers[name] = earlier
+            elif name in required:
+                return LATER
+    return answers
+
+
+def _plain(inner: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema of one question, as far as it says how an answer is typed."""
+    kind = {"type": inner["type"]} if "type" in inner else {}
+    return kind if kind in (YES_NO, {"type": "string"}) and "enum" not in inner else inner
 
 
 def _hint(schema: Any) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 
-from moothall.app.runs.begin import opened
+from moothall.app.config.access import opened
 from moothall.app.runs.replay import Replayed, machine_instead
 from moothall.app.runs.replay import replay as replayed
 from moothall.cli.main import DONE, FAILED

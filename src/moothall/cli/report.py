@@ -8,7 +8,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from moothall.app.kinds.python import find
+from moothall.app.config.access import opened
+from moothall.app.kinds.source import find
 from moothall.app.report.figures import (
     BILL,
     STATE,
@@ -28,7 +29,6 @@ from moothall.app.report.measures import AllMeasured, Measured, measure, measure
 from moothall.app.report.projections.costs import Costs
 from moothall.app.report.report import FORMATS
 from moothall.app.report.report import report as reported
-from moothall.app.runs.begin import opened
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import MACHINE, named
 from moothall.cli.screen import notice, painted, print_json, status

@@ -1,20 +1,23 @@
-"""Commands that move one run: `run`, `resume`, `answer`, `cancel`."""
+"""Commands that move one run: `run`, `resume`, `answer`, `send`, `cancel`."""
 
 from __future__ import annotations
 
 import asyncio
-import json
+import signal
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Coroutine
-from functools import partial
-from importlib import import_module
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from moothall.app.kinds.python import built_in, find, is_of_workflow, is_workflow
+from moothall.app.kinds.kind import Presented, kind_of
+from moothall.app.kinds.source import find, with_files
 from moothall.app.report.amounts import Account
-from moothall.app.runs import begin as running
-from moothall.app.runs.begin import Outcome, Setting, Terms
+from moothall.app.runs.begin import new_id
+from moothall.app.runs.context import exists
+from moothall.app.runs.moothall import Moothall
+from moothall.app.runs.outcome import Outcome
+from moothall.app.runs.present import present
 from moothall.app.runs.view import account_of, show
 from moothall.cli.main import DONE, FAILED, PROVIDER, WAITING
 from moothall.cli.options import (
@@ -25,23 +28,19 @@ from moothall.cli.options import (
     add_store,
     answering,
     command,
-    hook_of,
+    hall_of,
     named,
     own_exit_code,
-    store_of,
-    telemetry_of,
-    tell,
+    told_on_screen,
     words,
 )
 from moothall.cli.questions import LATER, parsed, prompted, read_json, shown
 from moothall.cli.screen import Progress, harmless, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import encode
-from moothall.kernel.machine import Budget
+from moothall.kernel.machine import Budget, Machine
 
 Work = Callable[[Namespace], int]
-OWN_WAYS = {"pipeline": "moothall.cli.pipeline"}
-"""The built-in machines whose results are presented in a way of their own."""
 BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transitions": int}
 
 
@@ -60,12 +59,16 @@ def run(parser: ArgumentParser) -> Work:
 
     def work(chosen: Namespace) -> int:
         machine = find(_source(parser, chosen))
-        given = _input(parser, chosen, is_text=is_of_workflow(machine))
-        run = chosen.run_id or running.new_id(machine)
-        terms = Terms(run, chosen.model or "", chosen.budget)
-        return drive(chosen, run, lambda setting: running.begin(setting, machine, given, terms))
+        given = _input(parser, chosen, is_text=kind_of(machine).takes_text)
+        return start(chosen, machine, given, chosen.budget)
 
     return work
+
+
+def start(chosen: Namespace, machine: Machine, given: Any, budget: Budget | None) -> int:
+    """Begin a run with what every command has that begins one, and drive it."""
+    run, model = chosen.run_id or new_id(machine), chosen.model or ""
+    return drive(chosen, run, lambda hall: hall.run(machine, given, model=model, budget=budget, run_id=run))
 
 
 def add_beginning(parser: ArgumentParser) -> None:
@@ -90,7 +93,7 @@ def resume(parser: ArgumentParser) -> Work:
     add_driving(parser)
 
     def work(chosen: Namespace) -> int:
-        return drive(chosen, chosen.run, lambda setting: running.go_on(setting, chosen.run))
+        return drive(chosen, chosen.run, lambda hall: hall.resume(chosen.run))
 
     return work
 
@@ -118,8 +121,8 @@ def answer(parser: ArgumentParser) -> Work:
     def work(chosen: Namespace) -> int:
         value = _answer(parser, chosen)
         chosen.json = True in (chosen.json or ())
-        go_on = running.go_on_with_answer
-        return drive(chosen, chosen.run, lambda setting: go_on(setting, chosen.run, value, chosen.question))
+        by, question = _person(chosen), chosen.question
+        return drive(chosen, chosen.run, lambda hall: hall.answer(chosen.run, value, question=question, by=by))
 
     return work
 
@@ -133,49 +136,81 @@ def cancel(parser: ArgumentParser) -> Work:
     add_quiet(parser)
 
     def work(chosen: Namespace) -> int:
-        with running.opened(chosen.store) as store:
-            outcome = asyncio.run(running.cancel(Setting(store, notice=notice), chosen.run, chosen.reason))
-            account = asyncio.run(account_of(store, chosen.run))
-        if chosen.json:
-            print_json(outcome)
-        _explain(chosen, outcome, account)
-        return DONE
+        return asyncio.run(_cancelled(chosen))
 
     return work
 
 
-def drive(chosen: Namespace, run: str, go: Callable[[Setting], Coroutine[Any, Any, Outcome]]) -> int:
+async def _cancelled(chosen: Namespace) -> int:
+    async with Moothall(chosen.store, listeners=(told_on_screen(chosen),), telemetry="") as hall:
+        outcome = await hall.cancel(chosen.run, chosen.reason)
+        if chosen.json:
+            print_json(outcome)
+        _explain(chosen, outcome, await account_of(hall.store, chosen.run))
+        return DONE
+
+
+def send(parser: ArgumentParser) -> Work:
+    """Tell a run an event from outside."""
+    parser.add_argument("run", help="the run's id")
+    parser.add_argument("event", help="the name of an event that the run accepts now")
+    parser.add_argument("--text", type=words, help="a text that the event carries")
+    add_driving(parser)
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        action="append",
+        const=True,
+        metavar="FILE",
+        help="with FILE, - for stdin, or JSON as it stands: the fields of the event; alone: print the outcome as JSON",
+    )
+
+    def work(chosen: Namespace) -> int:
+        files = [given for given in chosen.json or () if given is not True]
+        if len(files) + (chosen.text is not None) > 1:
+            parser.error("give what the event carries once: --text TEXT or --json FILE")
+        data = read_json(files[0]) if files else chosen.text
+        chosen.json = True in (chosen.json or ())
+        return drive(chosen, chosen.run, lambda hall: hall.send(chosen.run, chosen.event, data))
+
+    return work
+
+
+def drive(chosen: Namespace, run: str, go: Callable[[Moothall], Coroutine[Any, Any, Outcome]]) -> int:
     """Let a run go on, tell of it, and present how it stands in the end."""
     progress = Progress()
-    with store_of(chosen) as store, telemetry_of(chosen) as telemetry, hook_of(chosen, progress.notice) as hook:
-        watchers = (*telemetry, *hook) if chosen.quiet else (progress.watching, *telemetry, *hook)
-        telling = partial(tell, chosen)
-        hear = None if chosen.quiet else progress.listener()
-        setting = Setting(store, notice=notice, tell=telling, watchers=watchers, person=_person(chosen), hear=hear)
+    watching = () if chosen.quiet else (progress,)
+    with hall_of(chosen, progress.notice, told_on_screen(chosen), *watching) as hall:
         try:
             with own_exit_code():
-                outcome = asyncio.run(_watched(progress, go(setting)))
-                while (value := _prompted(chosen, outcome)) is not LATER:
-                    outcome = asyncio.run(_watched(progress, _answered(setting, outcome, value)))
+                return asyncio.run(_driven(chosen, hall, progress, go))
         except KeyboardInterrupt:
             progress.clear()
-            notice(_stopped(asyncio.run(running.exists(store, run)), command("resume", chosen, run)))
+            notice(_stopped(asyncio.run(exists(hall.store, run)), command("resume", chosen, run)))
             return FAILED
-        plain = asyncio.run(running.shown(store, outcome))
-        own = _own_way(outcome)
-        code = own(chosen, outcome) if own is not None else _present(chosen, outcome, plain)
-        _explain(chosen, outcome, asyncio.run(account_of(store, outcome.run)))
+
+
+async def _driven(
+    chosen: Namespace, hall: Moothall, progress: Progress, go: Callable[[Moothall], Coroutine[Any, Any, Outcome]]
+) -> int:
+    async with hall:
+        outcome = await _watched(progress, go(hall))
+        while (value := _prompted(chosen, outcome)) is not LATER:
+            outcome = await _watched(progress, _answered(chosen, hall, outcome, value))
+        presented = await present(hall, outcome)
+        code = _shown(chosen, outcome, presented)
+        _explain(chosen, outcome, await account_of(hall.store, outcome.run))
         return code
 
 
-async def _answered(setting: Setting, outcome: Outcome, value: Any) -> Outcome:
+async def _answered(chosen: Namespace, hall: Moothall, outcome: Outcome, value: Any) -> Outcome:
     """How the run stands after an answer; as before where that was refused and the question is still open."""
     [asked] = outcome.questions
     try:
-        return await running.go_on_with_answer(setting, asked.run, value, asked.id)
+        return await hall.answer(asked.run, value, question=asked.id, by=_person(chosen))
     except Refused as error:
-        still_open = (await show(setting.store, asked.run)).summary.questions
-        if asked.id not in (one["id"] for one in still_open):
+        still_open = (await show(hall.store, asked.run)).summary.questions
+        if asked.id not in (question["id"] for question in still_open):
             raise
         notice(str(error))
         return outcome
@@ -194,33 +229,33 @@ async def _watched(progress: Progress, work: Coroutine[Any, Any, Outcome]) -> Ou
         progress.clear()
 
 
-def _own_way(outcome: Outcome) -> Callable[[Namespace, Outcome], int] | None:
-    """How the result of a run is printed where its machine has a way of its own; most have none."""
-    room = OWN_WAYS.get(outcome.machine.partition("-")[0], "")
-    machine = built_in(outcome.machine) if room else None
-    if machine is None or machine.data is not type(outcome.data):
-        return None
-    own: Callable[[Namespace, Outcome], int] = import_module(room).present
-    return own
-
-
-def _present(chosen: Namespace, outcome: Outcome, plain: Any) -> int:
+def _shown(chosen: Namespace, outcome: Outcome, presented: Presented) -> int:
     if chosen.json:
-        print_json(plain)
-    elif outcome.status in ("done", "limited"):
-        result = outcome.result
-        text = result if isinstance(result, str) else json.dumps(encode(result), ensure_ascii=False)
-        print(harmless(text) if sys.stdout.isatty() else text)
+        print_json(presented.plain)
+    elif presented.text:
+        print(harmless(presented.text) if sys.stdout.isatty() else presented.text)
     if outcome.fault == "provider":
         return PROVIDER
-    return {"done": DONE, "waiting": WAITING}.get(outcome.status, FAILED)
+    return {"done": DONE, "waiting": WAITING}.get(presented.status, FAILED)
 
 
 def _prompted(chosen: Namespace, outcome: Outcome) -> Any:
     """What the person at the terminal answers to a single question; scripts are not asked, nor is somebody else."""
     if len(outcome.questions) != 1 or chosen.json or outcome.questions[0].who not in ("", _person(chosen)):
         return LATER
-    return prompted(encode(outcome.questions[0]))
+    with plain_interrupts():
+        return prompted(encode(outcome.questions[0]))
+
+
+@contextmanager
+def plain_interrupts() -> Iterator[None]:
+    """Meanwhile Ctrl-C ends whatever is waited for, as where no loop runs: a terminal is read in place."""
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _person(chosen: Namespace) -> str:
@@ -241,11 +276,10 @@ def _explain(chosen: Namespace, outcome: Outcome, account: Account) -> None:
 def _source(parser: ArgumentParser, chosen: Namespace) -> str:
     if not chosen.roles and not chosen.functions:
         return str(chosen.machine)
-    if not is_workflow(chosen.machine):
+    source = with_files(chosen.machine, roles=chosen.roles or "", functions=chosen.functions or "")
+    if source is None:
         parser.error("--roles and --functions are for workflows")
-    from moothall.app.kinds.workflow.runs import source_with  # a machine in Python never needs it
-
-    return source_with(chosen.machine, chosen.roles or "", chosen.functions or "")
+    return source
 
 
 def _input(parser: ArgumentParser, chosen: Namespace, *, is_text: bool) -> Any:

@@ -18,12 +18,12 @@ from moothall.app.config.settings import cleaner as cleaner
 from moothall.app.config.settings import project
 from moothall.app.config.settings import variables_cleaner as variables_cleaner
 from moothall.app.report.amounts import Account
+from moothall.app.runs.news import Committed, News, Said
 from moothall.drawing.text import printable
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import AskPerson, Effect
-from moothall.performers.agents import Hear
-from moothall.runtime.hall import Hall, Observer
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry
+from moothall.runtime.observer import Aside
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 HEARD = 60
@@ -153,33 +153,33 @@ class Progress:
         self._seen: dict[RunId, int] = {}
         self._account: Callable[[], Account] = lambda: Account((), 0)
 
-    def watching(self, hall: Hall) -> Observer:
-        """An observer of the runs of a hall."""
+    @property
+    def hears(self) -> bool:
+        """Whether what a model says is shown as it says it; only a terminal shows that."""
+        return self._live
 
-        def saw(run: RunId, entry: Entry, head: Head) -> None:
-            self.clear()
-            if entry.seq == 0:
-                print(f"run {run}", file=sys.stderr)
-            if entry.seq - 1 > (last := self._seen.get(run, entry.seq - 1)):
-                print(_elsewhere(run, range(last + 1, entry.seq)), file=sys.stderr)
-            self._seen[run] = entry.seq
-            print(told(encode_entry(entry), sys.stderr), file=sys.stderr)
-            self._said.clear()
-            self._waiting = ", ".join(
-                wanted(one.effect) for one in head.pending if not isinstance(one.effect, AskPerson)
-            )
-            record = hall.runs[run].record
-            self._since, self._account = time.monotonic(), lambda: _account(record, head)
-            self._draw()
+    def __call__(self, news: News) -> None:
+        """Something happened."""
+        match news:
+            case Committed():
+                self._show(news)
+            case Said(agent=agent, piece=piece):
+                self._said[agent] = (self._said.get(agent, "") + piece)[-HEARD:] if piece else ""
+                self._draw()
 
-        return saw
-
-    def listener(self) -> Hear | None:
-        """Who hears what a model says as it says it; only a terminal shows that."""
-        return self._hear if self._live else None
-
-    def _hear(self, agent: str, piece: str) -> None:
-        self._said[agent] = (self._said.get(agent, "") + piece)[-HEARD:] if piece else ""
+    def _show(self, news: Committed) -> None:
+        run, entry, head, record = news.run, news.entry, news.head, news.record
+        self.clear()
+        if entry.seq == 0:
+            print(f"run {run}", file=sys.stderr)
+        if entry.seq - 1 > (last := self._seen.get(run, entry.seq - 1)):
+            print(_elsewhere(run, range(last + 1, entry.seq)), file=sys.stderr)
+        self._seen[run] = entry.seq
+        print(told(encode_entry(entry), sys.stderr), file=sys.stderr)
+        self._said.clear()
+        awaited = (pending.effect for pending in head.pending if not isinstance(pending.effect, AskPerson))
+        self._waiting = ", ".join(map(wanted, awaited))
+        self._since, self._account = time.monotonic(), lambda: _account(record, head)
         self._draw()
 
     async def tick(self) -> None:
@@ -220,23 +220,44 @@ def _elsewhere(run: RunId, missing: range) -> str:
 
 
 class Log:
-    """Tells on stderr what many runs do, a line each."""
+    """Tells on stderr what many runs do, a line each, from aside: a slow terminal holds up no run."""
 
-    def __call__(self, run: RunId, entry: Entry, head: Head) -> None:
-        """One entry was committed."""
+    def __init__(self) -> None:
+        self._aside = Aside(self._print)
+
+    def __call__(self, news: News) -> None:
+        """Something happened."""
+        if isinstance(news, Committed):
+            self._aside(news.run, news.entry, news.head)
+
+    def _print(self, run: RunId, entry: Entry, head: Head) -> None:
         print(f"{run} {told(encode_entry(entry), sys.stderr).lstrip()}", file=sys.stderr)
+
+    def wait_until_seen(self) -> None:
+        """Give it a moment to tell what is left."""
+        self._aside.wait_until_seen()
 
 
 def told(entry: Mapping[str, Any], stream: TextIO) -> str:
     """An entry of a journal in one line: number, where from, where to, why."""
     before, after = " + ".join(entry["from"]), " + ".join(entry["to"])
-    way = printable(after if not before or before == after else f"{before} → {after}")
+    way = printable(_path(entry) or (after if not before or before == after else f"{before} → {after}"))
     note = painted(printable(f"  ignored: {entry['ignored']}"), "dim", stream) if "ignored" in entry else ""
     if "status" in entry:
         reason = f": {harmless(entry['reason'])}" if "reason" in entry else ""
         note += f"  {status(entry['status'], stream)}{reason}"
     happening = happened(entry["event"], has_room="reason" not in entry)
     return f"{entry['seq']:>5}  {painted(way, 'bold', stream)}  {happening}{note}"
+
+
+def _path(entry: Mapping[str, Any]) -> str:
+    """The way that a run took through events of its machine's own; "" where it took none."""
+    raised = list(entry.get("raised", ()))
+    if not raised:
+        return ""
+    states = [row.rpartition("/")[0] for row in entry["taken"][-len(raised) :]]
+    steps = [f"{state} –{event}→" for state, event in zip(states, raised, strict=False)]
+    return " ".join([*steps, " + ".join(entry["to"])])
 
 
 def happened(event: Mapping[str, Any], *, has_room: bool) -> str:

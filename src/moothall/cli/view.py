@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from moothall.app.config.access import opened
 from moothall.app.report.amounts import Account, amount_of
 from moothall.app.runs import view as looking
-from moothall.app.runs.begin import opened
 from moothall.app.runs.view import Summary
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import add_store, answering, command, days, named, whole_number

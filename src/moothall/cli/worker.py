@@ -8,13 +8,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from contextlib import suppress
 
-from moothall.app.config.settings import store_address
-from moothall.app.runs import begin as running
-from moothall.app.runs.begin import Setting
+from moothall.app.runs.moothall import Moothall
+from moothall.app.runs.worker import work as serve_store
 from moothall.cli.main import DONE
-from moothall.cli.options import add_driving, hook_of, named, own_exit_code, store_of, telemetry_of, tell, whole_number
+from moothall.cli.options import add_driving, hall_of, named, own_exit_code, tell, told_on_screen, whole_number
 from moothall.cli.screen import Log, notice
-from moothall.runtime.observer import Aside
 
 Work = Callable[[Namespace], int]
 
@@ -32,15 +30,14 @@ def worker(parser: ArgumentParser) -> Work:
     add_driving(parser, store=named)
 
     def work(chosen: Namespace) -> int:
-        with store_of(chosen) as store, telemetry_of(chosen) as telemetry, hook_of(chosen, notice) as hook:
-            log = Aside(Log())
+        log = Log()
+        listeners = (told_on_screen(chosen),) if chosen.quiet else (told_on_screen(chosen), log)
+        with hall_of(chosen, notice, *listeners) as hall:
             until = "until nothing is left to do" if chosen.until_idle else "Ctrl-C stops cleanly"
-            tell(chosen, f"working on {store_address(chosen.store)}, at most {chosen.most} runs at once; {until}")
+            tell(chosen, f"working on {hall.address}, at most {chosen.most} runs at once; {until}")
             left = 0
             with suppress(KeyboardInterrupt), own_exit_code():
-                told = () if chosen.quiet else (log,)
-                setting = Setting(store, observers=told, notice=notice, watchers=(*telemetry, *hook))
-                left = asyncio.run(_worked(setting, chosen))
+                left = asyncio.run(_worked(hall, chosen))
             log.wait_until_seen()
             tell(chosen, f"stopped; {_left(left)}")
         return DONE
@@ -48,12 +45,13 @@ def worker(parser: ArgumentParser) -> Work:
     return work
 
 
-async def _worked(setting: Setting, chosen: Namespace) -> int:
+async def _worked(hall: Moothall, chosen: Namespace) -> int:
     """Work until a signal says stop, then let go of everything."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    return await running.work(setting, stop, chosen.most, until_idle=chosen.until_idle)
+    async with hall:
+        return await serve_store(hall.context(), stop, chosen.most, until_idle=chosen.until_idle)
 
 
 def _left(count: int) -> str:

@@ -19,9 +19,11 @@ from typing import Any, Literal
 from moothall.errors import DefinitionError
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Done, Event, normalised
+from moothall.kernel.frozen import Frozen
 from moothall.kernel.nodes import (
     Action,
     Actions,
+    All,
     Final,
     History,
     Names,
@@ -29,11 +31,12 @@ from moothall.kernel.nodes import (
     On,
     Parallel,
     State,
+    When,
     always,
     anywhere,
     otherwise,
 )
-from moothall.kernel.step import Microstep, Scripted
+from moothall.kernel.step import Microstep, Scripted, Wanted
 
 ROOT = 0
 COMPOUND, PARALLEL, ATOMIC, FINAL, HISTORY = "compound", "parallel", "atomic", "final", "history"
@@ -114,6 +117,7 @@ class Row:
         "id",
         "internal",
         "is_free",
+        "joins",
         "on",
         "source",
         "targets",
@@ -129,6 +133,7 @@ class Row:
         self.guard_scripted = isinstance(on.when, Scripted)
         self.guard: Callable[..., Any] | None = on.when.run if isinstance(on.when, Scripted) else on.when
         self.is_free = on.when is None and on.at_most is None
+        self.joins = _joins(on.event)
         self.targets: tuple[int, ...] = ()
         self.domain: int | None = None
         self.internal = on.internal
@@ -137,6 +142,14 @@ class Row:
 
     def __repr__(self) -> str:
         return f"{self.on.state} on {trigger(self.on)}"
+
+
+def _joins(event: When | Sequence[When]) -> tuple[All, ...]:
+    """What a row waits for all of."""
+    if isinstance(event, All):
+        return (event,)
+    is_list = isinstance(event, Sequence) and not isinstance(event, str)
+    return tuple(one for one in event if isinstance(one, All)) if is_list else ()  # type: ignore[union-attr]
 
 
 class Place:
@@ -187,6 +200,18 @@ Operation = tuple[Any, str | None, frozenset[str] | None, tuple[str, ...] | None
 
 Where there are done events, also none, it is no move but the result of a final state, which travels with the first.
 """
+
+
+class Flight(Frozen):
+    """The effect that an event ends, the state that wanted it, and the effects that are still in flight."""
+
+    ended: Effect | None = None
+    owner: str | None = None
+    others: tuple[Wanted, ...] = ()
+
+    def ends(self, all_of: All) -> bool:
+        """Whether the effect that ended is one of those that a row on `All` waits for."""
+        return self.ended is not None and all_of.waits_for(self.ended)
 
 
 class Plan:
@@ -250,6 +275,9 @@ class Chart:
             self._aim(row)
         self.eventless = any(row.descriptors is None for row in self.rows)
         self.late = any(action.late for place in self.places for action in place.enter)
+        self.joins = tuple(
+            dict.fromkeys((self.places[row.source].name, join) for row in self.rows for join in row.joins)
+        )
         if self.problems:
             raise DefinitionError(f"machine {name}: " + "; ".join(self.problems))
 
@@ -356,6 +384,10 @@ class Chart:
             return (f"done.state.{place.name}" if event is Done else event.name,)
         if isinstance(event, str):
             return tuple(normalised(part) for part in event.split())
+        if isinstance(event, All):
+            if place.index == ROOT:
+                self.problems.append("All stands in a row of a state, whose asks it waits for, and not anywhere")
+            return (event.name_in(place.name),)
         if event is otherwise:
             return self._remaining(place)
         if event is always:
@@ -467,4 +499,4 @@ def trigger(on: On) -> str:
         return event
     if isinstance(event, Sequence):
         return ", ".join(trigger(On(on.state, one)) for one in event)
-    return event.value
+    return f"All({event.event.__name__})" if isinstance(event, All) else event.value

@@ -17,7 +17,8 @@ from functools import lru_cache
 from inspect import signature
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from moothall.errors import DefinitionError, Refused
+from moothall.errors import DefinitionError, MoothallError, Refused
+from moothall.kernel.frozen import rare_fields
 from moothall.kernel.generated import defined
 
 T = TypeVar("T")
@@ -56,12 +57,18 @@ def _encoder(kind: Any) -> Encoder:
 def _encode_fields(kind: Any) -> Encoder:
     """An encoder for one dataclass, written out field by field."""
     known: dict[str, Any] = {"_SCALARS": _SCALARS, "encode": encode}
+    rare, every = rare_fields(kind), [item.name for item in _given(kind)]
     parts = ", ".join(
         f"{name!r}: _{place} if type(_{place} := value.{name}) in _SCALARS else encode(_{place})"
-        for place, name in enumerate(item.name for item in _given(kind))
+        for place, name in enumerate(every)
+        if name not in rare
     )
-    made: Encoder = defined(f"def encoder(value): return {{{parts}}}", known)
-    return made
+    if not rare:
+        made: Encoder = defined(f"def encoder(value): return {{{parts}}}", known)
+        return made
+    known |= {f"default_{name}": default for name, default in rare.items()}
+    lines = [f"    if value.{name} != default_{name}: found[{name!r}] = encode(value.{name})" for name in rare]
+    return defined("\n".join(["def encoder(value):", f"    found = {{{parts}}}", *lines, "    return found"]), known)  # type: ignore[no-any-return]
 
 
 def _encode_rarer(value: Any) -> Any:
@@ -246,6 +253,15 @@ def require_storable(kind: Any, where: str, around: tuple[Any, ...] = ()) -> Non
         raise DefinitionError(f"{where}: {error}") from error
 
 
+def is_json(kind: Any) -> bool:
+    """Whether values of a type are plain JSON, so that reading them back changes nothing."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Literal or kind in (*_SCALARS, float, Any, object, dict, list):
+        return True
+    plain = origin in (Union, types.UnionType, list, dict)
+    return plain and all(map(is_json, arguments))
+
+
 def _parts(kind: Any) -> dict[str, Any]:
     """The fields that a dataclass is made from, with their types."""
     try:
@@ -422,6 +438,112 @@ def _decode_fixed(inner: tuple[Decoder, ...]) -> Decoder:
         return tuple(found)
 
     return decoder
+
+
+def read_back(kind: Any, value: Any, before: Any = None) -> Any:
+    """A value as it would be read back if it were stored: itself where that makes no difference.
+
+    What it shares with an earlier value, which was read back, is not looked at again. What cannot be stored or read
+    stays as it is: whoever stores or reads it says so.
+    """
+    try:
+        return value if _is_stable(kind)(value, before) else decode(kind, encode(value))
+    except (MoothallError, RecursionError):
+        return value
+
+
+Stable = Callable[[Any, Any], bool]
+"""Whether a value is the same before and after it is stored, given an earlier value of which that is known."""
+
+
+@lru_cache(maxsize=1024)
+def _is_stable(kind: Any) -> Stable:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is Any or kind is object or isinstance(kind, TypeVar):
+        return _is_json
+    if kind in _SCALARS or (isinstance(kind, type) and issubclass(kind, Enum)):
+        return lambda value, _: type(value) is kind
+    if kind is float:
+        return lambda value, _: type(value) is float or type(value) is int
+    if origin is Literal:
+        return lambda value, _: type(value) in _SCALARS
+    if origin is Union or origin is types.UnionType:
+        return _is_stable_choice(arguments)
+    if is_dataclass(kind):
+        return _has_stable_fields(kind)
+    if isinstance(origin or kind, type) and issubclass(origin or kind, Mapping):
+        return _is_stable_mapping(*(arguments or (str, Any)))
+    if origin is tuple and arguments[-1:] != (Ellipsis,):
+        parts = tuple(map(_is_stable, arguments))
+        return lambda value, _: (
+            type(value) is tuple
+            and len(value) == len(parts)
+            and all(part(item, None) for part, item in zip(parts, value, strict=True))
+        )
+    return _is_stable_sequence(_SEQUENCES.get(origin or kind), arguments[0] if arguments else Any)
+
+
+def _is_json(value: Any, _: Any = None) -> bool:
+    kind = type(value)
+    if kind in _SCALARS or kind is float:
+        return True
+    if kind is dict:
+        return _TEXTS.issuperset(map(type, value)) and _are_json(value.values())
+    return kind is list and _are_json(value)
+
+
+def _are_json(values: Any) -> bool:
+    return _SCALARS.issuperset(map(type, values)) or all(map(_is_json, values))
+
+
+def _is_stable_choice(arguments: tuple[Any, ...]) -> Stable:
+    """Of several types that are no scalars any may be read: only reading it tells which."""
+    scalars = _scalars_first(arguments)
+    others = [argument for argument in arguments if argument not in scalars]
+    other = _is_stable(others[0]) if len(others) == 1 else lambda value, before: False
+    return lambda value, before: type(value) in scalars or other(value, before)
+
+
+def _has_stable_fields(kind: Any) -> Stable:
+    parts = _parts(kind)
+    stable: dict[str, Stable] = {}
+
+    def is_stable(value: Any, before: Any) -> bool:
+        if type(value) is not kind:
+            return False
+        if not stable:  # not before: a type may hold itself
+            stable.update({name: _is_stable(hint) for name, hint in parts.items()})
+        known = before if type(before) is kind else None
+        for name, is_part_stable in stable.items():
+            part, earlier = getattr(value, name), getattr(known, name, None)
+            if part is not earlier and not is_part_stable(part, earlier):
+                return False
+        return True
+
+    return is_stable
+
+
+def _is_stable_mapping(name: Any, inner: Any) -> Stable:
+    is_part_stable = _is_stable(inner)
+
+    def is_stable(value: Any, _: Any) -> bool:
+        if name is not str or type(value) is not dict or not _TEXTS.issuperset(map(type, value)):
+            return False
+        return all(is_part_stable(item, None) for item in value.values())
+
+    return is_stable
+
+
+def _is_stable_sequence(make: Any, inner: Any) -> Stable:
+    is_part_stable = _is_stable(inner)
+    alike = frozenset((inner,)) & _SCALARS
+
+    def is_stable(value: Any, _: Any) -> bool:
+        if type(value) is not make:
+            return False
+        return bool(alike and alike.issuperset(map(type, value))) or all(is_part_stable(item, None) for item in value)
+
+    return is_stable
 
 
 def schema(kind: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import Any, ClassVar, Literal
 
 from moothall.kernel.events import Answered, ChildDone, Event, Expired
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import RARE, Frozen
 
 Repeats = Literal["pure", "idempotent", "check-first", "at-most-once"]
 """What may happen to an effect that was under way when its worker was lost.
@@ -43,7 +43,10 @@ class Effect(Frozen):
 
 
 class AskPerson(Effect):
-    """Put a question to a person and wait for the answer, or for the deadline."""
+    """Put a question to a person and wait for the answer, or for the deadline.
+
+    The answer has to fit `schema`, a JSON Schema, and is decoded as the type of the machine's that `shape` names.
+    """
 
     kind = "ask.person"
     outcomes = (Answered, Expired)
@@ -52,6 +55,7 @@ class AskPerson(Effect):
     shape: str = ""
     within: float | None = None
     who: str = ""
+    id: str = field(default="", kw_only=True, metadata=RARE)
 
 
 class Send(Effect):

@@ -21,7 +21,7 @@ from dataclasses import field
 from typing import Any, ClassVar
 
 from moothall.errors import DefinitionError
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import RARE, Frozen
 
 _NAME = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
 
@@ -89,6 +89,8 @@ class Misbehaved(Event):
     name = "error.execution"
     where: str = ""
     reason: str = ""
+    place: str = ""
+    """The function, file and line; they change with every edit of the file."""
 
 
 class ChildDone(Event):
@@ -100,12 +102,16 @@ class ChildDone(Event):
 
 
 class Exhausted(Event):
-    """A bound was reached: a budget, the visits of a state, the transitions of a run."""
+    """A bound was reached: a budget, the visits of a state, the transitions of a run.
+
+    `id` is that of the effect which was denied for it, where it has one.
+    """
 
     name = "run.exhausted"
     resource: str = ""
     limit: float = 0
     where: str = ""
+    id: str = field(default="", kw_only=True, metadata=RARE)
 
 
 class Cancelled(Event):
@@ -116,15 +122,18 @@ class Cancelled(Event):
 
 
 class Answered(Event):
-    """A person answered a question."""
+    """A person answered a question; `id` is the question's own, where it has one."""
 
     value: Any = None
     shape: str = ""
     by: str = ""
+    id: str = field(default="", kw_only=True, metadata=RARE)
 
 
 class Expired(Event):
-    """A question's deadline passed without an answer."""
+    """A question's deadline passed without an answer; `id` is the question's own, where it has one."""
+
+    id: str = field(default="", kw_only=True, metadata=RARE)
 
 
 class Note(Event):
@@ -146,6 +155,25 @@ class Forked(Note):
 
     name = "run.forked"
     run: str
+
+
+class Retried(Note):
+    """Somebody has mended what ended the run: what was decided from this entry on counts no more, and is decided again.
+
+    It ended for this reason, with the end of the effect with this key where it was one; `again` says that this effect
+    is performed anew, so that its end does not count either. `limits` are those of the budget from now on, and
+    `spent` is what was spent until now.
+    """
+
+    name = "run.retried"
+    entry: int
+    digest: str
+    by: str = ""
+    key: str = ""
+    reason: str = ""
+    again: bool = False
+    limits: Mapping[str, float] | None = None
+    spent: Mapping[str, float] = field(default_factory=dict)
 
 
 class Mark(Note):
@@ -182,6 +210,18 @@ class Doubted(Mark):
 
     name = "effect.doubted"
     reason: str = ""
+
+
+class Interrupted(Mark):
+    """The effect was cut off because nobody wants it any more: what was said until then, and what that cost at least.
+
+    What the provider counts for the rest is not known; the tokens of the text are an estimate.
+    """
+
+    name = "effect.interrupted"
+    agent: str = ""
+    text: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)
 
 
 class Repeated(Mark):

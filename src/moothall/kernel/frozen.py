@@ -16,6 +16,9 @@ default, that gives the same value. The interpreter enters a function within its
 
     make_wanted = maker(Wanted)     # once, below the class
     make_wanted(effect, owner)      # at every step; equal to Wanted(effect, owner)
+
+A field with `metadata=RARE` is stored only where it is not at its default, so that a class can gain fields and what is
+stored of it stays as it was.
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ from typing import Any, ClassVar, NoReturn, ParamSpec, TypeVar, cast, dataclass_
 
 from moothall.kernel.generated import defined
 
+RARE = {"rare": True}
+"""The metadata of a field that is stored only where it is not at its default."""
+
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Frozen:
@@ -33,12 +39,14 @@ class Frozen:
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __rare__: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "__dataclass_fields__" not in vars(cls):
             dataclass(init=False, eq=False, repr=False)(cls)
             cls.__init__ = _initialiser(cls)  # type: ignore[method-assign]
+            cls.__rare__ = rare_fields(cls)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -55,6 +63,27 @@ class Frozen:
     def __repr__(self) -> str:
         inner = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
         return f"{type(self).__name__}({inner})"
+
+
+def rare_fields(cls: Any) -> dict[str, Any]:
+    """The fields of a dataclass that are stored only where they are not at their default, each with that."""
+    found = [part for part in fields(cls) if part.metadata.get("rare")]
+    return {part.name: _default(part) for part in found}
+
+
+def _default(part: Field[Any]) -> Any:
+    return part.default if part.default_factory is MISSING else part.default_factory()
+
+
+def stored_fields(value: Frozen) -> dict[str, Any]:
+    """The fields of a value that are stored of it, by name."""
+    contents = value.__dict__
+    if rare := value.__rare__:
+        contents = contents.copy()
+        for name, default in rare.items():
+            if contents[name] == default:
+                del contents[name]
+    return contents
 
 
 P = ParamSpec("P")

@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from moothall.errors import DefinitionError, words_of
+from moothall.errors import DefinitionError, place_of, words_of
 from moothall.kernel.chart import (
     ATOMIC,
     COMPOUND,
@@ -36,6 +36,7 @@ from moothall.kernel.chart import (
     Bound,
     Chart,
     Choice,
+    Flight,
     Operation,
     Place,
     Plan,
@@ -44,7 +45,7 @@ from moothall.kernel.chart import (
     Selection,
     trigger,
 )
-from moothall.kernel.codec import encode
+from moothall.kernel.codec import encode, read_back
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Cancelled, Event, Exhausted, Misbehaved, Named, Started, matches
 from moothall.kernel.machine import Machine, label
@@ -65,6 +66,10 @@ from moothall.kernel.step import (
     make_wanted,
 )
 
+HOUSE = __file__.rpartition("kernel")[0]
+"""Where code is that is not the author's."""
+PLACE = " (in "
+"""What stands before the place of an error in the reason of a run."""
 MEMO = 4096
 
 
@@ -80,12 +85,23 @@ def start(machine: Machine, data: Any, answers: Sequence[Answer] = ()) -> Step |
 
 
 def transition(
-    machine: Machine, snapshot: Snapshot, event: Event, answers: Sequence[Answer] = (), *, within: str | None = None
+    machine: Machine,
+    snapshot: Snapshot,
+    event: Event,
+    answers: Sequence[Answer] = (),
+    *,
+    within: str | None = None,
+    flight: Flight | None = None,
 ) -> Step | Ask:
-    """Move a run by one event. `within` offers the event to that state and the states around it alone."""
+    """Move a run by one event. `within` offers the event to that state and the states around it alone.
+
+    `flight` is what a machine with rows on `All` has to know: the effect that ended, and those still in flight.
+    """
     if snapshot.status != "live":
         return Step(snapshot, event, (), snapshot)
     turn = _Turn().at(machine, snapshot, event, answers)
+    if flight is not None:
+        turn.flight = flight
     try:
         turn.offer(event, within)
         if turn.queue or machine.restless:
@@ -143,6 +159,7 @@ class _Turn:
         "effects",
         "event",
         "first",
+        "flight",
         "history",
         "machine",
         "microsteps",
@@ -173,6 +190,7 @@ class _Turn:
         self.misguided: tuple[Event, ...] = ()
         self.effects: list[Wanted] = []
         self.appends: tuple[Append, ...] = ()
+        self.flight = _NOTHING_IN_FLIGHT
         return self
 
     # what happens
@@ -188,7 +206,7 @@ class _Turn:
 
     def settle(self) -> None:
         """Go on until nothing is left to do: rows without an event first, then raised events, then late moves."""
-        limit, begun = self.machine.max_microsteps, 0
+        limit, begun, joined = self.machine.max_microsteps, 0, set[str]()
         while self.status == "live":
             if len(self.microsteps) > limit:
                 self.end("failed", _explained(self.first, self.microsteps, limit))
@@ -202,8 +220,31 @@ class _Turn:
             elif self.machine.chart.late and begun < len(self.microsteps):
                 self.begin(self.microsteps[begun:])
                 begun = len(self.microsteps)
+            elif self.machine.chart.joins and (name := self.join(joined)):
+                joined.add(name)
+                self.offer(Named(name))
             else:
                 return
+
+    def join(self, joined: Collection[str]) -> str:
+        """The event that says that all have ended which a state asked, once for each step; "" where none is due.
+
+        It is due where the last of them ended with this event, or where the state was entered and asks nobody.
+        """
+        chart, flight = self.machine.chart, self.flight
+        entered = {state for microstep in self.microsteps for state in microstep.entered}
+        left = {state for microstep in self.microsteps for state in microstep.exited}
+        around = _names(chart, chart.around(self.active))
+        for state, all_of in chart.joins:
+            name = all_of.name_in(state)
+            is_due = state in entered or (flight.owner == state and flight.ends(all_of))
+            if name in joined or state not in around or not is_due:
+                continue
+            flying = () if state in left else (wanted for wanted in flight.others if wanted.owner == state)
+            new = (wanted for wanted in self.effects if wanted.owner == state)
+            if not any(all_of.waits_for(wanted.effect) for wanted in (*flying, *new)):
+                return name
+        return ""
 
     def begin(self, microsteps: Iterable[Microstep]) -> None:
         """Do the late moves of the states that were entered in these microsteps and not left again."""
@@ -273,14 +314,14 @@ class _Turn:
             else:
                 held = guard(self.data, self.event)
         except (Exception, SystemExit) as error:  # the author's code may raise anything
-            return self.misguarded(row, words_of(error))
+            return self.misguarded(row, words_of(error), place_of(error, HOUSE))
         if held is True or held is False:
             return held
         return self.misguarded(row, f"it gave {held!r}; a guard gives True or False")
 
-    def misguarded(self, row: Row, reason: str) -> bool | None:
+    def misguarded(self, row: Row, reason: str, place: str = "") -> bool | None:
         where = f"{self.machine.chart.places[row.source]} on {trigger(row.on)}, guard {label(row.on.when)}"
-        error = Misbehaved(where, reason)
+        error = Misbehaved(where, reason, place)
         self.put(error)
         self.misguided += (error,)
         return None if self.machine.errors == "strict" else False
@@ -374,7 +415,7 @@ class _Turn:
         try:
             given = result.call(self.data, self.event) if active is None else self.scripted(result, active)
         except (Exception, SystemExit) as error:  # the author's code may raise anything
-            self.misbehaved(result.where, words_of(error))
+            self.misbehaved(result.where, words_of(error), place_of(error, HOUSE))
             return None
         try:
             return encode(given)
@@ -406,10 +447,10 @@ class _Turn:
             try:
                 given = call(self.data, self.event) if active is None else self.scripted(action, active)
             except (Exception, SystemExit) as error:  # the author's code may raise anything
-                self.misbehaved(action.where, words_of(error))
+                self.misbehaved(action.where, words_of(error), place_of(error, HOUSE))
                 continue
             if type(given) is kind and action.writes is None:
-                self.data = given
+                self.renew(given)
             else:
                 self.keep(given, owner, action)
 
@@ -418,7 +459,7 @@ class _Turn:
         if action.writes is not None and self.overwrites(action.writes, action.where, given):
             return
         if type(given) is self.machine.data:
-            self.data = given
+            self.renew(given)
         elif isinstance(given, Effect):
             if action.allowed.get(given.kind, 0) >= 1:
                 self.effects.append(make_wanted(given, owner if given.owned else None))
@@ -429,7 +470,12 @@ class _Turn:
         elif given is None or self.machine.data not in (None, dict):
             self.misgiven(action.where, type(given).__name__)
         else:
-            self.data = given
+            self.renew(given)
+
+    def renew(self, given: Any) -> None:
+        """Go on with new data; those of a declared type are as they would be read back after a crash."""
+        kind = self.machine.data
+        self.data = given if kind is None else read_back(kind, given, self.data)
 
     def overwrites(self, writes: frozenset[str], where: str, given: Any) -> bool:
         """Whether a move changed what it does not declare; then nothing that it gave is kept."""
@@ -446,8 +492,8 @@ class _Turn:
         wanted = "the new data" if self.machine.data is None else f"a {self.machine.data.__name__}"
         self.misbehaved(where, f"it gave {given}; a move gives {wanted}, a Move or an effect")
 
-    def misbehaved(self, where: str, reason: str) -> None:
-        self.put(Misbehaved(where, reason))
+    def misbehaved(self, where: str, reason: str, place: str = "") -> None:
+        self.put(Misbehaved(where, reason, place))
 
     def put(self, *events: Event) -> None:
         """Raise events: they come to their turn when no row without an event can be taken."""
@@ -467,7 +513,7 @@ class _Turn:
             return
         if move.effects and not self.want(move.effects, owner, action):
             return
-        self.data = move.data
+        self.renew(move.data)
         if move.raises:
             self.put(*move.raises)
         if move.appends:
@@ -528,6 +574,7 @@ class _Turn:
         )
 
 
+_NOTHING_IN_FLIGHT = Flight()
 _EMPTY = Tail(0, "")
 _ABSENT = object()
 
@@ -552,8 +599,8 @@ def _same(before: Mapping[str, Any], after: Mapping[str, Any], key: str) -> bool
 
 def _reason(event: Event) -> str:
     match event:
-        case Misbehaved(where=where, reason=reason):
-            return f"{where}: {reason}"
+        case Misbehaved(where=where, reason=reason, place=place):
+            return f"{where}: {reason}{PLACE}{place})" if place else f"{where}: {reason}"
         case Exhausted(resource=resource, limit=limit, where=where):
             return f"limit of {limit:g} {resource} reached" + (f" in {where}" if where else "")
         case _:

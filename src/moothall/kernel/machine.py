@@ -26,7 +26,7 @@ from moothall.kernel import events as known
 from moothall.kernel.chart import Chart, sequence
 from moothall.kernel.codec import require_storable
 from moothall.kernel.events import Event
-from moothall.kernel.nodes import Action, Final, History, Names, Node, On, Parallel, State
+from moothall.kernel.nodes import Action, All, Final, History, Names, Node, On, Parallel, State
 
 LARGEST = 2**53
 """The largest limit of a budget; numbers above it are not exact everywhere."""
@@ -70,9 +70,17 @@ class Machine:
     budget: Budget | None = None
     result: Callable[[Any], Any] | None = None
     events: Sequence[type[Event]] = ()
+    replies: Sequence[Any] = ()
+    """Types of replies and answers that moves ask for by name, besides those in the table."""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """Templates by name, for moves that ask: the journal has the name."""
+    roles: Mapping[str, Any] = field(default_factory=dict)
+    """Personas by name, as role files write them, besides those of the library."""
     costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     errors: Literal["strict", "scxml"] = "strict"
     max_microsteps: int = 1000
+    kind: str = "python"
+    """What sort of machine it is, for those who find, bind and show it; no part of its digest."""
     chart: Chart = field(init=False, repr=False)
     restless: bool = field(init=False, repr=False)
     """Whether there may be more to do after a microstep that raised nothing."""
@@ -87,7 +95,8 @@ class Machine:
         _require_list(self.name, "states", self.states, (State, Parallel, Final, History))
         _require_list(self.name, "moves", self.moves, (On,))
         object.__setattr__(self, "chart", Chart(self.name, self.states, self.start, self.moves))
-        object.__setattr__(self, "restless", self.chart.eventless or self.chart.late or self.max_microsteps < 1)
+        restless = self.chart.eventless or self.chart.late or bool(self.chart.joins) or self.max_microsteps < 1
+        object.__setattr__(self, "restless", restless)
         if is_dataclass(self.data):
             self._check_fields({item.name for item in fields(self.data)})
         # In a dictionary that shares its keys with those of other machines, as a cached property leaves it behind,
@@ -125,17 +134,21 @@ class Machine:
             ):
                 if isinstance(one, type):
                     yield one
+                elif isinstance(one, All):
+                    yield one.event
         for action in self.actions():
             yield from getattr(action, "outcomes", ())
 
     @cached_property
     def shapes(self) -> Mapping[str, Any]:
-        """The types of replies and answers that the table asks for, by name."""
+        """The types of replies and answers that the machine asks for, by name."""
         found: dict[str, Any] = {}
+        named = [(getattr(kind, "__name__", str(kind)), kind) for kind in self.replies]
         for action in self.actions():
-            for name, kind in getattr(action, "shapes", {}).items():
-                if found.setdefault(name, kind) != kind:
-                    raise DefinitionError(f"machine {self.name}: two reply shapes are called {name!r}; rename one")
+            named += getattr(action, "shapes", {}).items()
+        for name, kind in named:
+            if found.setdefault(name, kind) != kind:
+                raise DefinitionError(f"machine {self.name}: two reply shapes are called {name!r}; rename one")
         return found
 
     def require_types(self) -> None:

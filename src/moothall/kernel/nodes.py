@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY
 from enum import Enum
 from typing import Any, TypeVar
 
-from moothall.kernel.effects import Effect
+from moothall.kernel.effects import Effect, StartChild
 from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.step import Scripted
@@ -25,10 +25,30 @@ class Trigger(Enum):
     ALWAYS = "always"
 
 
+class All(Frozen):
+    """The trigger of a row that is taken when all have ended, well or not, that this state asked and that could end so.
+
+    `All(Replied)` waits for every ask of the state, `All(Returned)` for every call of a tool; children count for both.
+    Rows for the single ends come first. A state that asks nobody is not kept waiting.
+    """
+
+    event: type[Event]
+
+    def waits_for(self, effect: Effect) -> bool:
+        """Whether it waits for the end of this effect."""
+        can_end_so = any(issubclass(outcome, self.event) for outcome in effect.outcomes)
+        return can_end_so or isinstance(effect, StartChild)
+
+    def name_in(self, state: str) -> str:
+        """The name of the event that comes when all of a state have ended."""
+        return f"{ALL}.{self.event.name}.{state}"
+
+
+ALL = "all"
 otherwise = Trigger.OTHERWISE
 always = Trigger.ALWAYS
 anywhere = "*"
-When = type[Event] | str | Trigger
+When = type[Event] | str | Trigger | All
 
 
 class State(Frozen):
@@ -101,6 +121,7 @@ def emitting(*effects: type[Effect], most: int = 1) -> Callable[[Function], Func
 
     def marked(function: Function) -> Function:
         function.emits = {one.kind: most for one in effects}  # type: ignore[attr-defined]
+        function.effects = effects  # type: ignore[attr-defined]
         function.outcomes = tuple(outcome for one in effects for outcome in one.outcomes)  # type: ignore[attr-defined]
         return function
 

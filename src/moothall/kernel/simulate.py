@@ -25,6 +25,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any, Protocol, TypeVar
 
 from moothall.errors import DefinitionError, MoothallError, Refused
+from moothall.kernel.chart import Flight
 from moothall.kernel.codec import decode
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
 from moothall.kernel.events import Cancelled, ChildDone, Event, Expired, GaveUp, Named
@@ -48,6 +49,8 @@ class Delivery:
     owner: str | None = None
     id: str = ""
     ends: Wanted | None = None
+    effect: Effect | None = None
+    """The effect that ends with it."""
 
 
 class Agenda:
@@ -70,6 +73,10 @@ class Agenda:
     def due(self) -> float | None:
         """When the next delayed event is due."""
         return self._later[0][0] if self._later else None
+
+    def coming(self, to: Simulation) -> list[Delivery]:
+        """What is ready for a simulation."""
+        return [delivery for delivery in self.ready if delivery.to is to]
 
     def next_due(self) -> None:
         """Go to the moment at which the next delayed event is due, and make that event ready."""
@@ -153,12 +160,12 @@ class Simulation:
 
     # what one does
 
-    def send(self, event: Event, *, within: str | None = None) -> Step:
+    def send(self, event: Event, *, within: str | None = None, effect: Effect | None = None) -> Step:
         """Deliver an event now, and everything that becomes ready because of it; the event's own step comes back."""
         if not self.live:
             return Step(self.snapshot, event, (), self.snapshot)
         position = len(self.steps)
-        self.world.agenda.put(Delivery(self, event, owner=within))
+        self.world.agenda.put(Delivery(self, event, owner=within, effect=effect))
         self._drain()
         return self.steps[position]
 
@@ -166,7 +173,7 @@ class Simulation:
         """End an open effect with this event, which goes to the state that wanted it."""
         if not self._awaits(wanted):
             raise Refused(f"{wanted.effect.kind} is not open; open are: {', '.join(_kinds(self.open)) or 'none'}")
-        return self.send(event, within=wanted.owner)
+        return self.send(event, within=wanted.owner, effect=wanted.effect)
 
     def advance(self, seconds: float) -> None:
         """Let time pass, and deliver in its order what becomes due."""
@@ -223,11 +230,21 @@ class Simulation:
         return len(self.open) < before
 
     def _receive(self, delivery: Delivery) -> None:
-        self._offer(delivery.event, delivery.owner)
+        self._offer(delivery.event, delivery.owner, delivery.effect)
 
-    def _offer(self, event: Event, within: str | None) -> None:
+    def _offer(self, event: Event, within: str | None, ended: Effect | None = None) -> None:
         machine, snapshot = self.machine, self.snapshot
-        self._keep(self._decided(lambda answers: transition(machine, snapshot, event, answers, within=within)))
+        flight = Flight(ended, within, self._in_flight()) if machine.chart.joins else None
+        self._keep(
+            self._decided(lambda answers: transition(machine, snapshot, event, answers, within=within, flight=flight))
+        )
+
+    def _in_flight(self) -> tuple[Wanted, ...]:
+        """The effects that have not ended, and those whose end is on its way."""
+        coming = self.world.agenda.coming(self)
+        ending = [Wanted(one.effect, one.owner) for one in coming if one.effect is not None]
+        children = [Wanted(StartChild(one.machine.name), one.owner) for one in self.children.values()]
+        return (*self.open, *ending, *children)
 
     def _decided(self, decide: Callable[[tuple[Answer, ...]], Step | Ask]) -> Step:
         """Decide again with one more answer until no script is left without one."""
@@ -271,13 +288,14 @@ class Simulation:
                 if outcome is None:
                     self._leave_open(wanted)
                 else:
-                    agenda.put(Delivery(self, outcome, self, owner))
+                    agenda.put(Delivery(self, outcome, self, owner, effect=effect))
 
     def _leave_open(self, wanted: Wanted) -> None:
         self.open.append(wanted)
         effect = wanted.effect
         if isinstance(effect, AskPerson) and effect.within is not None:
-            self.world.agenda.put(Delivery(self, Expired(), self, wanted.owner, ends=wanted), effect.within)
+            expiry = Delivery(self, Expired(), self, wanted.owner, ends=wanted, effect=effect)
+            self.world.agenda.put(expiry, effect.within)
 
     def _release(self, left: Collection[str]) -> None:
         """End what belonged to the states that were left."""
@@ -329,7 +347,7 @@ class Simulation:
                 parent._hear(parent._failed(self.id, f"{snapshot.status}: {snapshot.reason}"), self.owner)
 
     def _hear(self, event: Event, owner: str | None) -> None:
-        self.world.agenda.put(Delivery(self, event, self, owner))
+        self.world.agenda.put(Delivery(self, event, self, owner, effect=StartChild("")))
 
     def _done(self, id: str, output: Any) -> Event:
         return ChildDone(f"{ChildDone.name}.{id}", output)

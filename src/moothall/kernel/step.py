@@ -99,6 +99,15 @@ class Step(Frozen):
         return tuple(row for microstep in self.microsteps for row in microstep.taken)
 
     @property
+    def raised(self) -> tuple[str, ...]:
+        """The names of the events that were raised on the way and taken by a row, in order."""
+        return tuple(
+            microstep.event
+            for microstep in self.microsteps
+            if microstep.event and microstep.event != self.event.name and microstep.taken
+        )
+
+    @property
     def left(self) -> frozenset[str]:
         """The states that were left, even if they were entered again."""
         if len(self.microsteps) == 1:

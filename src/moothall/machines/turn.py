@@ -147,6 +147,7 @@ def turn(rounds: int = 8) -> Machine:
     return Machine(
         f"{TURN}{rounds}",
         data=Turn,
+        kind="turn",
         states=[
             State("asking", enter=ask_agent),
             State("calling", enter=call_tools),
@@ -170,7 +171,7 @@ def turn(rounds: int = 8) -> Machine:
 def said_in_the_end(ask: AskAgent, output: Any) -> Event:
     """The event that the run which asked hears at the end of a turn."""
     if output["end"] == "replied":
-        return Replied(ask.agent, output["text"], output["value"], ask.shape)
+        return Replied(ask.agent, output["text"], output["value"], ask.shape, id=ask.id)
     if output["end"] == "exhausted":
-        return GaveUp(f"{ask.agent}: it still wanted tools after its last round")
-    return GaveUp(f"{ask.agent}: its reply cannot be used: {output['text']}")
+        return GaveUp(f"{ask.agent}: it still wanted tools after its last round", id=ask.id)
+    return GaveUp(f"{ask.agent}: its reply cannot be used: {output['text']}", id=ask.id)

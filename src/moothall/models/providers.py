@@ -55,6 +55,7 @@ from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.google import GoogleProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
@@ -138,9 +139,11 @@ class ProviderModel:
             messages, wanted = messages_of(request), parameters_of(request, self._endpoint)
             async with asyncio.timeout(self._endpoint.timeout):
                 if request.hear is None:
-                    response, is_whole = await model_request(model, messages, model_request_parameters=wanted), True
+                    how = settings_of(request)
+                    response = await model_request(model, messages, model_settings=how, model_request_parameters=wanted)
+                    is_whole = True
                 else:
-                    response, is_whole = await _heard(model, messages, wanted, request.hear)
+                    response, is_whole = await _heard(model, messages, wanted, request)
         except TimeoutError as error:
             raise EffectFailed(f"{self._who} did not reply within {self._endpoint.timeout:g} s") from error
         except Exception as error:  # the SDKs raise whatever a strange body makes them stumble over
@@ -276,11 +279,15 @@ def direct_model(endpoint: Endpoint, client: httpx2.AsyncClient) -> DirectModel:
 
 
 async def _heard(
-    model: DirectModel, messages: Sequence[ModelMessage], wanted: ModelRequestParameters, hear: Callable[[str], None]
+    model: DirectModel, messages: Sequence[ModelMessage], wanted: ModelRequestParameters, request: Request
 ) -> tuple[ModelResponse, bool]:
     """A reply that is listened to while it comes, and whether it came whole."""
+    hear, how = request.hear, settings_of(request)
+    assert hear is not None
     _tell(hear, "")
-    async with model_request_stream(model, list(messages), model_request_parameters=wanted) as stream:
+    async with model_request_stream(
+        model, list(messages), model_settings=how, model_request_parameters=wanted
+    ) as stream:
         async for event in stream:
             match event:
                 case PartStartEvent(part=TextPart(content=piece)) if piece:
@@ -294,6 +301,11 @@ async def _heard(
 def _tell(hear: Callable[[str], None], piece: str) -> None:
     with suppress(Exception):  # who listens cannot harm the reply
         hear(piece)
+
+
+def settings_of(request: Request) -> ModelSettings | None:
+    """How a model is to speak, where that is not left to the provider."""
+    return None if request.temperature is None else ModelSettings(temperature=request.temperature)
 
 
 def messages_of(request: Request) -> list[ModelMessage]:

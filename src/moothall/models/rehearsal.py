@@ -5,16 +5,27 @@ the same call always gets the same reply. It exists to try a machine's paths; it
 
 Where an agent has parsing tools it calls the one that it was asked for last, else the first. Yes and no take turns from
 one reply of an agent to the next, so that a loop that waits for either comes to its end.
+
+A role may say what is likely, below `rehearsal`: for the name of a field a list of examples, or weights by value. Those
+that do not fit the schema are left out.
+
+    "rehearsal": {"approved": {"true": 4, "false": 1}, "reason": ["Too long.", "Well done."]}
 """
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping, Sequence
+from math import ceil, floor
 from typing import Any
 
 from moothall.agents.ask import ToolCall
 from moothall.agents.ports import Reply, Request
+from moothall.kernel.schema import misfits
+
+Hints = Mapping[str, Any]
+NO_HINTS: Hints = {}
 
 
 class RehearsalModel:
@@ -26,7 +37,7 @@ class RehearsalModel:
             asked = request.prompt or _last(request.messages)
             text = f"[rehearsal] {request.agent}, reply {request.nth}, to: {asked[:60]}"
             return Reply(text, usage=_usage(asked, text), calls=_calls(request, asked, chance))
-        value = invent(request.schema, chance, request.agent)
+        value = invent(request.schema, chance, request.agent, request.hints)
         return Reply(value=value, usage=_usage(request.prompt, str(value)))
 
 
@@ -41,9 +52,9 @@ def _calls(request: Request, asked: str, chance: random.Random) -> tuple[ToolCal
     if not tools:
         return ()
     tool = next((one for one in tools if one.name in asked), tools[0])
-    arguments = invent(tool.schema, chance, tool.name)
+    arguments = invent(tool.schema, chance, tool.name, request.hints)
     run = request.key.partition(".")[0]
-    for name in [name for name, value in arguments.items() if isinstance(value, bool)]:
+    for name in [name for name, value in arguments.items() if isinstance(value, bool) and name not in request.hints]:
         first = random.Random(f"{run} {request.agent} {name}").random() < 0.5
         arguments[name] = first == (request.nth % 2 == 1)
     return (ToolCall(tool.name, arguments, f"call-{request.nth}"),)
@@ -53,28 +64,96 @@ def _usage(prompt: str, text: str) -> dict[str, float]:
     return {"tokens": len(prompt) // 4 + len(text) // 4 + 1}
 
 
-def invent(schema: Mapping[str, Any], chance: random.Random, label: str) -> Any:
-    """A value that fits a JSON Schema."""
+def invent(schema: Mapping[str, Any], chance: random.Random, label: str, hints: Hints = NO_HINTS) -> Any:
+    """A value that fits a JSON Schema; where there are hints for a field of this name, one of these that fits."""
+    if label in hints:
+        likely = [(value, weight) for value, weight in _weighed(hints[label]) if not misfits(schema, value)]
+        if likely:
+            return chance.choices([value for value, _ in likely], [weight for _, weight in likely])[0]
+    if "const" in schema:
+        return schema["const"]
     if "enum" in schema:
         return chance.choice(list(schema["enum"]))
-    if "anyOf" in schema:
-        return invent(chance.choice(list(schema["anyOf"])), chance, label)
-    match schema.get("type"):
+    for name in ("anyOf", "oneOf"):
+        if name in schema:
+            return invent(chance.choice(list(schema[name])), chance, label, hints)
+    if "allOf" in schema:
+        return invent({name: part for one in schema["allOf"] for name, part in one.items()}, chance, label, hints)
+    kind = schema.get("type")
+    match kind if isinstance(kind, str) or kind is None else chance.choice(list(kind)):
         case "object":
             properties: Mapping[str, Any] = schema.get("properties", {})
-            return {name: invent(part, chance, name) for name, part in properties.items()}
+            return {name: invent(part, chance, name, hints) for name, part in properties.items()}
         case "array":
-            parts = schema.get("prefixItems")
-            if parts is None:
-                parts = [schema.get("items", {})] * chance.randint(schema.get("minItems", 1), schema.get("maxItems", 3))
-            return [invent(part, chance, label) for part in parts]
+            return _list(schema, chance, label, hints)
         case "integer":
-            return chance.randint(schema.get("minimum", 0), schema.get("maximum", 10))
+            return _whole(schema, chance)
         case "number":
-            return round(chance.uniform(schema.get("minimum", 0), schema.get("maximum", 10)), 2)
+            return _number(schema, chance)
         case "boolean":
             return chance.random() < 0.5
         case "null":
             return None
         case _:
-            return f"[rehearsal] {label}"
+            return _text(schema, label)
+
+
+def _weighed(given: Any) -> list[tuple[Any, float]]:
+    """What is likely for a field, each with its weight: a list of examples, or weights by value."""
+    if not isinstance(given, Mapping):
+        return [(value, 1.0) for value in (given if isinstance(given, Sequence) and given != "" else ())]
+    return [(value, weight) for name, weight in given.items() for value in _meant(name)]
+
+
+def _meant(name: str) -> list[Any]:
+    """What the name of a weight may stand for: a text, and the value that it is as JSON, such as `true`."""
+    try:
+        value = json.loads(name)
+    except ValueError:
+        return [name]
+    return [name] if isinstance(value, str) else [value, name]
+
+
+def _list(schema: Mapping[str, Any], chance: random.Random, label: str, hints: Hints) -> list[Any]:
+    first, rest = list(schema.get("prefixItems", ())), schema.get("items", {})
+    least = max(schema.get("minItems", 0 if first else 1), 0)
+    most = schema.get("maxItems", max(least, len(first) if first else 3))
+    parts = first if first else [rest] * chance.randint(min(least, most), most)
+    made = [invent(part, chance, label, hints) for part in parts]
+    if not schema.get("uniqueItems"):
+        return made
+    unique = [item for number, item in enumerate(made) if item not in made[:number]]
+    while len(unique) < least:
+        item = invent(rest, chance, f"{label} {len(unique) + 1}", hints)
+        unique += [item] if item not in unique else [f"{label} {len(unique) + 1}"]
+    return unique
+
+
+def _whole(schema: Mapping[str, Any], chance: random.Random) -> int:
+    low, high = _bounds(schema, 1)
+    step = schema.get("multipleOf", 1)
+    return int(chance.randint(ceil(low / step), max(ceil(low / step), floor(high / step))) * step)
+
+
+def _number(schema: Mapping[str, Any], chance: random.Random) -> float:
+    low, high = _bounds(schema, 0.01)
+    value = round(chance.uniform(low, high), 2)
+    return value if low <= value <= high else low
+
+
+def _bounds(schema: Mapping[str, Any], step: float) -> tuple[float, float]:
+    """The least and the greatest number that fit, with some room between where one is open."""
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if "exclusiveMinimum" in schema:
+        low = schema["exclusiveMinimum"] + step
+    if "exclusiveMaximum" in schema:
+        high = schema["exclusiveMaximum"] - step
+    if low is None:
+        low = 0 if high is None or high >= 0 else high - 10
+    return low, max(low, low + 10 if high is None else high)
+
+
+def _text(schema: Mapping[str, Any], label: str) -> str:
+    text = f"[rehearsal] {label}"
+    most: int | None = schema.get("maxLength")
+    return f"{text:.<{schema.get('minLength', 0)}}"[:most]

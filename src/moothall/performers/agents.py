@@ -1,7 +1,11 @@
 """Performs `AskAgent`: renders the prompt, asks a function or the model, and makes one `Replied` of the reply.
 
 A model that fails ends the attempt, or where that would last the effect. A reply of a model that does not have the
-shape that was asked for is shown back to it once, as an attempt of its own; in a thread, who keeps that shows it back.
+shape that was asked for is shown back to it once, as an attempt of its own; in a turn with tools, the turn shows it
+back.
+
+A prompt that has something before it, the examples of a role or what others said in a thread, is the last message of
+a conversation.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from inspect import isawaitable, isroutine, signature
 from types import CoroutineType
 from typing import Any, get_type_hints
@@ -18,15 +22,17 @@ import orjson
 
 from moothall.agents.ask import KEY, AskAgent, Replied, ToolCall, Unusable, render
 from moothall.agents.ports import Guest, Model, Offered, Reply, Request
+from moothall.agents.roles import Role, library_role
+from moothall.agents.thread import as_text, seen_by
 from moothall.errors import MOST_USED, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode, schema
 from moothall.kernel.events import Event, Faltered, GaveUp
 from moothall.runtime.cleaner import fitted
 from moothall.runtime.ports import Clean, Context
 
-Hear = Callable[[str, str], None]
-"""Who listens while a reply comes: gets the agent's name and the next piece of its text."""
 PROVIDER = "provider"
+Said = tuple[Any, ...]
+_NOBODY = Role()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,57 +42,92 @@ class AgentPerformer:
     functions: Mapping[str, Callable[..., Any]]
     model: Model | None
     shapes: Mapping[str, Any]
-    hear: Hear | None = None
     shown_back: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    roles: Callable[[str], Role] = library_role
+    models: Callable[[AskAgent, str], Model] | None = None
 
     async def __call__(self, effect: AskAgent, context: Context) -> Event:
         shown = self.shown_back.pop(context.key, ())
-        said = tuple(await context.messages(effect.thread)) if effect.thread else shown
         try:
-            reply = await self._reply(effect, context, said)
+            reply = await self._reply(effect, context, await self._request(effect, context, shown))
         except EffectFailed as failure:
             if effect.agent in self.functions:
                 raise
             return failed(effect.agent, failure)
         return self._event(effect, context, reply, was_shown=bool(shown))
 
+    async def _request(self, effect: AskAgent, context: Context, shown: Said) -> Request:
+        """What an agent is asked: what it is told about itself, what was said before, the prompt, what was said since.
+
+        In a turn with tools the thread has what was said since the prompt, else what was said before it.
+        """
+        clean, role = context.clean, self.roles(effect.role) if effect.role else _NOBODY
+        said = tuple(await context.messages(effect.thread)) if effect.thread else ()
+        before, since = ((), said) if effect.tools else (seen_by(effect.agent, said), shown)
+        before = (*({"role": one.role, "text": one.content} for one in role.examples), *before)
+        arguments = {**effect.arguments, **(await _texts(effect, context) if effect.windows else {})}
+        prompt = clean("\n\n".join(filter(None, (self._text(effect.template, arguments), role.reminder))))
+        if before:
+            prompt, since = "", (*before, {"role": "user", "text": prompt}, *since)
+        system = self._system(effect, arguments) if effect.system else role.systemMessage
+        shape = self.shapes.get(effect.shape)
+        return Request(
+            effect.agent,
+            prompt,
+            context.key,
+            context.nth,
+            None if shape is None else schema(shape),
+            since and clean(since),
+            tuple(_told(offered(name, self.functions.get(name)), clean) for name in effect.tools),
+            context.ear(effect.agent),
+            clean(system),
+            effect.temperature,
+            role.rehearsal,
+        )
+
+    def _text(self, template: str, arguments: Mapping[str, Any]) -> str:
+        """A template, or the prompt of that name, with its arguments."""
+        return render(self.prompts.get(template, template), arguments)
+
+    def _system(self, effect: AskAgent, arguments: Mapping[str, Any]) -> str:
+        """What an agent is told about itself: a prompt by its name, with the arguments, or a text as it is."""
+        return render(self.prompts[effect.system], arguments) if effect.system in self.prompts else effect.system
+
     def _event(self, effect: AskAgent, context: Context, reply: Reply, *, was_shown: bool) -> Event:
         """The event that a reply makes."""
-        clean, usage = context.clean, usage_of(effect.agent, reply, context.clean)
+        clean, usage, id = context.clean, usage_of(effect.agent, reply, context.clean), effect.id
         if reply.calls and effect.tools:
-            return wanting(effect.agent, whole(reply.text), clean(reply.calls), usage)
+            return replace(wanting(effect.agent, whole(reply.text), clean(reply.calls), usage), id=id)
         try:
             value = _kept(reply.value) if effect.shape else None
         except DefinitionError as error:
             if effect.agent in self.functions:
                 raise
-            return GaveUp(f"{effect.agent}: {error}", PROVIDER, usage)
+            return GaveUp(f"{effect.agent}: {error}", PROVIDER, usage, effect.id)
         text = whole(reply.text) or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
         reason = self._misshapen(effect, value, clean)
-        if reason and effect.thread:
-            return Unusable(effect.agent, text, reason, usage)
+        if reason and effect.tools:
+            return Unusable(effect.agent, text, reason, usage, id=id)
         if reason and not was_shown and effect.agent not in self.functions:
             self.shown_back[context.key] = _back(clean(text), reason)
             return Faltered(f"{effect.agent}: the reply has the wrong shape: {reason}", 0, usage, PROVIDER)
-        return Replied(effect.agent, text, value, effect.shape, usage)
+        return Replied(effect.agent, text, value, effect.shape, usage, id=id)
 
-    async def _reply(self, effect: AskAgent, context: Context, said: tuple[Any, ...]) -> Reply:
-        prompt, said = context.clean(render(effect.template, effect.arguments)), said and context.clean(said)
-        function, shape = self.functions.get(effect.agent), self.shapes.get(effect.shape)
-        wanted = None if shape is None else schema(shape)
+    async def _reply(self, effect: AskAgent, context: Context, request: Request) -> Reply:
+        function = self.functions.get(effect.agent)
         if isinstance(function, Guest):
             if effect.tools:
                 raise DefinitionError(f"{effect.agent} brings tools of its own; ask it without tools=")
-            return await function(_continued(prompt, said), wanted)
+            return await function(_continued(request), request.schema)
         if function is not None:
-            return _as_reply(effect, await awaited(effect.agent, function(_continued(prompt, said))))
+            return _as_reply(effect, await awaited(effect.agent, function(_continued(request))))
         if self.model is None:
             raise DefinitionError(f"nobody plays {effect.agent!r}: pass agents={{{effect.agent!r}: …}} or a model")
-        tools = tuple(_told(offered(name, self.functions.get(name)), context.clean) for name in effect.tools)
-        hear = None if self.hear is None else partial(self.hear, effect.agent)
-        return await self.model.reply(
-            Request(effect.agent, prompt, context.key, context.nth, wanted, said, tools, hear)
-        )
+        if self.models is None:
+            return await self.model.reply(request)
+        level = effect.level or (self.roles(effect.role).level if effect.role else "base")
+        return await self.models(effect, level).reply(request)
 
     def _misshapen(self, effect: AskAgent, value: Any, clean: Clean) -> str:
         """What is wrong with a reply's value; "" where nothing is."""
@@ -97,6 +138,13 @@ class AgentPerformer:
         except MoothallError as error:
             return str(error)
         return ""
+
+
+async def _texts(effect: AskAgent, context: Context) -> dict[str, str]:
+    """What is read from threads for a prompt."""
+    return {
+        name: as_text(await context.messages(window.thread), window.last) for name, window in effect.windows.items()
+    }
 
 
 def failed(agent: str, failure: EffectFailed) -> Event:
@@ -119,7 +167,7 @@ def _told(tool: Offered, clean: Clean) -> Offered:
     return tool if said is tool.description else replace(tool, description=said)
 
 
-def wanting(agent: str, text: str, calls: Sequence[ToolCall], usage: Mapping[str, float]) -> Event:
+def wanting(agent: str, text: str, calls: Sequence[ToolCall], usage: Mapping[str, float]) -> Replied | Unusable:
     """A reply that wants tools called; unusable where it does not say which and with what."""
     try:
         known = [decode(ToolCall, whole(encode(one)), f"calls[{number}]") for number, one in enumerate(calls)]
@@ -136,9 +184,13 @@ def _numbered(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     return tuple(ToolCall(one.tool, one.arguments, f"call-{number}") for number, one in enumerate(calls))
 
 
-def _continued(prompt: str, said: Sequence[Any]) -> str:
-    """A prompt with what was said since, for functions, which take one text."""
-    return "\n\n".join([prompt, *(json.dumps(one, ensure_ascii=False) for one in said)])
+def _continued(request: Request) -> str:
+    """All that an agent is asked, for functions, which take one text."""
+    if request.prompt or not request.messages:
+        said = [request.prompt, *(json.dumps(message, ensure_ascii=False) for message in request.messages)]
+    else:
+        said = [str(message.get("text", "")) for message in request.messages]
+    return "\n\n".join([request.system, *said] if request.system else said)
 
 
 @lru_cache(maxsize=1024)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from moothall.agents.ask import Replied, Unusable
@@ -20,7 +19,7 @@ from moothall.agents.shapes import misfit_of
 from moothall.errors import DefinitionError, EffectFailed
 from moothall.kernel.codec import encode
 from moothall.kernel.events import Event, Faltered, GaveUp
-from moothall.performers.agents import PROVIDER, Hear, awaited, failed, offered, usage_of, wanting, whole
+from moothall.performers.agents import PROVIDER, awaited, failed, offered, usage_of, wanting, whole
 from moothall.runtime.ports import Context
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -34,7 +33,6 @@ class ConversePerformer:
     roles: Mapping[str, Role]
     functions: Functions
     model: Callable[[str], Model]
-    hear: Hear | None = None
     parsing: frozenset[str] = field(default_factory=frozenset)
     shown_back: dict[str, tuple[Message, ...]] = field(default_factory=dict)
 
@@ -54,7 +52,7 @@ class ConversePerformer:
         event = wanting(effect.agent, whole(reply.text), context.clean(reply.calls), usage)
         if isinstance(event, Unusable):
             return Faltered(f"{effect.agent}: its calls of tools cannot be read: {event.reason}", 0, usage, PROVIDER)
-        if isinstance(event, Replied) and effect.agent not in self.functions:
+        if effect.agent not in self.functions:
             return self._checked(event, context.key, was_shown=bool(shown))
         return event
 
@@ -86,9 +84,10 @@ class ConversePerformer:
         seat, role = self.seats[effect.agent], self.roles[effect.agent]
         messages = (*_examples(role), *_reminded(role, seen(seat, said, self.parsing)))
         tools = (*(self._offered(name) for name in effect.tools), *map(_parsing, role.parsingTools))
-        hear = None if self.hear is None else partial(self.hear, effect.agent)
+        hear = context.ear(effect.agent)
         key, nth, clean = context.key, context.nth, context.clean
-        return Request(effect.agent, "", key, nth, None, clean(messages), tools, hear, system=clean(role.systemMessage))
+        system, hints = clean(role.systemMessage), role.rehearsal
+        return Request(effect.agent, "", key, nth, None, clean(messages), tools, hear, system=system, hints=hints)
 
     def _offered(self, name: str) -> Offered:
         return offered(name, self.functions.get(name))

@@ -33,7 +33,7 @@ async def start_child(hall: Hall, run: RunId, pending: Pending) -> Event | None:
     effect, record = pending.effect, hall.runs[run].record
     assert isinstance(effect, StartChild)
     if record.depth >= DEPTH:
-        return GaveUp(f"child {effect.machine}: children are nested more than {DEPTH} deep", "definition")
+        return _unbegun(pending, f"children are nested more than {DEPTH} deep")
     child = child_id(run, pending.key)
     try:
         part = hall.cast(run).child(effect.machine)
@@ -42,11 +42,18 @@ async def start_child(hall: Hall, run: RunId, pending: Pending) -> Event | None:
         await begin(hall, _record(hall, record, pending, part), part.machine, data)
     except Conflict:
         if (await hall.store.load(child)).record.parent != run:
-            return GaveUp(f"child {effect.machine}: another run is called {child}", "definition")
+            return _unbegun(pending, f"another run is called {child}")
     except (DefinitionError, Refused) as error:
         leave(hall, child)
-        return GaveUp(f"child {effect.machine}: {error}", "definition")
+        return _unbegun(pending, str(error))
     return None
+
+
+def _unbegun(pending: Pending, why: str) -> Event:
+    """The event in which a child ends that was never begun, and has spent nothing of its share."""
+    assert isinstance(pending.effect, StartChild)
+    nothing = dict.fromkeys(pending.share or {}, 0.0)
+    return GaveUp(f"child {pending.effect.machine}: {why}", "definition", nothing)
 
 
 def _record(hall: Hall, parent: Record, pending: Pending, part: Part) -> Record:

@@ -17,7 +17,7 @@ from typing import Any
 
 from moothall.kernel.events import Event
 from moothall.runtime.journal import Head, Pending, RunId
-from moothall.runtime.ports import Performer
+from moothall.runtime.ports import Ear, Performer, nobody_listens
 
 GRACE = 2.0
 """How long to wait for effects that were cancelled, in seconds."""
@@ -31,14 +31,15 @@ class Drive:
     `attempts` are the effects of these as they stood then, `leaving` those that were cancelled. `heard` says when each
     effect was last heard of (0 where nobody asks, for want of a time-out), `late` which were stopped and why, `begun`
     which were marked here as begun, `children` which are driven here as runs of their own, and `resting` which of
-    these rest or are driven elsewhere. `ends` is when the time of the run is over, and `rationed` says that it may
-    spend only so much of something else.
+    these rest or are driven elsewhere. `said` is what was said so far in each effect, where somebody listens. `ends` is
+    when the time of the run is over, and `rationed` says that it may spend only so much of something else.
     """
 
     __slots__ = (
         "attempts",
         "begun",
         "children",
+        "ear",
         "ends",
         "flying",
         "heard",
@@ -52,6 +53,7 @@ class Drive:
         "performers",
         "rationed",
         "resting",
+        "said",
         "task",
     )
 
@@ -60,9 +62,10 @@ class Drive:
         now: Callable[[], float],
         messages: Callable[[str], Awaitable[list[Any]]],
         performers: Mapping[str, Performer],
+        ear: Ear = nobody_listens,
     ) -> None:
         self.task: asyncio.Task[object] | None = None
-        self.now, self.messages, self.performers = now, messages, performers
+        self.now, self.messages, self.performers, self.ear = now, messages, performers, ear
         self.ends: float | None = None
         self.rationed = False
         self.key = ""
@@ -76,6 +79,20 @@ class Drive:
         self.begun: set[str] = set()
         self.children: set[str] = set()
         self.resting: set[str] = set()
+        self.said: dict[str, list[str]] = {}
+
+    def listen(self, key: str, run: RunId, speaker: str) -> Callable[[str], None] | None:
+        """Who hears what the performer with this key says, piece by piece; what was said so far is remembered."""
+        ear = self.ear(run, speaker)
+        if ear is None:
+            return None
+        pieces = self.said[key] = []
+
+        def hear(piece: str) -> None:
+            pieces.append(piece)
+            ear(piece)
+
+        return hear
 
     def beat(self, key: str) -> None:
         """A performer is still at work."""

@@ -11,6 +11,7 @@ their due times, and the budget. The rules:
 - A machine that answers `Exhausted` with nothing but more of what is exhausted has come to its end.
 - A mark changes an effect in flight and moves nothing. An attempt that went wrong is charged, and followed by another
   or by `GaveUp`. A note concerns the run and not its machine: a definition adopted it, or it was forked here.
+- Who retries a run takes back how it ended. What was spent stays spent, and what was answered is decided again.
 - What the origin of a fork has done since they parted is in doubt where the fork wants the same.
 - A run that only its budget bounds is watched: what it wants is denied when it has taken too many steps, or when a
   row brings the same for the third time and leaves the data as they were then. Time passing counts as news.
@@ -35,26 +36,30 @@ from zlib import crc32
 import orjson
 
 from moothall.errors import Broken, DefinitionError, words_of
-from moothall.kernel.codec import encode
+from moothall.kernel.chart import Flight
+from moothall.kernel.codec import encode, read_back
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
 from moothall.kernel.events import (
     Adopted,
+    Answered,
     Began,
     Denied,
     Doubted,
     Event,
     Exhausted,
+    Expired,
     Faltered,
     Forked,
     GaveUp,
     Mark,
     Note,
     Repeated,
+    Retried,
 )
-from moothall.kernel.frozen import Frozen, maker, slotted
+from moothall.kernel.frozen import Frozen, maker, rare_fields, slotted
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
-from moothall.kernel.step import Answer, Ask, Snapshot, Step
+from moothall.kernel.step import Answer, Ask, Snapshot, Step, Wanted
 from moothall.runtime.backoff import NoMore, retry
 from moothall.runtime.journal import (
     WAITING,
@@ -127,6 +132,8 @@ class Unanswered(Exception):
 
 def first(run: Run, data: object, answers: tuple[Answer, ...] = ()) -> Decision:
     """The decision that begins a run."""
+    kind = run.machine.data
+    data = read_back(Any if kind is None else kind, data)
     step = start(run.machine, data, answers)
     if isinstance(step, Ask):
         raise Unanswered(step)
@@ -145,14 +152,15 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
     if settled is not None:
         if settled.effect.kind == CancelChild.kind:
             return _stopped(run, replace(_without(head, settled), spent=_charged(spent, usage)), happening)
-        if isinstance(event, GaveUp) and not event.id and (id := getattr(settled.effect, "id", "")):
+        if isinstance(event, _ENDS) and not event.id and (id := getattr(settled.effect, "id", "")):
             event = replace(event, id=id)
             happening = replace(happening, event=event)
         within, bill = settled.owner, _reserved(run, settled)
         others = _all_but(settled, others) if len(others) > 1 else ()
     elif is_effect_key(happening.cause):
         return _ignored(head, happening, _charged(spent, usage))
-    step = transition(run.machine, head.snapshot, event, happening.answers, within=within)
+    flight = _flight(settled, others) if run.machine.chart.joins else None
+    step = transition(run.machine, head.snapshot, event, happening.answers, within=within, flight=flight)
     if isinstance(step, Ask):
         raise Unanswered(step)
     if others:
@@ -161,6 +169,12 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
         spent = _charged(spent, {**bill, **usage})
     same = _compared(head.same, step, settled) if run.record.endless else head.same
     return _concluded(run, head, happening, step, (others, spent, same, within))
+
+
+def _flight(settled: Pending | None, others: tuple[Pending, ...]) -> Flight:
+    """What a machine with rows on `All` has to know."""
+    still = tuple(Wanted(pending.effect, pending.owner) for pending in others)
+    return Flight(others=still) if settled is None else Flight(settled.effect, settled.owner, still)
 
 
 def _settled_with(
@@ -204,11 +218,62 @@ def _noted(run: Run, head: Head, happening: Happening) -> Decision:
         case Adopted(digest=digest):
             after = replace(head, seq=head.seq + 1, definition=digest)
         case Forked():
-            after = _parted(run, replace(head, seq=head.seq + 1, definition=""), happening.at)
+            after = _parted(run, replace(head, seq=head.seq + 1, definition="", limits=None), happening.at)
         case _:
             raise Broken(f"nobody knows the note {happening.event.name}")
     active = head.snapshot.active
     return Decision(after, Entry(after.seq, happening.at, happening.cause, happening.event, active, active))
+
+
+def in_force(run: Run, head: Head) -> Run:
+    """A run with the limits that it has at this head."""
+    if head.limits is None or head.limits == run.record.limits:
+        return run
+    return Run(replace(run.record, limits=head.limits), run.machine, run.origin)
+
+
+def go_back(run: Run, before: Head, happening: Happening, seq: int) -> Decision:
+    """The decision that takes back how a run ended, with this entry: it stands again where it stood before.
+
+    A head before the note itself says that nothing is taken back. The budget has its word anew on what was denied.
+    """
+    retried = happening.event
+    assert isinstance(retried, Retried)
+    pending = before.pending
+    if retried.entry < seq:
+        pending = tuple(_revived(one, retried, happening.at, f"{seq}.{number}") for number, one in enumerate(pending))
+    limits = before.limits if retried.limits is None else retried.limits
+    after = replace(
+        before, seq=seq, pending=pending, spent=retried.spent, same={}, definition=retried.digest, limits=limits
+    )
+    after = replace(after, pending=_granted_anew(in_force(run, after), after, happening.at))
+    active = before.snapshot.active
+    return Decision(after, Entry(seq, happening.at, happening.cause, retried, active, active))
+
+
+def _revived(pending: Pending, retried: Retried, at: float, key: str) -> Pending:
+    """An effect that was in flight when a run ended, in flight again.
+
+    A child that was called off then is begun anew, under another key.
+    """
+    effect = pending.effect
+    if pending.key == retried.key:
+        if not retried.again or isinstance(effect, StartChild):
+            return pending
+        doubt = f"it had begun, and ended in: {retried.reason}" if effect.repeats == "at-most-once" else ""
+        return replace(pending, attempt=pending.attempt + 1, began=False, doubt=doubt, due=None)
+    if isinstance(effect, StartChild) and pending.began:
+        return replace(pending, key=key, began=False)
+    return replace(pending, due=_due(effect, at))
+
+
+def without_bill(run: Run, head: Head, event: Event, cause: str) -> Event:
+    """An event that was paid for before: what it brings, at no charge."""
+    if not hasattr(event, "usage"):
+        return event
+    settled = in_flight(head, cause)
+    bill = _NOTHING if settled is None else _reserved(run, settled)
+    return type(event)(**{**event.__dict__, "usage": dict.fromkeys(bill, 0.0)})
 
 
 def _parted(run: Run, head: Head, at: float) -> Head:
@@ -279,11 +344,19 @@ def _compared(same: Same, step: Step, settled: Pending | None) -> Same:
 @lru_cache(maxsize=1024)
 def _brought(kind: Any) -> Callable[[Event], Any]:
     """What an event of this class brings, and as what; what it cost does not count."""
-    names = tuple(one.name for one in fields(kind) if one.name != "usage")
+    rare = rare_fields(kind)
+    names = tuple(one.name for one in fields(kind) if one.name != "usage" and one.name not in rare)
     if not names:
         return lambda event: names
     picked = attrgetter(*names)
-    return lambda event: (names, picked(event))
+    if not rare:
+        return lambda event: (names, picked(event))
+
+    def brought(event: Event) -> Any:
+        others = {name: part for name in rare if (part := getattr(event, name)) != rare[name]}
+        return (names, picked(event), others) if others else (names, picked(event))
+
+    return brought
 
 
 def _content(value: Any) -> int:
@@ -332,9 +405,13 @@ def _marked(run: Run, head: Head, happening: Happening) -> Decision:
 
 
 def _next_attempt(run: Run, head: Head, pending: Pending, at: float) -> Pending:
-    """An effect before its next attempt, which the budget may not cover."""
+    """An effect before its next attempt, which the budget may not cover.
+
+    What children have reserved and not spent yet does not stand in its way: they get all that is left when they begin.
+    """
     changed = replace(pending, attempt=pending.attempt + 1, due=None, denied="")
-    before = replace(_without(head, pending), steps=head.steps - 1)
+    others = tuple(other for other in head.pending if other is not pending and not _is_child(other))
+    before = replace(head, pending=others, steps=head.steps - 1)
     denied = _denied(run, changed, before, at) if run.record.limits else ""
     return replace(changed, denied=denied)
 
@@ -410,6 +487,8 @@ def _concluded(run: Run, head: Head, happening: Happening, step: Step, remains: 
     if record.parent and _is_ending(step) and not any(map(_is_called_off, flying)):
         new = (*new, _last_word(run, step.snapshot, replace(head, pending=flying, spent=spent), new, happening.event))
     snapshot = step.snapshot
+    if run.machine.data is None and snapshot.data is not head.snapshot.data:
+        snapshot = replace(snapshot, data=read_back(Any, snapshot.data))
     entry = make_entry(
         seq,
         happening.at,
@@ -425,8 +504,9 @@ def _concluded(run: Run, head: Head, happening: Happening, step: Step, remains: 
         snapshot.reason,
         "",  # it is not ignored
         step.answers,
+        step.raised if len(step.microsteps) > 1 else (),
     )
-    after = make_head(seq, snapshot, flying + new, spent, issued, same, head.steps + 1, head.definition)
+    after = make_head(seq, snapshot, flying + new, spent, issued, same, head.steps + 1, head.definition, head.limits)
     return make_decision(after, entry)
 
 
@@ -519,6 +599,8 @@ def _given_up(step: Step, resource: str) -> Step:
 _KEY = re.compile(r"\d+\.\d+(-|$)")
 _NOTHING: Mapping[str, float] = {}
 _NOT_YET = (0, 0, 0)
+_ENDS = (GaveUp, Exhausted, Answered, Expired)
+"""The ends of effects that the runtime tells, and not who performs them."""
 _times = itemgetter(2)
 _UNSHARED = frozenset(("seconds", "transitions"))
 """What a run does not use up for its children, nor they for it."""

@@ -23,8 +23,20 @@ from functools import partial
 from math import inf
 
 from moothall.errors import Broken, DefinitionError, EffectFailed, MoothallError, Refused, whole_text, words_of
+from moothall.kernel.codec import read_back
 from moothall.kernel.effects import Alarm, AskPerson, Effect, Send, StartChild
-from moothall.kernel.events import Began, Denied, Doubted, Event, Exhausted, Expired, Faltered, GaveUp, Mark
+from moothall.kernel.events import (
+    Began,
+    Denied,
+    Doubted,
+    Event,
+    Exhausted,
+    Expired,
+    Faltered,
+    GaveUp,
+    Interrupted,
+    Mark,
+)
 from moothall.runtime.children import cancel_child, child_id, lost_child, open_child, start_child, tell_parent
 from moothall.runtime.cleaner import misfit
 from moothall.runtime.crew import Drive
@@ -36,6 +48,8 @@ from moothall.runtime.ports import LEASE, make_context
 PULSE = 0.5
 TURNS = 32
 """After so many turns a run lets others have the loop, also where it never had to wait."""
+CHARACTERS = 4
+"""How many characters of a text count as a token, where nobody has counted them."""
 CRASHES = 5
 """How many workers in a row a run may bring down before it is set aside."""
 Work = Callable[[Hall, RunId, Drive, Pending], Awaitable[Event]]
@@ -49,7 +63,7 @@ async def drive(hall: Hall, run: RunId) -> Head:
     if not head.pending or (head.rests() and not _has_family(head) and not _overdue(hall, head)):
         return head
     crew, record = hall.crew, hall.runs[run].record
-    doing = Drive(hall.clock.now, partial(messages, hall, run), hall.cast(run).performers)
+    doing = Drive(hall.clock.now, partial(messages, hall, run), hall.cast(run).performers, hall.ear)
     doing.ends, doing.rationed = ends_at(record), is_rationed(record)
     if run in crew.drives:
         raise Refused(f"run {run} is being driven here already; it goes on there")
@@ -115,7 +129,9 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
             continue
         if flying:
             for key in flying.keys() - {one.key for one in head.pending}:
+                attempt = doing.attempts[key]
                 doing.dismiss(key)
+                await _keep_said(hall, run, doing, attempt)
         unprepared = [one for one in head.pending if _needs_preparing(doing, one)]
         if unprepared and await _prepare_any(hall, run, doing, unprepared):
             continue
@@ -214,11 +230,21 @@ async def _in_place(hall: Hall, run: RunId, doing: Drive, pending: Pending, work
             raise
         stopped = _stopped(hall, run, doing, pending)
         if stopped is None:
+            doing.key = ""
+            await _keep_said(hall, run, doing, pending)
             return
         event = stopped
     finally:
         doing.key = ""
     await advance_all(hall, run, (_end(hall, run, pending, event),))
+
+
+async def _keep_said(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> None:
+    """Note what was said until an effect was cut off that nobody wants any more."""
+    text = whole_text("".join(doing.said.pop(f"{run}.{pending.key}", ())))
+    if text and in_flight(hall.heads[run], pending.key) is None:
+        said = Interrupted(_who(pending.effect), text, {"tokens": float(-(-len(text) // CHARACTERS))})
+        await advance(hall, run, said, f"{pending.key}-interrupted-{pending.attempt}")
 
 
 def _stopped(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:
@@ -330,6 +356,9 @@ def _end(hall: Hall, run: RunId, pending: Pending, event: Event) -> tuple[Event,
         return shaped(hall.runs[run].machine, event), pending.key
     except Refused:
         why = misfit(partial(shaped, hall.runs[run].machine), event, hall.clean)
+        if pending.effect.repeats in MARKED:
+            doubt = f"{_who(pending.effect)} returned, but not what it says it returns: {why}"
+            return Doubted(doubt), f"{pending.key}-{pending.attempt}"
         reason = f"{getattr(event, 'agent', 'the reply')}: the reply has the wrong shape: {why}"
         return GaveUp(reason, usage=getattr(event, "usage", {})), pending.key
 
@@ -372,13 +401,17 @@ async def _attempt(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Ev
     again = attempt > 1 or (pending.began and pending.key not in doing.begun)
     try:
         context = make_context(run, key, pending.nth, attempt, again, deadline, doing, hall.clean)
-        return await doing.performers[effect.kind].perform(effect, context)
+        event = await doing.performers[effect.kind].perform(effect, context)
     except (DefinitionError, Broken) as error:
         return GaveUp(f"{_who(effect)}: {error}", "definition")
     except (Exception, asyncio.CancelledError, SystemExit) as error:  # performers stand at the edge of the world
         if _is_stopping():
             raise asyncio.CancelledError from error
         return _went_wrong(effect, error)
+    else:
+        if doing.said:
+            doing.said.pop(key, None)
+        return event
     finally:
         doing.heard.pop(key, None)
 
@@ -397,7 +430,8 @@ async def _perform_here(hall: Hall, effect: Effect) -> Event:
         case AskPerson():
             return Expired()
         case Send() | Alarm():
-            return effect.event
+            event: Event = read_back(type(effect.event), effect.event)
+            return event
         case TellParent():
             return await tell_parent(hall, effect)
         case _:

@@ -24,22 +24,35 @@ from functools import partial
 from typing import Any, Literal
 
 from moothall.errors import Broken, Conflict, DefinitionError, Refused
-from moothall.kernel.codec import decode, encode
+from moothall.kernel.codec import decode, encode, read_back
 from moothall.kernel.effects import AskPerson, Effect, StartChild
 from moothall.kernel.events import Adopted, Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated, Started
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
+from moothall.kernel.schema import misfits
 from moothall.kernel.step import Answer, Ask
 from moothall.runtime.cleaner import cleaned, fitted
 from moothall.runtime.crew import Crew
-from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first, in_flight, make_happening
+from moothall.runtime.decide import (
+    Decision,
+    Happening,
+    Run,
+    Unanswered,
+    decide,
+    first,
+    in_flight,
+    in_force,
+    make_happening,
+    without_bill,
+)
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
 from moothall.runtime.ports import (
     LEASE,
     SET_ASIDE,
     Clean,
     Clock,
+    Ear,
     Evaluate,
     Lease,
     Performer,
@@ -47,8 +60,9 @@ from moothall.runtime.ports import (
     Store,
     Stored,
     as_it_is,
+    nobody_listens,
 )
-from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt
+from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt, taken_back
 
 Observer = Callable[[RunId, Entry, Head], None]
 WHOLE_MACHINE = 0xEFFFFFFC
@@ -150,6 +164,8 @@ class Hall:
     """Opens a run of the store that is not open here."""
     clean: Clean = as_it_is
     """Replaces the secrets in all that enters a run."""
+    ear: Ear = nobody_listens
+    """Knows who wants to hear what is said in a run as it is said."""
 
     def cast(self, run: RunId) -> Cast:
         """Who performs the effects of a run."""
@@ -278,6 +294,7 @@ async def reopen(hall: Hall, run: RunId, machine: Machine, stored: Stored | None
     hall.heads[run] = head = await _head(hall, run, stored)
     if (head.definition or stored.record.digest) != machine.digest:  # it was made anew, by another definition
         return await reopen(hall, run, machine)
+    hall.runs[run] = in_force(hall.runs[run], head)
     hall.leases.pop(run, None)
     if is_free(hall, stored.lease):
         hall.leases[run] = stored.lease
@@ -344,6 +361,7 @@ async def _adopted(hall: Hall, run: RunId, stored: Stored) -> Head:
     if isinstance(head, Difference):
         raise _unadopted(hall.runs[run], head)
     hall.heads[run], hall.leases[run] = head, stored.lease
+    hall.runs[run] = in_force(hall.runs[run], head)
     if head.snapshot.status == "live":
         event = Adopted(machine.digest, stored.definition())
         decision = decide(hall.runs[run], head, Happening(event, f"adopted-{head.seq + 1}", hall.clock.now()))
@@ -434,6 +452,22 @@ async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]])
             return
 
 
+async def decide_again(hall: Hall, run: RunId, decision: Decision, ends: Sequence[tuple[Event, str]]) -> list[Decision]:
+    """A decision, and those on events that are known already and are decided behind it; nothing is kept yet."""
+    decisions, now = [decision], hall.clock.now()
+    for number, (event, cause) in enumerate(ends):
+        head = decisions[-1].head
+        if number == 0 or in_flight(head, cause) is not None:
+            happening = Happening(without_bill(hall.runs[run], head, event, cause), cause, now)
+            decisions.append(await _decided_with_scripts(hall, run, head, happening, decisions))
+    return decisions
+
+
+async def keep_all(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> bool:
+    """Keep decisions in one transaction; False where another writer came first."""
+    return await _committed(hall, run, decisions)
+
+
 def _decided(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decision:
     """The decision on one event, without the secrets in it and in what it wants."""
     clean, known, came = hall.clean, hall.runs[run], happening.event
@@ -510,10 +544,17 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
     shape = asked.effect.shape
     if shape in machine.shapes:
         _read(hall, machine.shapes[shape], value)
+    fitted(partial(_require_fit, asked.effect.schema), value, hall.clean)
     advanced = await advance(hall, run, shaped(machine, Answered(value, shape, by)), asked.key)
     if advanced.received == "duplicate":  # somebody was quicker, or the deadline was
         await _answered(hall, run, asked.key)
     return advanced
+
+
+def _require_fit(schema: Any, value: Any) -> None:
+    """Refuse an answer that does not fit the schema of its question, and name every field."""
+    if found := misfits(schema, value):
+        raise Refused(f"the answer: {'; '.join(map(str, found))}")
 
 
 def _read(hall: Hall, shape: Any, value: Any) -> Any:
@@ -544,6 +585,7 @@ async def _resolve(hall: Hall, run: RunId, doubted: Pending, finding: Finding, b
 async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
     """Tell a run an event from outside, if it accepts it now."""
     machine, snapshot = hall.runs[run].machine, hall.heads[run].snapshot
+    event = read_back(type(event), event)
     if not accepts(machine, snapshot, event) and await hall.store.find(run, cause) is None:
         where = " and ".join(snapshot.active)
         accepted = ", ".join(possible(machine, snapshot)) or f"nothing: it is {snapshot.status}"
@@ -561,7 +603,9 @@ async def cancel(
 async def messages(hall: Hall, run: RunId, thread: str) -> list[Any]:
     """The messages of a thread of a run, the oldest first."""
     entries = await hall.store.entries(run)
-    return [one["message"] for entry in entries for one in entry.get("appends", ()) if one["thread"] == thread]
+    undone = taken_back(entries)
+    appends = (one for entry in entries if entry["seq"] not in undone for one in entry.get("appends", ()))
+    return [one["message"] for one in appends if one["thread"] == thread]
 
 
 def questions(head: Head) -> tuple[Pending, ...]:

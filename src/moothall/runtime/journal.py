@@ -23,7 +23,7 @@ from moothall.kernel import effects as known
 from moothall.kernel.codec import decode, decoder, encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import ChildDone, Event, Named
-from moothall.kernel.frozen import Frozen, maker, slotted
+from moothall.kernel.frozen import Frozen, maker, slotted, stored_fields
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Absent, Answer, Append, Failed, Snapshot, Value
 
@@ -98,6 +98,8 @@ class Head(Frozen):
     """How many events moved the run, or might have."""
     definition: str = ""
     """The digest of the definition that adopted the run; none where it is still the one that it began with."""
+    limits: Mapping[str, float] | None = None
+    """The limits of its budget since it was retried; none where they are still those that it began with."""
 
     def wake(self) -> float | None:
         """When the run wants attention: 0 is now, None is never unless somebody tells it something."""
@@ -145,6 +147,8 @@ class Entry(Frozen):
     reason: str = ""
     ignored: str = ""
     answers: tuple[Answer, ...] = ()
+    raised: tuple[str, ...] = ()
+    """The names of the events that the machine raised itself on the way, one for each row that took one."""
 
 
 make_entry = maker(Entry)
@@ -192,6 +196,7 @@ class Reader(Frozen):
                 _same(plain["same"], "same") if "same" in plain else {},
                 decode(int, plain["steps"], "steps"),
                 decode(str, plain.get("definition", ""), "definition"),
+                _amounts(plain["limits"], "limits") if "limits" in plain else None,
             )
         except (KeyError, TypeError, MoothallError) as error:
             raise Broken(f"the stored snapshot cannot be read: {error}") from error
@@ -309,7 +314,7 @@ def pending_shape(pending: Pending) -> dict[str, Any]:
     """The shape of an effect in flight."""
     effect: Any = pending.effect
     if isinstance(event := getattr(effect, "event", None), Event):
-        values: Any = {**effect.__dict__, "event": {"name": event.name, **event.__dict__}}
+        values: Any = {**effect.__dict__, "event": {"name": event.name, **stored_fields(event)}}
     else:
         values = effect
     shape: dict[str, Any] = {"key": pending.key, "kind": effect.kind, "effect": values, "nth": pending.nth}
@@ -354,6 +359,8 @@ def head_shape(head: Head, pending: Sequence[Any]) -> dict[str, Any]:
         shape["same"] = head.same
     if head.definition:
         shape["definition"] = head.definition
+    if head.limits is not None:
+        shape["limits"] = head.limits
     return shape
 
 
@@ -364,7 +371,7 @@ def entry_shape(entry: Entry, effects: Sequence[Any]) -> dict[str, Any]:
         "seq": entry.seq,
         "at": entry.at,
         "cause": entry.cause,
-        "event": {"name": event.name, **event.__dict__},
+        "event": {"name": event.name, **stored_fields(event)},
         "from": entry.before,
         "to": entry.after,
         "taken": entry.taken,
@@ -382,4 +389,6 @@ def entry_shape(entry: Entry, effects: Sequence[Any]) -> dict[str, Any]:
         shape["ignored"] = entry.ignored
     if entry.answers:
         shape["answers"] = entry.answers
+    if entry.raised:
+        shape["raised"] = entry.raised
     return shape

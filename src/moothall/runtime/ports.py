@@ -204,8 +204,21 @@ class Clock(Protocol):
         ...
 
 
+Ear = Callable[[RunId, str], Callable[[str], None] | None]
+"""Who hears, piece by piece, what somebody says in a run; None where nobody wants to."""
+
+
+def nobody_listens(run: RunId, speaker: str) -> None:
+    """Nobody wants to hear it."""
+    return
+
+
 class Desk(Protocol):
     """Where a run is driven from: hears that a performer is still at work, and knows the run's threads."""
+
+    def listen(self, key: str, run: RunId, speaker: str) -> Callable[[str], None] | None:
+        """Who hears what the performer with this key says as it is said; None where nobody wants to."""
+        ...
 
     def beat(self, key: str) -> None:
         """The performer with this key is still at work."""
@@ -241,6 +254,10 @@ class Context(Frozen):
     async def messages(self, thread: str) -> list[Any]:
         """The messages of a thread of the run, the oldest first."""
         return await self.desk.messages(thread) if self.desk is not None else []
+
+    def ear(self, speaker: str) -> Callable[[str], None] | None:
+        """Who hears what somebody says as it is said; None where nobody wants to."""
+        return self.desk.listen(self.key, self.run, speaker) if self.desk is not None else None
 
 
 make_context = maker(Context)

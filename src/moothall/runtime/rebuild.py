@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from moothall.errors import Broken, DefinitionError, MoothallError, Refused
-from moothall.kernel.events import Adopted, Forked, Named, Started
+from moothall.kernel.events import Adopted, Forked, Named, Retried, Started
 from moothall.kernel.frozen import Frozen
+from moothall.kernel.interpreter import PLACE
 from moothall.runtime.cleaner import cleaned
-from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first
+from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first, go_back, in_force
 from moothall.runtime.journal import Head, Reader, answers_of, encode_entry, encode_pending
 from moothall.runtime.ports import Clean, as_it_is
 
@@ -56,17 +57,18 @@ def compared(run: Run, reader: Reader, entries: Entries, clean: Clean = as_it_is
     The data that a run began with are given and not decided; they may have gained fields since. Both are compared
     without secrets: a journal may be older than the registration of one.
     """
-    seq = 0
+    seq, undone = 0, taken_back(entries)
     try:
         for entry, decision in decided_again(run, reader, entries, clean):
-            again = encode_entry(decision.entry)
+            seq, again = entry["seq"], encode_entry(decision.entry)
             for part in dict.fromkeys((*entry, *again)):
                 kept, decided = clean(entry.get(part)), clean(again.get(part))
                 if kept != decided and not _is_the_same(reader, part, entry, again):
                     return Difference(seq, part, kept, decided)
             seq += 1
     except (Refused, DefinitionError) as error:
-        return Difference(seq, "event", clean(entries[seq]["event"]), clean(str(error)))
+        wrong = next(entry for entry in entries if entry["seq"] >= seq and entry["seq"] not in undone)
+        return Difference(wrong["seq"], "event", clean(wrong["event"]), clean(str(error)))
     return decision.head
 
 
@@ -75,7 +77,7 @@ def definition_after(entries: Entries, digest: str) -> str:
     for entry in reversed(entries):
         if entry["event"]["name"] == Forked.name:
             return digest
-        if entry["event"]["name"] == Adopted.name:
+        if entry["event"]["name"] in (Adopted.name, Retried.name):
             return str(entry["event"]["digest"])
     return digest
 
@@ -94,9 +96,12 @@ def _is_the_same(reader: Reader, part: str, entry: Mapping[str, Any], again: Map
                 is_kept = all(again[part].get(name) == value for name, value in entry[part].items())
                 return (has_gained and is_kept) or _is_given(reader, entry, again)
             case "reason":
-                return str(again[part]).startswith(f"{entry[part]}; ")
+                kept, decided = (str(one[part]).partition(PLACE)[0] for one in (entry, again))
+                return kept == decided or decided.startswith(f"{kept}; ")
             case "ignored":
                 return part in entry and part in again
+            case "raised":  # journals of before do not say what was raised
+                return part not in entry
     except (MoothallError, LookupError, TypeError):
         return False
     return False
@@ -131,7 +136,10 @@ def decided_again(
     line = {f"forked-{one.record.run}": one for one in _lineage(run)}
     run = list(line.values())[-1]
     decision: Decision | None = None
+    undone = taken_back(entries)
     for entry in entries:
+        if entry["seq"] in undone:
+            continue
         if entry["event"]["name"] == Forked.name:
             if entry["cause"] not in line:
                 raise Broken(f"run {run.record.run}: entry {entry['seq']} is of a fork that it does not come from")
@@ -141,11 +149,21 @@ def decided_again(
         except Unanswered as unanswered:
             script = str(unanswered.ask.script)[:SHOWN]
             raise DefinitionError(f"entry {entry['seq']} has no answer of the script {script}") from unanswered
+        run = in_force(run, decision.head)
         yield entry, decision
+
+
+def taken_back(entries: Entries) -> frozenset[int]:
+    """The entries that count no more, because the run was retried from before them."""
+    notes = [entry for entry in entries if entry["event"]["name"] == Retried.name]
+    return frozenset(seq for note in notes for seq in range(note["event"]["entry"], note["seq"]))
 
 
 def _decision(run: Run, reader: Reader, before: Decision | None, entry: Mapping[str, Any]) -> Decision:
     answers = answers_of(entry)
     if before is None:
         return first(run, reader.data(entry["event"]["data"]), answers)
+    if entry["event"]["name"] == Retried.name:
+        happening = Happening(reader.event(entry["event"]), entry["cause"], entry["at"])
+        return go_back(run, before.head, happening, entry["seq"])
     return decide(run, before.head, Happening(reader.event(entry["event"]), entry["cause"], entry["at"], answers))

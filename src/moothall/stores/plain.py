@@ -21,6 +21,7 @@ import orjson
 
 from moothall.errors import Broken, DefinitionError
 from moothall.kernel.codec import encode
+from moothall.kernel.frozen import rare_fields
 from moothall.kernel.generated import defined
 
 LONG = 512
@@ -95,8 +96,12 @@ def _opened(value: Any) -> Any:
 def _opener(kind: Any) -> Callable[[Any], Any]:
     if not is_dataclass(kind):
         return encode
-    parts = ", ".join(f"{one.name!r}: {_part(one)}" for one in fields(kind) if one.init)
-    made: Callable[[Any], Any] = defined(f"def opener(value): return {{{parts}}}", {"_NONE": _NONE})
+    rare, every = rare_fields(kind), [one for one in fields(kind) if one.init]
+    parts = ", ".join(f"{one.name!r}: {_part(one)}" for one in every if one.name not in rare)
+    known: dict[str, Any] = {"_NONE": _NONE, **{f"default_{name}": default for name, default in rare.items()}}
+    lines = [f"    if value.{name} != default_{name}: found[{name!r}] = value.{name}" for name in rare]
+    source = ["def opener(value):", f"    found = {{{parts}}}", *lines, "    return found"]
+    made: Callable[[Any], Any] = defined("\n".join(source), known)
     return made
 
 

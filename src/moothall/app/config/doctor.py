@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
+from moothall.app.config.access import opened
 from moothall.app.config.models import LIBRARY, PROVIDERS, open_model, own_address
 from moothall.app.config.settings import (
     LEVELS,
@@ -54,7 +55,7 @@ from moothall.app.config.store import (
 )
 from moothall.app.notify.hook import Patience, ear_of
 from moothall.app.notify.telemetry.parts import parts_of
-from moothall.app.runs.begin import STAND_IN, opened
+from moothall.app.runs.begin import STAND_IN
 from moothall.app.runs.view import summary_of
 from moothall.errors import DefinitionError, MoothallError
 from moothall.runtime.hall import is_gone

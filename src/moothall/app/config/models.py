@@ -115,6 +115,11 @@ def at_level(level: str) -> str:
     return level if level_model(level).value else "base"
 
 
+def is_offline(name: str) -> bool:
+    """Whether a model needs nobody outside: a stand-in, a script or a cassette."""
+    return name == "rehearsal" or name.startswith(("scripted:", "cassette:"))
+
+
 def _chain(name: str) -> list[str]:
     """The names of the models that are asked one after the other. A cassette takes all that follows it."""
     if name == BY_LEVEL:

@@ -28,7 +28,8 @@ import re
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import field, replace
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -137,20 +138,68 @@ def _settings_in(folder: Path) -> Path:
     return folder / "settings.toml"
 
 
+class Files:
+    """What stands in the files of settings, read once: when somebody first asks for it.
+
+    A program that brings settings of its own reads no file.
+    """
+
+    def __init__(self, given: Settings | None = None) -> None:
+        self._given = given
+
+    @cached_property
+    def own(self) -> Settings:
+        """What stands in the user's file; mistakes name the file and the place in it."""
+        return _read_own() if self._given is None else self._given
+
+    @cached_property
+    def project(self) -> Project | None:
+        """The file of the project that the current folder belongs to, trusted or not."""
+        file = nearest() if self._given is None else None
+        return None if file is None else looked_at(file, state_directory())
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What stands in the user's file and, over it, in the project's if it is trusted."""
+        found = self.project
+        return self.own if found is None or found.unused else _over(self.own, project_settings(found))
+
+
+_files: ContextVar[Files | None] = ContextVar("files", default=None)
+
+
+@contextmanager
+def reading_once(files: Files | None = None) -> Iterator[Files]:
+    """Meanwhile the settings are those of these files, which are read once."""
+    known = files or _files.get() or Files()
+    token = _files.set(known)
+    try:
+        yield known
+    finally:
+        _files.reset(token)
+
+
+def current_files() -> Files:
+    """The files that count now: those of the command or program that works, else as they are on the disk."""
+    return _files.get() or Files()
+
+
 def project() -> Project | None:
     """The file of the project that the current folder belongs to, trusted or not."""
-    file = nearest()
-    return None if file is None else looked_at(file, state_directory())
+    return current_files().project
 
 
 def settings() -> Settings:
     """What stands in the user's file and, over it, in the project's if it is trusted."""
-    own, found = own_settings(), project()
-    return own if found is None or found.unused else _over(own, project_settings(found))
+    return current_files().settings
 
 
 def own_settings() -> Settings:
-    """What stands in the user's file; mistakes name the file and the place in it."""
+    """What stands in the user's file."""
+    return current_files().own
+
+
+def _read_own() -> Settings:
     file = settings_file()
     try:
         os.lstat(file)
@@ -198,18 +247,9 @@ def _over(own: Settings, project: Settings) -> Settings:
     return replace(own, **said, levels={**own.levels, **project.levels}, addresses=addresses)
 
 
-class Files:
-    """What stands in the files of settings, read once: when somebody first asks for it."""
-
-    @cached_property
-    def settings(self) -> Settings:
-        """What stood in them then."""
-        return settings()
-
-
-def _value(name: str, files: Files | None) -> str:
-    """One setting: of the environment, else of files that were read, else of the files as they are now."""
-    return os.environ.get(VARIABLES[name]) or getattr((files or Files()).settings, name)
+def _value(name: str) -> str:
+    """One setting: of the environment, else of the files."""
+    return os.environ.get(VARIABLES[name]) or getattr(settings(), name)
 
 
 def setting(name: str) -> Set:
@@ -225,16 +265,17 @@ def level_model(name: str) -> Set:
 def _set(variable: str, picked: Callable[[Settings], str]) -> Set:
     if value := os.environ.get(variable):
         return Set(value, variable)
-    found = project()
+    files = current_files()
+    found = files.project
     if found is not None and not found.unused and (value := picked(project_settings(found))):
         return Set(value, found.file.name)
-    value = picked(own_settings())
+    value = picked(files.own)
     return Set(value, settings_file().name) if value else Set()
 
 
-def store_address(address: str | None = None, files: Files | None = None) -> str:
+def store_address(address: str | None = None) -> str:
     """The address of a store: the one that is named, the one that is set, or the file in the state directory."""
-    return _value("store", files) or usual_store() if address is None else address
+    return _value("store") or usual_store() if address is None else address
 
 
 def usual_store() -> str:
@@ -317,9 +358,9 @@ def _new_key(file: Path) -> bytes:
         return b""
 
 
-def durability_of(named: str | None = None, files: Files | None = None) -> str:
+def durability_of(named: str | None = None) -> str:
     """How safely commits are kept: as it is named, as it is set, or `full`."""
-    durability = named or _value("durability", files) or DURABILITIES[0]
+    durability = named or _value("durability") or DURABILITIES[0]
     if durability not in DURABILITIES:
         raise DefinitionError(f"{durability!r} is no durability; write {' or '.join(DURABILITIES)}")
     return durability
@@ -327,17 +368,17 @@ def durability_of(named: str | None = None, files: Files | None = None) -> str:
 
 def configured_hook() -> str:
     """What to call when a run waits, where nothing is named; "" where nothing is configured."""
-    return _value("on_wait", None)
+    return _value("on_wait")
 
 
-def configured_telemetry(named: str | None = None, files: Files | None = None) -> str:
+def configured_telemetry(named: str | None = None) -> str:
     """Who else is told what goes on: as it is named, as it is set, or nobody."""
-    return _value("telemetry", files) if named is None else named
+    return _value("telemetry") if named is None else named
 
 
-def configured_model(files: Files | None = None) -> str:
+def configured_model() -> str:
     """The model to use where none is named; "" where nothing is configured."""
-    return _value("model", files)
+    return _value("model")
 
 
 class Registered(Frozen):

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
-from importlib import import_module
+from dataclasses import field
 from typing import Any, TypeVar
 
-from moothall.agents.ask import TURN, AskAgent, Asking, Calling, CallTool, Starting, Turning
+from moothall.agents.ask import AskAgent, Asking, Calling, CallTool, Starting, Turning
+from moothall.agents.ports import Model
+from moothall.agents.roles import Role, library_role, role_of, roles
 from moothall.analysis import verify
 from moothall.analysis.verify import Finding
-from moothall.app.config.models import open_model
+from moothall.app.config.models import BY_LEVEL, at_level, is_offline, open_model
 from moothall.app.kinds.guests import welcomed
-from moothall.app.kinds.python import beside, built_in, is_built_in, is_of_workflow, source_of
-from moothall.errors import DefinitionError, Refused
-from moothall.kernel.codec import decode, encode
-from moothall.kernel.effects import StartChild
-from moothall.kernel.events import Event
+from moothall.app.kinds.kind import kind_of
+from moothall.app.kinds.source import child_machine, source_of
+from moothall.errors import DefinitionError
+from moothall.kernel.effects import Effect, StartChild
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
-from moothall.performers.agents import AgentPerformer, Hear
+from moothall.kernel.step import Scripted
+from moothall.performers.agents import AgentPerformer
+from moothall.performers.own import OwnPerformers, own_performers
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.hall import Cast, Part
 from moothall.runtime.ports import Performer
@@ -34,81 +36,106 @@ Functions = Mapping[str, Any]
 """Async functions by name, and agents of other libraries."""
 SLUG = 64
 """How much of a machine's name is in the ids of its runs."""
-HOUSE_TOOLS = {"pipeline": "moothall.app.kinds.pipeline.checks"}
+_IN_TABLES = Asking | Turning | Starting | Scripted
+"""Actions that name whom they ask, or leave that to their kind."""
+ANYBODY = "whom it asks"
+"""Stands for agents whose names are known when the machine runs."""
 
 
 @slotted
-class Troupe(Frozen):
-    """What a run and its children bring with them: functions, checks of tools, shapes of replies, a model.
-
-    `hear` is who listens while the model replies.
-    """
+class Provided(Frozen):
+    """What a run and its children bring with them: functions, checks of tools, shapes of replies, a model."""
 
     model: str = ""
     functions: Functions = field(default_factory=dict)
     checks: Functions = field(default_factory=dict)
     shapes: Mapping[str, Any] = field(default_factory=dict)
-    hear: Hear | None = None
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    roles: Mapping[str, Any] = field(default_factory=dict)
+    performers: OwnPerformers = field(default_factory=dict)
 
-    def joined_by(self, machine: Machine) -> Troupe:
+    def joined_by(self, machine: Machine) -> Provided:
         """The same with what stands in the table of a machine."""
-        house = _house_tools(machine)
-        functions = welcomed({**(house.TOOLS if house else {}), **bound_functions(machine), **self.functions})
+        functions = welcomed({**bound_functions(machine), **self.functions})
         checks, shapes = {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes}
-        return Troupe(self.model, functions, checks, shapes, self.hear)
+        prompts, personas = {**machine.prompts, **self.prompts}, {**machine.roles, **self.roles}
+        return Provided(self.model, functions, checks, shapes, prompts, personas, self.performers)
 
     def is_empty(self) -> bool:
-        """Whether a run brings nothing with it, so that its machine's own cast plays."""
-        return not (self.model or self.functions or self.checks or self.shapes or self.hear is not None)
+        """Whether a run brings nothing with it, so that its machine's own functions are all there is."""
+        brought = self.functions or self.checks or self.shapes or self.prompts or self.roles or self.performers
+        return not (self.model or brought)
 
 
-def cast(machine: Machine, troupe: Troupe) -> Cast:
+def bind(machine: Machine, provided: Provided) -> Cast:
     """Who performs the effects of a run of this machine."""
-    if is_of_workflow(machine):
-        from moothall.app.kinds.workflow.runs import workflow_cast  # a machine in Python never needs it
-
-        return workflow_cast(machine, replace(troupe, functions=welcomed(troupe.functions)))
-    return _own_cast(machine) if troupe.is_empty() else _new_cast(machine, troupe)
+    return kind_of(machine).bind(machine, provided)
 
 
-def _new_cast(machine: Machine, troupe: Troupe) -> Cast:
-    troupe = troupe.joined_by(machine)
-    played = open_model(troupe.model) if troupe.model else None
+def bind_functions(machine: Machine, provided: Provided) -> Cast:
+    """Performers that ask functions, and a model for the agents that are none."""
+    provided = provided.joined_by(machine)
+    models = RunModels(provided.model) if provided.model else None
+    agents = AgentPerformer(
+        provided.functions,
+        models.own if models else None,
+        provided.shapes,
+        prompts=provided.prompts,
+        roles=_personas(provided.roles),
+        models=models,
+    )
     performers = {
-        AskAgent.kind: Performer(AskAgent, AgentPerformer(troupe.functions, played, troupe.shapes, troupe.hear)),
-        CallTool.kind: Performer(CallTool, ToolPerformer(troupe.functions, troupe.checks)),
+        AskAgent.kind: Performer(AskAgent, agents),
+        CallTool.kind: Performer(CallTool, ToolPerformer(provided.functions, provided.checks)),
+        **own_performers(provided.performers),
     }
-    return Cast(performers, child=lambda name: part(machine, name, troupe))
+    return Cast(performers, own_effects(machine), child=lambda name: child_part(machine, name, provided))
 
 
-def part(parent: Machine, name: str, troupe: Troupe) -> Part:
-    """A machine that a run of another may start."""
+def _personas(given: Mapping[str, Any]) -> Callable[[str], Role]:
+    """Roles by name: those of a machine, laid over those of the library, which is read where it is needed."""
+    if not given:
+        return library_role
+    known = roles(given, "the roles of the machine")
+    return lambda name: role_of(name, known)
+
+
+class RunModels:
+    """The models of a run, each opened once: the one that an ask names, that of an agent's level, else the run's own.
+
+    A run that is played offline, by a stand-in, a script or a cassette, asks nobody else.
+    """
+
+    def __init__(self, named: str) -> None:
+        self._named = named
+        self._open: dict[str, Model] = {}
+        self.own = self._model(named)
+
+    def __call__(self, asked: AskAgent, level: str) -> Model:
+        """The model that plays an agent of this level when it is asked like this."""
+        if is_offline(self._named):
+            return self.own
+        name = asked.model or (at_level(level) if self._named == BY_LEVEL else self._named)
+        return self._model("|".join((name, *asked.fallback)))
+
+    def _model(self, name: str) -> Model:
+        if name not in self._open:
+            self._open[name] = open_model(name)
+        return self._open[name]
+
+
+def child_part(parent: Machine, name: str, provided: Provided) -> Part:
+    """A machine that a run of another may start, whatever kinds both are of."""
     machine = child_machine(parent, name)
+    kind = kind_of(machine)
     return Part(
         machine,
         source_of(machine),
         endless(machine) is not None,
-        lambda given: input_data(machine, given),
-        cast(machine, troupe),
-        _said if name.startswith(TURN) else StartChild.settled,
+        lambda given: kind.child_data(machine, given),
+        kind.bind(machine, provided),
+        kind.ended,
     )
-
-
-def child_machine(parent: Machine, name: str) -> Machine:
-    """The machine that another starts by this name."""
-    bound = {
-        one.child: one.machine for one in parent.actions() if isinstance(one, Starting) and one.machine is not None
-    }
-    machine = bound.get(name) or beside(source_of(parent), name) or built_in(name)
-    if machine is None:
-        raise DefinitionError(f"no machine is called {name!r}; put it into the same file as {parent.name!r}")
-    return machine
-
-
-def _said(effect: StartChild, output: Any) -> Event:
-    from moothall.machines.turn import said_in_the_end
-
-    return said_in_the_end(decode(AskAgent, effect.input["ask"], "turn"), output)
 
 
 def endless_below(machine: Machine, above: frozenset[str] = frozenset()) -> Finding | None:
@@ -126,9 +153,8 @@ def endless_below(machine: Machine, above: frozenset[str] = frozenset()) -> Find
 
 def asked_for(machine: Machine, above: frozenset[str] = frozenset()) -> set[str]:
     """The agents and tools that a machine and its children ask for by name."""
-    if is_of_workflow(machine):
-        return set(_asked(machine))
-    names = {name for action in machine.actions() for name in _names(action)}
+    names = {name for action in machine.actions() for name in _names(action)} | kind_of(machine).asked(machine)
+    names |= {ANYBODY} if _moves_emit(machine, AskAgent) or _moves_emit(machine, StartChild) else set()
     above |= {machine.name}
     return names.union(*(asked_for(one, above) for one in _started(machine, above)))
 
@@ -153,7 +179,7 @@ def known_agents(machine: Machine, given: Any) -> Functions:
     """The functions that the caller brings, if the machine asks for all of them."""
     if not isinstance(given, Mapping):
         raise DefinitionError(f"write agents={{'name': function}}, not {given!r}")
-    if given and (astray := sorted(given.keys() - (asked := asked_for(machine)))):
+    if given and (astray := sorted(given.keys() - (asked := asked_for(machine)))) and ANYBODY not in asked:
         raise DefinitionError(
             f"machine {machine.name} asks nobody called {astray[0]!r}; it asks {', '.join(sorted(asked))}"
         )
@@ -163,6 +189,7 @@ def known_agents(machine: Machine, given: Any) -> Functions:
 def unplayed(machine: Machine, given: Functions, above: frozenset[str] = frozenset()) -> list[str]:
     """The agents of a machine and its children that are no functions."""
     missing = _unbound(machine) - given.keys()
+    missing |= {ANYBODY} if not given and _moves_emit(machine, AskAgent) else set()
     if _children(machine):
         brought = {**bound_functions(machine), **given}
         above |= {machine.name}
@@ -193,24 +220,45 @@ endless = _once(verify.endless)
 
 
 @_once
-def _own_cast(machine: Machine) -> Cast:
-    """The cast of a machine whose functions all stand in its table: the same for all its runs."""
-    return _new_cast(machine, Troupe())
+def unchanging_bindings(machine: Machine) -> Cast:
+    """Who performs in a machine whose functions all stand in its table: the same for all its runs."""
+    return bind_functions(machine, Provided())
 
 
 @_once
-def _asked(machine: Machine) -> frozenset[str]:
+def agents_in(machine: Machine) -> frozenset[str]:
     """The agents that the table asks, by name."""
-    if is_of_workflow(machine):
-        return frozenset(machine.plan.seats)
     asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
     return frozenset(asked | {one.asking.agent for one in machine.actions() if isinstance(one, Turning)})
+
+
+def _moves_emit(machine: Machine, effect: type[Effect]) -> bool:
+    """Whether a move makes such effects itself, so that whom they concern does not stand in the table."""
+    moves = (action for action in machine.actions() if not isinstance(action, _IN_TABLES))
+    declared = any(effect.kind in getattr(move, "emits", {}) for move in moves)
+    return declared or any(effect in (on.emits or {}) for on in machine.moves)
+
+
+@_once
+def own_effects(machine: Machine) -> Mapping[str, type[Effect]]:
+    """The effects of its author that a machine declares, by kind; those that come with Moothall are known anyway."""
+    declared = [effect for action in machine.actions() for effect in getattr(action, "effects", ())]
+    declared += [effect for on in machine.moves for effect in on.emits or ()]
+    return {effect.kind: effect for effect in declared if not effect.__module__.startswith("moothall.")}
+
+
+def require_performers(machine: Machine, given: OwnPerformers) -> None:
+    """Refuse to drive a machine whose own effects nobody performs."""
+    kinds = own_performers(given).keys()
+    for kind, effect in own_effects(machine).items():
+        if kind not in kinds:
+            raise DefinitionError(f"nobody performs {kind!r}: pass performers={{{effect.__name__}: …}}")
 
 
 @_once
 def _unbound(machine: Machine) -> frozenset[str]:
     """The agents that the table asks and has no functions for."""
-    return _asked(machine) - bound_functions(machine).keys()
+    return kind_of(machine).asked(machine) - bound_functions(machine).keys()
 
 
 @_once
@@ -243,19 +291,6 @@ def bound_functions(machine: Machine) -> Functions:
     return found
 
 
-def lacking(machine: Machine, data: Any, given: Functions) -> str:
-    """Why a run of a built-in machine cannot go on with what is here; "" where it can."""
-    house = _house_tools(machine)
-    return "" if house is None or house.TOOLS.keys() <= given.keys() else str(house.lacking(data))
-
-
-@_once
-def _house_tools(machine: Machine) -> Any:
-    """The module with the tools that a built-in machine asks for by name; its table is pure and cannot hold them."""
-    room = HOUSE_TOOLS.get(machine.name.partition("-")[0], "")
-    return import_module(room) if room and is_built_in(machine) else None
-
-
 @_once
 def _checks(machine: Machine) -> Functions:
     found: dict[str, Callable[..., Any]] = {}
@@ -263,22 +298,3 @@ def _checks(machine: Machine) -> Functions:
         if isinstance(action, Calling | Turning):
             found.update(action.checks)
     return found
-
-
-def input_data(machine: Machine, given: Any) -> Any:
-    """A run's first data: the machine's own type, from a value, from JSON, or from a text for its first field."""
-    kind = machine.data
-    if kind is None:
-        return encode(given)
-    if is_of_workflow(machine) and not isinstance(given, kind):
-        from moothall.app.kinds.workflow.runs import work_of
-
-        return work_of(machine, given)
-    if isinstance(given, kind):
-        return given
-    if isinstance(given, str) and kind is not str:
-        fields = list(getattr(kind, "__dataclass_fields__", {}))
-        if not fields:
-            raise Refused(f"{machine.name} takes a {kind.__name__}, not a text")
-        given = {fields[0]: given}
-    return decode(kind, {} if given is None else given, "input")

@@ -1,52 +1,85 @@
-"""Checking machines and workflow files together with the machines that they start.
+"""Checking machines and files together with the machines that they start.
 
-However many workflows a file has and however often they start each other, a check reads each file once and certifies
+However many machines a file has and however often they start each other, a check reads each file once and certifies
 each machine once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from typing import Any
 
 from moothall.analysis.certify import Certificate, Unbounded, certify
-from moothall.app.kinds.bindings import child_machine
-from moothall.app.kinds.python import is_of_workflow, source_of
-from moothall.app.kinds.workflow.files import Checked, Shelf
+from moothall.analysis.verify import verify
+from moothall.app.kinds.kind import kind_of
+from moothall.app.kinds.source import child_machine, find, kinds_at, source_of
 from moothall.errors import DefinitionError
+from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 
+Bound = Certificate | Unbounded
 
-def certificate(machine: Machine) -> Certificate | Unbounded:
+
+class Told(Frozen):
+    """One thing that was found: how bad it is, its code, where, why, and what to do about it."""
+
+    level: str
+    code: str
+    place: str
+    why: str
+    remedy: str
+    inside: str = ""
+    """Where in that place."""
+
+
+class Examined(Frozen):
+    """What was found out about one machine or file: for scripts, for people, and what its machines can take."""
+
+    plain: Mapping[str, Any]
+    told: tuple[Told, ...]
+    bounds: Mapping[str, Bound]
+    summary: str = ""
+    """What is said below; "" where the bound says it all."""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it cannot be used."""
+        is_endless = any(isinstance(bound, Unbounded) for bound in self.bounds.values())
+        return any(told.level == "error" for told in self.told) or (bool(self.summary) and is_endless)
+
+
+def certificate(machine: Machine) -> Bound:
     """The most that a run of this machine and its children can take; a machine that starts itself has no such bound."""
     return Check().certificate(machine)
 
 
 class Check:
-    """One check of machines and files, which are taken to stay as they are while it lasts."""
+    """One check of machines and files, which are taken to stay as they are while it lasts.
+
+    `kept` is what kinds remember meanwhile, each under its own name.
+    """
 
     def __init__(self) -> None:
-        self._shelf = Shelf()
-        self._certified: dict[Machine, Certificate | Unbounded] = {}
+        self.kept: dict[str, Any] = {}
+        self._certified: dict[Machine, Bound] = {}
 
-    def file(self, path: Path) -> Checked:
-        """Everything that is wrong with a file."""
-        return self._shelf.checked(path)
+    def examine(self, source: str) -> Iterator[Examined]:
+        """Everything that is wrong at a source: a machine, a file, or a folder of files."""
+        for kind in kinds_at(source):
+            if (examined := kind.examine(source, self)) is not None:
+                yield from examined
+                return
+        yield self._machine(find(source))
 
-    def certificates(self, checked: Checked) -> Mapping[str, Certificate | Unbounded]:
-        """The certificates of the workflows of a file; a file with errors has none."""
-        file, names = Path(checked.file), () if checked.is_wrong else checked.workflows
-        return {name: self._of_workflow(file, name) for name in names}
+    def _machine(self, machine: Machine) -> Examined:
+        findings, bound = verify(machine), self.certificate(machine)
+        plain = {"machine": machine.name, "findings": findings, "certificate": bound}
+        told = tuple(
+            Told(finding.level, finding.code, finding.place, finding.why, finding.remedy) for finding in findings
+        )
+        return Examined(plain, told, {machine.name: bound})
 
-    def _of_workflow(self, file: Path, name: str) -> Certificate | Unbounded:
-        from moothall.app.kinds.workflow.runs import Spot, machine_at  # a machine in Python never needs it
-
-        try:
-            return self.certificate(machine_at(Spot(file, name).source, self._shelf))
-        except DefinitionError as error:  # in a file that it belongs with: of roles, or of a workflow that it starts
-            return Unbounded((), str(error))
-
-    def certificate(self, machine: Machine, above: frozenset[str] = frozenset()) -> Certificate | Unbounded:
+    def certificate(self, machine: Machine, above: frozenset[str] = frozenset()) -> Bound:
         """The certificate of a machine that those above start; one that starts itself in the end has none.
 
         Types that cannot be stored are refused: such a run would come to nothing.
@@ -55,22 +88,27 @@ class Check:
             machine.require_types()
             above |= {_place(machine)}
             below = {
-                name: self.certificate(one, above) for name, one in self._children(machine) if _place(one) not in above
+                name: self.certificate(child, above)
+                for name, child in self._children(machine)
+                if _place(child) not in above
             }
-            known = {name: one for name, one in below.items() if isinstance(one, Certificate)}
+            known = {name: bound for name, bound in below.items() if isinstance(bound, Certificate)}
             self._certified[machine] = certify(machine, known)
         return self._certified[machine]
 
     def _children(self, machine: Machine) -> Iterator[tuple[str, Machine]]:
-        for name in {getattr(one, "child", "") for one in machine.actions()} - {machine.name, ""}:
-            yield name, self._sub_workflow(machine, name) or child_machine(machine, name)
+        kept = self.kept.get(machine.kind)
+        for name in {getattr(action, "child", "") for action in machine.actions()} - {machine.name, ""}:
+            yield name, kind_of(machine).beside(machine, name, kept) or child_machine(machine, name)
 
-    def _sub_workflow(self, machine: Machine, name: str) -> Machine | None:
-        if not is_of_workflow(machine):
-            return None
-        from moothall.app.kinds.workflow.runs import sub_workflow  # a machine in Python never needs it
-
-        return sub_workflow(source_of(machine), name, self._shelf)
+    def certificate_or_reason(self, found: Machine | DefinitionError) -> Bound:
+        """The certificate of a machine, or why it has none."""
+        if isinstance(found, DefinitionError):
+            return Unbounded((), str(found))
+        try:
+            return self.certificate(found)
+        except DefinitionError as error:  # in a file that it belongs with: of roles, or of a machine that it starts
+            return Unbounded((), str(error))
 
 
 def _place(machine: Machine) -> str:

@@ -1,4 +1,4 @@
-"""Finds machines: `FILE.py:NAME`, `package.module:NAME`, built-in ones and workflows by name, and the other way round.
+"""Machines that authors write in Python: `FILE.py:NAME` and `package.module:NAME`, and who performs in them.
 
 A file that is loaded to find its machine must not start runs while it is loaded; `run` asks `is_loading`.
 
@@ -11,33 +11,75 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from os.path import exists, isabs, isdir, isfile, realpath
+from os.path import isabs, isfile, realpath
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeGuard
-from weakref import WeakKeyDictionary
+from typing import Any
 
+from moothall.app.kinds.bindings import Provided, agents_in, bind_functions, unchanging_bindings
+from moothall.app.kinds.kind import Kind
+from moothall.app.kinds.source import source_of
 from moothall.errors import DefinitionError, MoothallError, words_of
 from moothall.kernel.machine import Machine
+from moothall.runtime.hall import Cast
 
-if TYPE_CHECKING:
-    from moothall.machines.workflow.compiler import WorkflowMachine
-
-BUILT_IN = {"pipeline": "moothall.machines.pipeline", "turn": "moothall.machines.turn"}
-"""The machines that come with the package: where the function is that makes one, in the size that it is given."""
-DIGITS = 9
-"""The most digits of such a size."""
-WITHOUT_MACHINES = sys.stdlib_module_names | {"moothall", "__main__"}
-"""Where no machine of an author is: in the standard library, and with us. The program itself is looked at last."""
 REMEDY = 'put that under `if __name__ == "__main__":`'
 _ELSEWHERE = "a file is written FILE.py:NAME, and `moot workflows` lists workflows"
 _loading: list[str] = []
 _loaded: dict[str, ModuleType] = {}
 """The modules of files that were found before, by their absolute path."""
-_sources: WeakKeyDictionary[Machine, str] = WeakKeyDictionary()
+
+
+class PythonKind(Kind):
+    """Plain machines; their functions stand in their tables or are brought by whoever starts a run."""
+
+    def find(self, source: str) -> Machine | None:
+        """The machine at this source. Without `:NAME` the file's only machine."""
+        path, _, name = source.rpartition(":") if ":" in source else (source, "", "")
+        if (known := self.named(source)) is not None:
+            return known
+        if not path:
+            raise DefinitionError(f"{source!r} names no machine; write FILE.py:NAME or package.module:NAME")
+        module = load(path)
+        if isabs(path):
+            _loaded[path] = module
+        if name and isinstance(value := getattr(module, name, None), Machine):
+            return value
+        machines = {key: value for key, value in vars(module).items() if isinstance(value, Machine)}
+        if name:
+            raise DefinitionError(f"{path} has no machine {name!r}; {_listed(machines)}")
+        if len(machines) != 1:
+            raise DefinitionError(f"{path}: {_listed(machines)}; name one as {path}:NAME")
+        return next(iter(machines.values()))
+
+    def named(self, name: str) -> Machine | None:
+        """A machine in a file that was found before and is still there, or in a module that is imported."""
+        path, _, name = name.rpartition(":")
+        module = _loaded[path] if path in _loaded and isfile(path) else sys.modules.get(path)
+        value = getattr(module, name, None) if path else None
+        return value if isinstance(value, Machine) else None
+
+    def beside(self, machine: Machine, name: str, kept: Any = None) -> Machine | None:
+        """The machine of this name in the same module as another."""
+        path, _, _ = source_of(machine).rpartition(":")
+        if not path:
+            return None
+        values = vars(load(path)).values()
+        return next((value for value in values if isinstance(value, Machine) and value.name == name), None)
+
+    def bind(self, machine: Machine, provided: Provided) -> Cast:
+        """Its functions, those of the caller, and the model for whoever is none."""
+        return unchanging_bindings(machine) if provided.is_empty() else bind_functions(machine, provided)
+
+    def asked(self, machine: Machine) -> frozenset[str]:
+        """The agents that the table asks, by name."""
+        return agents_in(machine)
+
+
+KIND: Kind = PythonKind()
 
 
 def is_loading() -> str:
@@ -67,94 +109,6 @@ def named_to_look(name: str) -> Machine | None:
 def _require_loading(source: str) -> None:
     if _looking.get() is not None:
         raise DefinitionError(f"the definition is in {source}, and looking loads no code; name it: --machine {source}")
-
-
-def find(source: str) -> Machine:
-    """The machine at this source. Without `:NAME` the file's only machine, or a built-in one."""
-    path, _, name = source.rpartition(":") if ":" in source else (source, "", "")
-    if name and (known := _known(path, name)) is not None:
-        return known
-    if (machine := built_in(source)) is not None:
-        return machine
-    if is_workflow(source):
-        from moothall.app.kinds.workflow.runs import machine_at  # a machine in Python never needs it
-
-        return machine_at(source)
-    if not path:
-        raise DefinitionError(f"{source!r} names no machine; write FILE.py:NAME or package.module:NAME")
-    module = load(path)
-    if isabs(path):
-        _loaded[path] = module
-    if name and isinstance(found := getattr(module, name, None), Machine):
-        return found
-    machines = {key: value for key, value in vars(module).items() if isinstance(value, Machine)}
-    if name:
-        raise DefinitionError(f"{path} has no machine {name!r}; {_listed(machines)}")
-    if len(machines) != 1:
-        raise DefinitionError(f"{path}: {_listed(machines)}; name one as {path}:NAME")
-    return next(iter(machines.values()))
-
-
-def _known(path: str, name: str) -> Machine | None:
-    """A machine in a file that was found before and is still there, or in a module that is imported."""
-    module = _loaded[path] if path in _loaded and isfile(path) else sys.modules.get(path)
-    found = getattr(module, name, None)
-    return found if isinstance(found, Machine) else None
-
-
-def built_in(name: str) -> Machine | None:
-    """The built-in machine of this name, `NAME` or `NAME-SIZE`; None where there is none."""
-    family, _, size = name.partition("-")
-    is_size = size.isascii() and size.isdigit() and len(size) <= DIGITS
-    if family not in BUILT_IN or not (name == family or is_size):
-        return None
-    make: Callable[..., Machine] = getattr(importlib.import_module(BUILT_IN[family]), family)
-    return make(int(size)) if size else make()
-
-
-def is_workflow(source: str) -> bool:
-    """Whether a source is a workflow: a JSON file or a folder, with a name behind it, or the name of a known one."""
-    path = source.partition("?")[0]
-    if not path or path.endswith(".py"):
-        return False
-    if path.endswith(".json") or ".json:" in path:
-        return True
-    folder, _, name = path.rpartition(":")
-    if (folder and not isdir(folder)) or "/" in name:
-        return False
-    from moothall.app.kinds.workflow.files import file_in, file_of  # a machine in Python never needs it
-
-    return (file_in(Path(folder), name) if folder else file_of(name)) is not None
-
-
-def is_missing(source: str) -> bool:
-    """Whether a source names a file by its whole path, with or without a name behind it, and there is none."""
-    path = source.partition("?")[0]
-    return isabs(path) and not exists(path) and not exists(path.rpartition(":")[0])
-
-
-def is_of_workflow(machine: Machine) -> TypeGuard[WorkflowMachine]:
-    """Whether a machine was compiled from a workflow file; what authors write in Python is a plain machine."""
-    return type(machine) is not Machine and is_workflow(_sources.get(machine, ""))
-
-
-def remember(machine: Machine, source: str) -> None:
-    """Know where a machine that stands in no module is found again."""
-    _sources[machine] = source
-
-
-def beside(source: str, name: str) -> Machine | None:
-    """The machine of this name in the same module as another; None where there is none."""
-    if source and is_workflow(source):
-        from moothall.app.kinds.workflow.runs import sub_workflow
-
-        return sub_workflow(source, name)
-    path, _, _ = source.rpartition(":")
-    if not path:
-        return None
-    module = load(path)
-    found = (value for value in vars(module).values() if isinstance(value, Machine) and value.name == name)
-    return next(found, None)
 
 
 def load(source: str) -> ModuleType:
@@ -266,35 +220,3 @@ def _load_module(name: str) -> ModuleType:
         raise _unloadable(_outermost(error) or name, error) from error
     finally:
         _loading.pop()
-
-
-def source_of(machine: Machine) -> str:
-    """Where a machine can be found again from any folder; "" where it was made on the fly."""
-    source = _sources.get(machine)
-    if source is None:
-        found = (_source_in(module, machine) for module in _modules())
-        source = _sources[machine] = machine.name if is_built_in(machine) else next(filter(None, found), "")
-    return source
-
-
-def is_built_in(machine: Machine) -> bool:
-    """Whether a machine is the built-in one of its name, and not another that is called the same."""
-    known = built_in(machine.name)
-    return known is not None and known.digest == machine.digest
-
-
-def _modules() -> list[ModuleType]:
-    """The modules that may have a machine, the program itself last."""
-    others = [name for name in list(sys.modules) if name.partition(".")[0] not in WITHOUT_MACHINES]
-    return [sys.modules[name] for name in (*others, "__main__") if name in sys.modules]
-
-
-def _source_in(module: ModuleType, machine: Machine) -> str:
-    file = getattr(module, "__file__", None) or ""
-    if not file.endswith(".py") or id(machine) not in map(id, list(vars(module).values())):
-        return ""
-    for key, value in list(vars(module).items()):
-        if value is machine:
-            dotted = "." in module.__name__
-            return f"{module.__name__}:{key}" if dotted else f"{Path(file).resolve()}:{key}"
-    return ""

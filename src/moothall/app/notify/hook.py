@@ -27,11 +27,12 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from moothall.app.runs.begin import Question, questions_of
+from moothall.app.runs.news import Committed, News
+from moothall.app.runs.outcome import Question, questions_of
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode
-from moothall.runtime.hall import Hall, Observer
-from moothall.runtime.journal import Entry, Head, RunId
+from moothall.runtime.journal import Head, RunId
+from moothall.runtime.ports import Clean, as_it_is
 
 THREADS = 4
 PASSING = frozenset((408, 425, 429))
@@ -65,7 +66,14 @@ class Ear(Protocol):
 class OnWait:
     """Tells someone of every question as it is asked."""
 
-    def __init__(self, target: str, notice: Callable[[str], None], patience: Patience | None = None) -> None:
+    def __init__(
+        self,
+        target: str,
+        notice: Callable[[str], None],
+        patience: Patience | None = None,
+        clean: Clean = as_it_is,
+    ) -> None:
+        self._clean = clean
         self._ear = ear_of(target, patience or Patience())
         self._notice = notice
         self._end = (patience or Patience()).end
@@ -76,20 +84,19 @@ class OnWait:
         self._ended = False
         self._news = threading.Condition()
 
-    def watching(self, hall: Hall) -> Observer:
-        """An observer of the runs of a hall."""
-
-        def saw(run: RunId, entry: Entry, head: Head) -> None:
-            asked = {one.id: one for one in questions_of(run, head)}
-            fresh = [one for name, one in asked.items() if name not in self._told.get(run, ())]
-            self._told[run] = set(asked)
-            if not asked:
-                del self._told[run]
-            if fresh:
-                body = hall.clean(told(run, hall.runs[run].machine.name, head, fresh))
-                self._send(json.dumps(body, ensure_ascii=False).encode())
-
-        return saw
+    def __call__(self, news: News) -> None:
+        """A step was committed; what it asks is told."""
+        if not isinstance(news, Committed):
+            return
+        run, head = news.run, news.head
+        asked = {question.id: question for question in questions_of(run, head)}
+        fresh = [question for name, question in asked.items() if name not in self._told.get(run, ())]
+        self._told[run] = set(asked)
+        if not asked:
+            del self._told[run]
+        if fresh:
+            body = self._clean(told(run, news.machine.name, head, fresh))
+            self._send(json.dumps(body, ensure_ascii=False).encode())
 
     def _send(self, body: bytes) -> None:
         with self._news:

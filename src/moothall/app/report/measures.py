@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from dataclasses import dataclass
 from functools import partial
 
-from moothall.app.kinds.bindings import Troupe
+from moothall.app.kinds.bindings import Provided
 from moothall.app.kinds.python import looking
 from moothall.app.report.projections.costs import Costs, Line, Players
 from moothall.app.report.projections.metrics import Metrics, StateFigures, merged
 from moothall.app.report.projections.nesting import UNKNOWN, Entry, nesting_of
-from moothall.app.runs.begin import family_of
+from moothall.app.runs.context import family_of
 from moothall.app.runs.view import summary
 from moothall.errors import Broken, MoothallError, Refused
 from moothall.kernel.effects import StartChild
@@ -178,7 +178,7 @@ async def machine_of(store: Store, record: Record, named: Machine | None = None)
     return family[0] if family is not None else None
 
 
-async def _family(store: Store, record: Record, machine: Machine | None) -> tuple[Machine, Troupe] | None:
+async def _family(store: Store, record: Record, machine: Machine | None) -> tuple[Machine, Provided] | None:
     """The machine of a run and what it brings; None where it cannot be found without loading code."""
     try:
         with looking(machine):

@@ -6,19 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from moothall.app.kinds.bindings import Functions, cast, endless, known_agents
-from moothall.app.kinds.python import source_of
-from moothall.app.runs.begin import (
-    Outcome,
-    Setting,
-    driven,
-    family_of,
-    hall_of,
-    new_id,
-    opened_for,
-    usable_id,
-    wait_for,
-)
+from moothall.app.kinds.bindings import bind, endless, known_agents
+from moothall.app.kinds.source import source_of
+from moothall.app.runs.begin import driven, usable_id
+from moothall.app.runs.context import RunContext, family_of
+from moothall.app.runs.outcome import Outcome
 from moothall.kernel.machine import Budget, Machine
 from moothall.runtime import fork as forking
 from moothall.runtime import hall as halls
@@ -37,43 +29,22 @@ class Fork:
     budget: Budget | None = None
 
 
-def fork(
-    run: RunId,
-    machine: Machine | None = None,
-    *,
-    at: int | None = None,
-    repeats: bool = False,
-    budget: Budget | None = None,
-    agents: Functions | None = None,
-    store: str | None = None,
-    run_id: RunId | None = None,
-) -> Outcome:
-    """Go another way from an entry of a run on. What the run has done since is not done again unasked."""
-
-    async def work(setting: Setting) -> Outcome:
-        origin = await performed_since(setting, run, at, machine)
-        named = new_id(origin.machine) if run_id is None else run_id
-        return await go_own_way(setting, origin, Fork(named, repeats, budget))
-
-    return wait_for(opened_for(store, agents, work))
-
-
-async def performed_since(setting: Setting, run: RunId, at: int | None, machine: Machine | None = None) -> Origin:
+async def performed_since(context: RunContext, run: RunId, at: int | None, machine: Machine | None = None) -> Origin:
     """Where a run stood after an entry, and what it has done since that a fork might do again."""
-    hall = hall_of(setting)
+    hall = context.hall
     record = (await hall.store.load(run)).record
-    machine, troupe = await family_of(hall.store, record, setting.agents, machine)
-    hall.casts[run] = cast(machine, troupe)
+    machine, provided = await family_of(hall.store, record, context.agents, machine)
+    hall.casts[run] = bind(machine, provided)
     with halls.visiting(hall, run):
         return await origin_of(hall, run, at, machine)
 
 
-async def go_own_way(setting: Setting, origin: Origin, chosen: Fork) -> Outcome:
+async def go_own_way(context: RunContext, origin: Origin, chosen: Fork) -> Outcome:
     """Begin a fork and drive it as far as it goes."""
-    hall, machine, before = hall_of(setting), origin.machine, origin.stored.record
-    _, troupe = await family_of(hall.store, before, setting.agents, None if before.parent else machine)
-    known_agents(machine, setting.agents)
-    hall.casts[before.run] = cast(machine, troupe)
+    hall, machine, before = context.hall, origin.machine, origin.stored.record
+    _, provided = await family_of(hall.store, before, context.agents, None if before.parent else machine)
+    known_agents(machine, context.agents)
+    hall.casts[before.run] = bind(machine, provided)
     with halls.visiting(hall, before.run):
         origin = await origin_of(hall, before.run, origin.shared, machine)  # the run may have gone on meanwhile
     limits = await _left(hall, origin) if chosen.budget is None else chosen.budget.limits()
@@ -89,7 +60,7 @@ async def go_own_way(setting: Setting, origin: Origin, chosen: Fork) -> Outcome:
         origin=before.run,
     )
     with halls.visiting(hall, usable_id(chosen.run, hall.clean)):
-        hall.casts[chosen.run] = cast(machine, troupe)
+        hall.casts[chosen.run] = bind(machine, provided)
         await forking.fork(hall, origin, record, repeats=chosen.repeats)
         return await driven(hall, chosen.run)
 
@@ -101,7 +72,7 @@ async def _left(hall: Hall, origin: Origin) -> Mapping[str, float]:
     used = {"seconds": latest - record.began, "transitions": head["steps"]}
     runs = await hall.store.runs()
     bills = [head["spent"], *_reserved(origin), *(_drawn(one, runs) for one in _forks(record.run, runs)), used]
-    return {name: max(0, limit - _sum(name, bills)) for name, limit in record.limits.items()}
+    return {name: max(0, limit - _sum(name, bills)) for name, limit in head.get("limits", record.limits).items()}
 
 
 def _reserved(origin: Origin) -> list[Mapping[str, float]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from moothall.agents.ask import AskAgent, CallTool
-from moothall.agents.conversation import Converse
 from moothall.app.config.settings import cleaner
-from moothall.app.kinds.python import find, is_of_workflow, is_workflow, looking
-from moothall.app.runs.begin import exists, family_of
+from moothall.app.kinds.kind import kind_of
+from moothall.app.kinds.python import looking
+from moothall.app.kinds.source import find
+from moothall.app.runs.context import exists, family_of
 from moothall.kernel.machine import Machine
 from moothall.runtime.decide import Decision, Run
 from moothall.runtime.hall import with_origin
@@ -41,13 +41,10 @@ async def replay(store: Store, run: RunId, machine: Machine | None = None) -> Re
 
 
 async def machine_instead(store: Store, run: RunId, source: str) -> Machine:
-    """The machine that is named instead of a run's own; a workflow has the roles and the functions of the run's."""
+    """The machine that is named instead of a run's own, with what the run's was started with."""
     began = await _began_with(store, (await store.load(run)).record)
-    if is_workflow(source) and is_workflow(began):
-        from moothall.app.kinds.workflow.runs import source_like  # a machine in Python never needs it
-
-        source = source_like(source, began)
-    return find(source)
+    machine = find(source)
+    return find(kind_of(machine).like(source, began))
 
 
 async def _began_with(store: Store, record: Record) -> str:
@@ -68,5 +65,4 @@ async def decisions_of(store: Store, run: RunId) -> list[Decision]:
 
 
 def _reader(machine: Machine) -> Reader:
-    asking = Converse if is_of_workflow(machine) else AskAgent
-    return Reader(machine, {AskAgent.kind: asking, CallTool.kind: CallTool})
+    return Reader(machine, dict(kind_of(machine).effects))

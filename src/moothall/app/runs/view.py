@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from moothall.app.config.settings import cleaner
 from moothall.app.report.amounts import Account, dated
-from moothall.app.runs.begin import asked, standing
+from moothall.app.runs.news import Said
+from moothall.app.runs.outcome import asked, standing
 from moothall.errors import Broken, MoothallError
 from moothall.kernel.effects import AskPerson
 from moothall.runtime.children import child_id
@@ -102,6 +103,26 @@ class Following:
                 return stored.status
             look()
             await asyncio.sleep(LOOK)
+
+
+async def follow(
+    store: Store, run: RunId, start: int, pieces: asyncio.Queue[Said]
+) -> AsyncIterator[Mapping[str, Any] | Said]:
+    """The entries of a run as they come, and between them what is said, until the run is over."""
+    clean = cleaner()
+    while True:
+        stored = await store.load(run)
+        for entry in await store.entries(run, start):
+            yield clean(entry)
+            start = int(entry["seq"]) + 1
+        if stored.status != "live" and stored.seq < start:
+            return
+        try:
+            yield await asyncio.wait_for(pieces.get(), LOOK)
+            while not pieces.empty():
+                yield pieces.get_nowait()
+        except TimeoutError:
+            pass
 
 
 async def export(store: Store, run: RunId) -> Mapping[str, Any]:
@@ -197,5 +218,5 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
         record.model,
         head["spent"],
         questions,
-        record.limits,
+        head.get("limits", record.limits),
     )

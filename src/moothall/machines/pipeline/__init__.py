@@ -225,6 +225,7 @@ def pipeline(max_iterations: int = MAX_ITERATIONS) -> Machine:
     return Machine(
         NAME if max_iterations == MAX_ITERATIONS else f"{NAME}-{max_iterations}",
         data=Job,
+        kind="pipeline",
         result=the_best,
         costs={CallTool.kind: {"calls": 0}},
         states=[

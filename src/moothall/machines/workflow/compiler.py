@@ -106,6 +106,7 @@ def machine_of(workflow: Workflow, roles: Mapping[str, Role], tools: Sequence[Us
         result=_output_of,
         events=(TimedOut, Acted, Chosen, Again),
         max_microsteps=MICROSTEPS,
+        kind="workflow",
     )
     object.__setattr__(machine, "plan", plan)
     return machine

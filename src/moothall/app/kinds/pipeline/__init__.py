@@ -1,1 +1,59 @@
-"""The classes of the pipeline, over the machine and the journal of its runs; public as `moothall.pipeline`."""
+"""Pipelines: plan, validate, implement, judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from moothall.app.kinds.bindings import Provided, bind_functions
+from moothall.app.kinds.kind import Kind, Presented, size_in
+from moothall.app.kinds.pipeline.checks import TOOLS, lacking
+from moothall.app.kinds.pipeline.result import explain, result_of
+from moothall.app.kinds.python import PythonKind
+from moothall.app.runs.outcome import Outcome
+from moothall.kernel.machine import Machine
+from moothall.machines.pipeline import pipeline
+from moothall.runtime.hall import Cast
+from moothall.runtime.ports import Store
+
+LIVE = ("running", "waiting", "stuck")
+
+
+class PipelineKind(PythonKind):
+    """The pipeline, in as many iterations as its name says."""
+
+    name = "pipeline"
+
+    def find(self, source: str) -> Machine | None:
+        """The machine that is called so."""
+        return self.named(source)
+
+    def named(self, name: str) -> Machine | None:
+        """The machine with so many iterations."""
+        if name == self.name:
+            return pipeline()
+        size = size_in(name, self.name)
+        return None if size is None else pipeline(size)
+
+    def beside(self, machine: Machine, name: str, kept: Any = None) -> Machine | None:
+        """It starts no others."""
+        return None
+
+    def bind(self, machine: Machine, provided: Provided) -> Cast:
+        """Its agents, and the tool that checks plans; a table is pure and cannot hold that."""
+        return bind_functions(machine, replace(provided, functions={**TOOLS, **provided.functions}))
+
+    def lacking(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> str:
+        """Why the shipped checks are not enough for a run."""
+        return "" if TOOLS.keys() <= given.keys() else lacking(data)
+
+    async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
+        """How a pipeline ended, with the best that it made."""
+        result = result_of(outcome)
+        if outcome.status in LIVE:
+            return Presented(result, "", outcome.status)
+        return Presented(result, explain(result), "done" if result.success else "failed")
+
+
+KIND: Kind = PipelineKind()

@@ -7,22 +7,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moothall.app.kinds.bindings import Functions
+from moothall.app.kinds.kind import DIGITS
 from moothall.app.kinds.pipeline.checks import as_checks, checker
 from moothall.app.kinds.pipeline.observers import StateMachineObserver, View, telling
-from moothall.app.kinds.pipeline.states import OrchestrationState, OrchestrationStateMachine, logger
-from moothall.app.kinds.python import DIGITS
-from moothall.app.runs.begin import Outcome, Setting, Terms, begin, go_on, opened, wait_for
+from moothall.app.kinds.pipeline.result import OrchestratorResult, result_of
+from moothall.app.kinds.pipeline.states import OrchestrationStateMachine, logger
+from moothall.app.runs.moothall import Moothall, print_notices, wait_for
+from moothall.app.runs.news import Committed, News
+from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.replay import decisions_of
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Budget
-from moothall.machines.pipeline import CHECK_PLAN, MAX_ITERATIONS, Job, Verdict, pipeline
-from moothall.machines.pipeline.plans import DEFAULT_CHECKS, CheckFunction, Plan
+from moothall.machines.pipeline import CHECK_PLAN, MAX_ITERATIONS, Job, pipeline
+from moothall.machines.pipeline.plans import DEFAULT_CHECKS, CheckFunction
 from moothall.runtime.hall import Observer
 from moothall.runtime.journal import RunId
 from moothall.runtime.observer import Aside
 
-Go = Callable[[Setting], Coroutine[Any, Any, Outcome]]
+Go = Callable[[Moothall, Functions], Coroutine[Any, Any, Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,53 +68,6 @@ class JobConfig:
     run_id: RunId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OrchestratorResult:
-    """How a pipeline ended, with the best that it made; `reason` says why where it did not succeed."""
-
-    run: RunId
-    status: str
-    final_state: OrchestrationState
-    iterations: int
-    score: float | None
-    plan: Plan | None
-    implementation: str
-    verdicts: tuple[Verdict, ...]
-    reason: str
-    usage: Mapping[str, float]
-
-    @property
-    def success(self) -> bool:
-        """Whether the judge was content."""
-        return self.final_state == OrchestrationState.SUCCEEDED
-
-
-def result_of(outcome: Outcome) -> OrchestratorResult:
-    """How the run of a pipeline stands, in its own words."""
-    job: Job = outcome.data
-    return OrchestratorResult(
-        outcome.run,
-        outcome.status,
-        _final_state(outcome),
-        job.iterations,
-        job.best.score,
-        job.best.plan,
-        job.best.implementation,
-        job.verdicts,
-        job.reason or outcome.reason,
-        outcome.spent,
-    )
-
-
-def _final_state(outcome: Outcome) -> OrchestrationState:
-    """The state that a run ended in; one that was stopped from outside has failed."""
-    if outcome.status == "limited":
-        return OrchestrationState.BUDGET_EXHAUSTED
-    if outcome.status in ("failed", "cancelled"):
-        return OrchestrationState.FAILED
-    return OrchestrationState(outcome.states[0])
-
-
 class AgentOrchestrator:
     """Runs pipelines. `state_machine` shows the latest run, fed from its journal."""
 
@@ -136,12 +92,14 @@ class AgentOrchestrator:
         }
         machine = pipeline(config.max_iterations)
         budget = Budget(tokens=config.token_budget)
-        terms = Terms(self.job_config.run_id, self.job_config.model, budget)
-        return self._watched(lambda setting: begin(setting, machine, job, terms))
+        named, model = self.job_config.run_id, self.job_config.model
+        return self._watched(
+            lambda hall, agents: hall.run(machine, job, agents=agents, model=model, budget=budget, run_id=named)
+        )
 
     def resume(self, run: RunId) -> OrchestratorResult:
         """Go on with a pipeline that was cut off, with the functions of this configuration."""
-        return self._watched(lambda setting: go_on(setting, run), run)
+        return self._watched(lambda hall, agents: hall.resume(run, agents=agents), run)
 
     def _watched(self, go: Go, begun: RunId = "") -> OrchestratorResult:
         """Let a run go on before the eyes of all who want to see."""
@@ -157,11 +115,17 @@ class AgentOrchestrator:
 
     async def _driven(self, go: Go, observers: tuple[Observer, ...], begun: RunId, views: Sequence[View]) -> Outcome:
         functions = {name: one for name, one in self.job_config.checks.items() if callable(one)}
-        with opened(self.job_config.store) as store:
+
+        def listen(news: News) -> None:
+            if isinstance(news, Committed):
+                for observer in observers:
+                    observer(news.run, news.entry, news.head)
+
+        async with Moothall(self.job_config.store, listeners=(print_notices, listen)) as hall:
             if begun:
-                decisions = await decisions_of(store, begun)
+                decisions = await decisions_of(hall.store, begun)
                 if not isinstance(decisions[0].head.snapshot.data, Job):
                     raise Refused(f"run {begun} is no pipeline; `moot resume {begun}` goes on with it")
                 for view in views:
                     view.catch_up(begun, decisions)
-            return await go(Setting(store, {CHECK_PLAN: checker(functions), **self.job_config.agents}, observers))
+            return await go(hall, {CHECK_PLAN: checker(functions), **self.job_config.agents})

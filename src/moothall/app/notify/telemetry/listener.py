@@ -17,15 +17,15 @@ from functools import lru_cache
 from threading import Lock, Thread
 from typing import Protocol
 
+from moothall.app.config.access import opened
 from moothall.app.config.settings import cleaner, store_file
 from moothall.app.notify.telemetry.log import Log
 from moothall.app.notify.telemetry.parts import Part, parts_of
 from moothall.app.notify.telemetry.sights import Sight, Subject, Views, subject_of
 from moothall.app.report.projections.nesting import Entry
-from moothall.app.runs.begin import Watcher, opened
+from moothall.app.runs.news import Committed, Listener, News
 from moothall.errors import MoothallError, words_of
-from moothall.runtime.hall import Hall, Observer
-from moothall.runtime.journal import Entry as Committed
+from moothall.runtime.journal import Entry as Kept
 from moothall.runtime.journal import Head, RunId, encode_entry
 from moothall.runtime.observer import GRACE, MOST, Aside
 
@@ -53,9 +53,9 @@ class Telemetry:
         self._sinks = {part: sink for part in parts if (sink := _opened(part, notice)) is not None}
         self._lookouts: dict[str, Lookout] = {}
 
-    def watcher(self, store: str) -> Watcher:
-        """Who watches the runs of the store at this address."""
-        return self._lookouts.setdefault(store, Lookout(store, self._show)).watching
+    def listener(self, store: str) -> Listener:
+        """Who listens to what happens in the store at this address."""
+        return self._lookouts.setdefault(store, Lookout(store, self._show))
 
     def _show(self, sight: Sight) -> None:
         with self._turn:
@@ -96,14 +96,11 @@ class Lookout:
         self._noting = Lock()
         self._aside = Aside(self._saw)
 
-    def watching(self, hall: Hall) -> Observer:
-        """An observer of the runs of a hall."""
-
-        def saw(run: RunId, entry: Committed, head: Head) -> None:
-            self._note(subject_of(self._store, hall, run))
-            self._aside(run, entry, head)
-
-        return saw
+    def __call__(self, news: News) -> None:
+        """A step was committed: it is looked at from aside."""
+        if isinstance(news, Committed):
+            self._note(subject_of(self._store, news))
+            self._aside(news.run, news.entry, news.head)
 
     def _note(self, subject: Subject) -> None:
         """Remember a run for as long as one of its entries may be waiting to be seen."""
@@ -113,7 +110,7 @@ class Lookout:
             if len(self._subjects) > MOST + 1:
                 del self._subjects[next(iter(self._subjects))]
 
-    def _saw(self, run: RunId, entry: Committed, head: Head) -> None:
+    def _saw(self, run: RunId, entry: Kept, head: Head) -> None:
         self._show(self._views.of(self._subjects[run], self._clean(encode_entry(entry))))
 
     def _past(self, run: RunId, seq: int) -> Iterator[Entry]:
@@ -152,11 +149,11 @@ def _opened(part: Part, notice: Notice) -> Sink | None:
 
 
 @contextmanager
-def telemetry(text: str, store: str, notice: Notice) -> Iterator[tuple[Watcher, ...]]:
+def telemetry(text: str, store: str, notice: Notice) -> Iterator[tuple[Listener, ...]]:
     """Who watches the runs of a store while a command works."""
     at_work = Telemetry(parts_of(text), notice)
     try:
-        yield (at_work.watcher(store),)
+        yield (at_work.listener(store),)
     finally:
         at_work.close()
 

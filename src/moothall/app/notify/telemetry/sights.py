@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from moothall.agents.ask import AskAgent
 from moothall.app.report.projections.costs import Players
 from moothall.app.report.projections.flight import Flight, Span
 from moothall.app.report.projections.nesting import Entry, Moved, Nesting, nesting_of
+from moothall.app.runs.news import Committed
 from moothall.kernel.events import Forked
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
-from moothall.runtime.hall import Hall
 from moothall.runtime.journal import Record, RunId
 
 Place = tuple[str, RunId]
@@ -102,8 +101,6 @@ def _nesting(machine: Machine) -> Nesting:
     return nesting_of(machine)
 
 
-def subject_of(store: str, hall: Hall, run: RunId) -> Subject:
+def subject_of(store: str, news: Committed) -> Subject:
     """What is known of a run where it is driven."""
-    known, performer = hall.runs[run], hall.cast(run).performers.get(AskAgent.kind)
-    functions = getattr(performer.perform, "functions", {}) if performer is not None else {}
-    return Subject(store, known.record, known.machine, Players(known.record.model, frozenset(functions)))
+    return Subject(store, news.record, news.machine, Players(news.record.model, news.functions))

@@ -1,0 +1,111 @@
+"""Debates: agents that clarify, propose, critique, refine and agree."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+from moothall.app.kinds.bindings import Provided, bind_functions
+from moothall.app.kinds.debate.present import explain, result_of
+from moothall.app.kinds.kind import Kind, Presented
+from moothall.app.kinds.python import PythonKind
+from moothall.app.runs.outcome import Outcome
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.codec import decode, encode
+from moothall.kernel.machine import Machine
+from moothall.machines.debate import NAME, Size, debate, size_of
+from moothall.machines.debate.definition import SHAPE, Configuration, read_configuration
+from moothall.machines.debate.state import Debate
+from moothall.runtime.hall import Cast
+from moothall.runtime.ports import Store
+
+LIVE = ("running", "waiting", "stuck")
+_SIZE = re.compile(rf"{NAME}-(\d{{1,4}})x(\d{{1,4}})x(\d{{1,4}})x(\d{{1,4}})")
+
+
+class DebateKind(PythonKind):
+    """The debate, in as many rounds and with as many agents as its name says."""
+
+    name = NAME
+
+    def find(self, source: str) -> Machine | None:
+        """The machine that is called so."""
+        return self.named(source)
+
+    def named(self, name: str) -> Machine | None:
+        """The machine of the size that its name says."""
+        if name == NAME:
+            return debate()
+        sizes = _SIZE.fullmatch(name)
+        return debate(Size(*map(int, sizes.groups()))) if sizes else None
+
+    def beside(self, machine: Machine, name: str, kept: Any = None) -> Machine | None:
+        """It starts no others."""
+        return None
+
+    def data(self, machine: Machine, given: Any) -> Any:
+        """A debate about a problem, which is a text or a field of an object; it has to fit the machine's size."""
+        if isinstance(given, Debate):
+            return given
+        plain = {"problem": given} if isinstance(given, str) else dict(given or {})
+        configuration = plain.pop("configuration", None)
+        begun = decode(Debate, plain, "input") if configuration is None else None
+        begun = begun or replace(decode(Debate, plain, "input"), configuration=read_configuration(configuration))
+        begun = begin(begun)
+        if machine.name.startswith(NAME) and not _fits(size_of(begun), machine.name):
+            raise Refused(f"{machine.name} is too small for this configuration; start {size_of(begun).name}")
+        return begun
+
+    def bind(self, machine: Machine, provided: Provided) -> Cast:
+        """Its panel and its judge; checks and nodes are functions that the caller registers."""
+        return bind_functions(machine, provided)
+
+    def schema(self) -> Mapping[str, Any] | None:
+        """The shape of a configuration."""
+        return SHAPE.plain
+
+    def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:
+        """A panel that is one model, or one agent alone."""
+        data = outcome.data
+        if not isinstance(data, Debate) or outcome.status in LIVE:
+            return
+        panel = data.configuration.panel
+        if len(panel) == 1:
+            yield "one agent debated alone: there were no critiques"
+        elif len({agent.played_by for agent in panel}) == 1:
+            yield "all agents share one model: they are less independent than they look"
+
+    async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
+        """The solution for people, and for programs with all that defends it."""
+        result = await result_of(store, machine, outcome)
+        if outcome.status in LIVE:
+            return Presented(result, "", outcome.status)
+        status = "failed" if outcome.states == ("Failed",) else outcome.status
+        return Presented(result, explain(result), status)
+
+
+KIND: Kind = DebateKind()
+
+
+def begin(begun: Debate) -> Debate:
+    """A debate as it begins: the hash of what it is about decides every order that is left to chance."""
+    text = json.dumps(encode((begun.problem, begun.context, begun.configuration, begun.files)), sort_keys=True)
+    return replace(begun, digest=sha256(text.encode()).hexdigest())
+
+
+def _fits(wanted: Size, name: str) -> bool:
+    sizes = _SIZE.fullmatch(name)
+    there = Size(*map(int, sizes.groups())) if sizes else Size()
+    pairs = zip(encode(wanted).values(), encode(there).values(), strict=True)
+    return all(needed <= size for needed, size in pairs)
+
+
+def configured(plain: Any, where: str) -> Configuration:
+    """A configuration, or a word about what is wrong with it."""
+    if not isinstance(plain, Mapping):
+        raise DefinitionError(f"{where}: a configuration is an object")
+    return read_configuration(plain, where)

@@ -1,0 +1,80 @@
+"""How a debate ended: for programs, and as a text that says why the answer is what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from moothall.app.report.projections.path import path_of
+from moothall.app.runs.outcome import Outcome
+from moothall.kernel.machine import Machine
+from moothall.machines.debate import PUBLIC
+from moothall.machines.debate.result import result_of as told_by_data
+from moothall.runtime.ports import Store
+
+
+async def result_of(store: Store, machine: Machine, outcome: Outcome) -> Mapping[str, Any]:
+    """The result of a debate, with the path that its journal says it took."""
+    path = path_of(machine, await store.entries(outcome.run))
+    told = told_by_data(outcome.data)
+    return {
+        "run_id": outcome.run,
+        "status": "failed" if outcome.states == ("Failed",) else outcome.status,
+        "final_state": " + ".join(outcome.states),
+        "states_visited": list(path.states),
+        "events": [event for event in path.events if event in PUBLIC],
+        "rounds": told["rounds"],
+        "termination": told["termination"],
+        "protocol": told["protocol"],
+        "solution": told["solution"],
+        "minority": told["minority"],
+        "agents": told["agents"],
+        "clarifications": told["clarifications"],
+        "votes": told["votes"],
+        "usage": dict(outcome.spent),
+        "notes": told["notes"],
+        "reason": told["reason"] or outcome.reason,
+        "questions": [
+            {"id": question.id, "run": question.run, "prompt": question.prompt, "schema": question.schema}
+            for question in outcome.questions
+        ],
+    }
+
+
+def explain(result: Mapping[str, Any]) -> str:
+    """The solution for people."""
+    solution = result["solution"]
+    if solution is None:
+        return f"The debate failed: {result['reason']}" if result["reason"] else ""
+    parts = []
+    if solution["answer"]:
+        parts.append(f"Answer: {solution['answer']}")
+    parts.append(solution["description"])
+    for title, key in (
+        ("Trade-offs", "tradeoffs"),
+        ("Recommendations", "recommendations"),
+        ("Requirements that it does not meet", "unmet_requirements"),
+        ("Open questions", "open_questions"),
+    ):
+        if solution[key]:
+            parts.append("\n".join([f"{title}:", *(f"- {text}" for text in solution[key])]))
+    if result["minority"]:
+        parts.append(f"A minority holds: {result['minority']}")
+    parts.append(_standing(result))
+    return "\n\n".join(parts)
+
+
+def _standing(result: Mapping[str, Any]) -> str:
+    """How sure it is, and how it came about, in one line."""
+    ended, votes, rounds = result["termination"], result["votes"], result["rounds"]
+    number = f"{rounds} round" + ("" if rounds == 1 else "s")
+    why = {
+        "vote": "the vote over the drafts",
+        "convergence": "agreement",
+        "quality": "the judge's rubric",
+        "max_rounds": "the limit on rounds",
+        "asked_for": "a person's wish",
+    }.get(ended["reason"], ended["reason"])
+    voices = votes.get("effective_voices")
+    worth = f"; {len(result['agents'])} agents ≈ {voices:g} independent voices" if voices else ""
+    return f"Confidence {result['solution']['confidence']:g} of 100, after {number}, ended by {why}{worth}."

@@ -1,0 +1,65 @@
+"""What a debate begins with, from what a caller chose: a problem, a configuration, and flags over it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from moothall.app.kinds.debate import begin
+from moothall.app.kinds.debate.files import panel_of, read_answers, read_config, read_text
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.frozen import Frozen
+from moothall.machines.debate.definition import Answers, Configuration, DebateConfig, Protocol, with_seat
+from moothall.machines.debate.state import Debate
+
+
+class Chosen(Frozen):
+    """What a caller chose; what is empty is left to the configuration."""
+
+    problem: str | None = None
+    problem_file: Path | None = None
+    config: Path | None = None
+    agents: str = ""
+    rounds: int | None = None
+    clarify: bool = False
+    answers: Path | None = None
+    options: str = ""
+    protocol: Protocol | Literal[""] = ""
+    seat: str = ""
+
+
+def debate_of(chosen: Chosen) -> Debate:
+    """The debate that is to begin."""
+    if (chosen.problem is None) == (chosen.problem_file is None):
+        raise Refused("give the problem once: as a text, or with -p FILE")
+    problem = chosen.problem if chosen.problem_file is None else read_text(chosen.problem_file, "the problem")
+    configuration, prompts = read_config(chosen.config) if chosen.config is not None else (Configuration(), {})
+    if chosen.agents:
+        configuration = replace(configuration, agents=panel_of(chosen.agents))
+    if chosen.seat:
+        if chosen.seat in (agent.id for agent in configuration.agents):
+            raise DefinitionError(f"the seat {chosen.seat!r} is taken; choose another name")
+        configuration = with_seat(configuration, chosen.seat)
+    configuration = replace(configuration, debate=_over(chosen, configuration))
+    given = read_answers(chosen.answers) if chosen.answers is not None else {}
+    try:
+        begun = Debate(problem or "", configuration=configuration, prompts=prompts, given_answers=given)
+    except ValueError as error:
+        raise Refused(str(error)) from error
+    return begin(begun)
+
+
+def _over(chosen: Chosen, configuration: Configuration) -> DebateConfig:
+    """The configuration with flags over it."""
+    debate = configuration.debate
+    if chosen.rounds is not None:
+        debate = replace(debate, rounds=chosen.rounds)
+    if chosen.clarify or chosen.answers is not None:
+        debate = replace(debate, interactiveClarifications=True)
+    if chosen.options:
+        options = tuple(option.strip() for option in chosen.options.split(",") if option.strip())
+        if len(options) < 2:
+            raise DefinitionError("a choice needs two options; write --options A,B")
+        debate = replace(debate, answer=Answers("choice", options))
+    return replace(debate, protocol=chosen.protocol) if chosen.protocol else debate

@@ -1,0 +1,174 @@
+"""What a kind of machine is: how machines of one sort are found, given data, bound, started by others, and shown.
+
+`Kind` is what a plain machine in Python needs; other kinds differ in some of it. `KINDS` is the only list of them.
+A kind's module is imported when one of its machines is used, and has its kind as `KIND`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from moothall.agents.ask import AskAgent, CallTool
+from moothall.app.runs.outcome import Outcome
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.codec import decode, encode
+from moothall.kernel.effects import Effect, StartChild
+from moothall.kernel.events import Event
+from moothall.kernel.frozen import Frozen
+from moothall.kernel.machine import Machine
+from moothall.runtime.hall import Cast
+from moothall.runtime.ports import Store
+
+
+class Listing(Frozen):
+    """Where a kind is found, and whether its machines are found by other names than its own."""
+
+    module: str
+    looks: bool = False
+
+
+PLAIN = "python"
+"""The kind of machines that authors write in Python."""
+KINDS = {
+    "pipeline": Listing("moothall.app.kinds.pipeline"),
+    "turn": Listing("moothall.app.kinds.turn"),
+    "debate": Listing("moothall.app.kinds.debate"),
+    "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True),
+    PLAIN: Listing("moothall.app.kinds.python", looks=True),
+}
+"""Every kind of machine, by name. A source is offered to them in this order; a machine that comes with the package is
+called as its kind, perhaps with a size behind it."""
+DIGITS = 9
+"""The most digits of the size of a built-in machine, as in `NAME-SIZE`."""
+
+
+class Presented(Frozen):
+    """The result of a run as a door shows it: for programs, for people, and whether the run came to a good end."""
+
+    plain: Any
+    text: str
+    status: str
+
+
+class Kind:
+    """A kind of machine. What it does not say itself is as for a plain machine in Python."""
+
+    name = PLAIN
+    effects: Mapping[str, type[Effect]] = {AskAgent.kind: AskAgent, CallTool.kind: CallTool}
+    """The effects of its machines that performers perform, by kind."""
+    is_closed = False
+    """Whether all agents that its machines ever ask are known beforehand."""
+    takes_text = False
+    """Whether a text that is given as input stays a text, also where it looks like JSON."""
+
+    def find(self, source: str) -> Machine | None:
+        """The machine at a source; None where the source is none of this kind."""
+        return self.named(source)
+
+    def named(self, name: str) -> Machine | None:
+        """The machine that is known by this name alone, wherever one is; None where there is none."""
+        return None
+
+    def beside(self, machine: Machine, name: str, kept: Any = None) -> Machine | None:
+        """The machine of this name that stands beside another; None where there is none.
+
+        `kept` is what a check remembers for this kind.
+        """
+        return None
+
+    def examine(self, source: str, check: Any) -> Iterator[Any] | None:
+        """What a check finds out about the files at a source; None where the source is no file of this kind."""
+        return None
+
+    def like(self, source: str, other: str) -> str:
+        """A source with what another of this kind was started with, where it names nothing itself."""
+        return source
+
+    def source_with(self, source: str, roles: str, functions: str) -> str | None:
+        """A source with a file of roles and with functions; None where it is none of this kind, or takes none."""
+        return None
+
+    def data(self, machine: Machine, given: Any) -> Any:
+        """A run's first data: the machine's own type, from a value, from JSON, or from a text for its first field."""
+        kind = machine.data
+        if kind is None:
+            return encode(given)
+        if isinstance(given, kind):
+            return given
+        if isinstance(given, str) and kind is not str:
+            fields = list(getattr(kind, "__dataclass_fields__", {}))
+            if not fields:
+                raise Refused(f"{machine.name} takes a {kind.__name__}, not a text")
+            given = {fields[0]: given}
+        return decode(kind, {} if given is None else given, "input")
+
+    def ended(self, effect: StartChild, output: Any) -> Event:
+        """What a run hears that started another of this kind, when that has come to its end."""
+        return effect.settled(output)
+
+    def child_data(self, machine: Machine, given: Any) -> Any:
+        """The first data of a run that another run starts, which gives fields by name."""
+        return self.data(machine, given)
+
+    def bind(self, machine: Machine, provided: Any) -> Cast:
+        """Who performs the effects of a run of this machine."""
+        raise NotImplementedError
+
+    def asked(self, machine: Machine) -> frozenset[str]:
+        """The agents that have to be played: its table asks them by name."""
+        raise NotImplementedError
+
+    def lacking(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> str:
+        """Why a run cannot go on with what is here; "" where it can."""
+        return ""
+
+    def schema(self) -> Mapping[str, Any] | None:
+        """The shape of the files that define or configure machines of this kind, as JSON Schema; None without any."""
+        return None
+
+    def template(self, name: str) -> str | None:
+        """A file of this kind to begin with; None where there are no such files."""
+        return None
+
+    def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:
+        """What a person should know of how a run stands."""
+        yield from ()
+
+    async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
+        """The result of a run for programs and for people."""
+        result = outcome.result
+        text = result if isinstance(result, str) else json.dumps(encode(result), ensure_ascii=False)
+        return Presented(outcome, text if outcome.status in ("done", "limited") else "", outcome.status)
+
+
+def kinds_for(source: str) -> Iterator[Kind]:
+    """The kinds that a source may be of, in the order of the table."""
+    family = source.partition("-")[0]
+    return (kind_named(name) for name, listing in KINDS.items() if listing.looks or name == family)
+
+
+@cache
+def kind_named(name: str) -> Kind:
+    """The kind of this name."""
+    kind: Kind = import_module(KINDS[name].module).KIND
+    return kind
+
+
+def kind_of(machine: Machine) -> Kind:
+    """The kind of a machine."""
+    if machine.kind not in KINDS:
+        raise DefinitionError(f"machine {machine.name} is of the kind {machine.kind!r}; there are {', '.join(KINDS)}")
+    return kind_named(machine.kind)
+
+
+def size_in(name: str, family: str) -> int | None:
+    """The size of a built-in machine that is written `FAMILY` (0) or `FAMILY-SIZE`; None where it is another name."""
+    if name == family:
+        return 0
+    size = name.removeprefix(f"{family}-")
+    is_size = size != name and size.isascii() and size.isdigit() and len(size) <= DIGITS
+    return int(size) if is_size else None

@@ -1,0 +1,1 @@
+"""What programs hold of a team."""

@@ -1,0 +1,218 @@
+"""Workflow files as a kind of machine: found, given data, performed and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from moothall.agents.ask import CallTool
+from moothall.agents.conversation import Converse
+from moothall.agents.ports import Model
+from moothall.app.config.models import BY_LEVEL, at_level, open_model
+from moothall.app.kinds.bindings import Provided, child_part
+from moothall.app.kinds.check import Check, Examined, Told
+from moothall.app.kinds.guests import welcomed
+from moothall.app.kinds.kind import Kind, Presented
+from moothall.app.kinds.source import source_of
+from moothall.app.kinds.workflow.files import Shelf, file_of, files_at, is_file_or_folder
+from moothall.app.kinds.workflow.functions import functions_in, tools_in
+from moothall.app.kinds.workflow.result import result_of
+from moothall.app.kinds.workflow.scripts import Evaluator
+from moothall.app.kinds.workflow.spot import (
+    Spot,
+    is_workflow,
+    machine_at,
+    source_like,
+    source_with,
+    spot_of,
+    sub_workflow,
+)
+from moothall.app.runs.outcome import Outcome
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.codec import encode
+from moothall.kernel.effects import Effect
+from moothall.kernel.machine import Machine
+from moothall.machines.workflow.compiler import WorkflowMachine, first_work
+from moothall.machines.workflow.document import Problem, read
+from moothall.machines.workflow.plan import typed
+from moothall.machines.workflow.work import Work
+from moothall.performers.conversation import ConversePerformer
+from moothall.performers.tools import ToolPerformer
+from moothall.runtime.hall import Cast
+from moothall.runtime.ports import Performer, Store
+
+BUILT_IN = (
+    "read_file",
+    "write_file",
+    "edit_file",
+    "list_directory",
+    "search_files",
+    "execute_terminal",
+    "git_status",
+    "git_diff",
+)
+"""The names that built-in tools have; a filter may name one before it is there."""
+
+
+class WorkflowKind(Kind):
+    """Machines that are compiled from workflow files."""
+
+    name = "workflow"
+    effects: Mapping[str, type[Effect]] = {Converse.kind: Converse, CallTool.kind: CallTool}
+    is_closed = True
+    takes_text = True
+
+    def find(self, source: str) -> Machine | None:
+        """The machine of the workflow at this source."""
+        return machine_at(source) if is_workflow(source) else None
+
+    def named(self, name: str) -> Machine | None:
+        """The machine of a workflow that is known by its name."""
+        return machine_at(name) if ":" not in name and file_of(name) is not None else None
+
+    def beside(self, machine: Machine, name: str, kept: Any = None) -> Machine | None:
+        """The workflow of this name in the same file, or in one beside it."""
+        return sub_workflow(source_of(machine), name, kept)
+
+    def examine(self, source: str, check: Check) -> Iterator[Examined] | None:
+        """What is wrong with workflow files, and what their workflows can take."""
+        if not is_file_or_folder(source) and not is_workflow(source):
+            return None
+        shelf: Shelf = check.kept.setdefault(self.name, Shelf())
+        files = files_at(Path(source) if is_file_or_folder(source) else spot_of(source).path)
+        return (_examined(path, shelf, check) for path in files)
+
+    def like(self, source: str, other: str) -> str:
+        """A workflow with the roles and the functions of another."""
+        return source_like(source, other) if is_workflow(source) and is_workflow(other) else source
+
+    def source_with(self, source: str, roles: str, functions: str) -> str | None:
+        """A workflow with a file of roles and with functions."""
+        return source_with(source, roles, functions) if is_workflow(source) else None
+
+    def data(self, machine: Machine, given: Any) -> Any:
+        """The data that a run begins with, if what it is given has the type that the workflow takes."""
+        assert isinstance(machine, WorkflowMachine)
+        assert machine.data is not None
+        return given if isinstance(given, machine.data) else first_work_of(machine, given)
+
+    def child_data(self, machine: Machine, given: Any) -> Any:
+        """What another run gives: the field that is called as the input, or the only one that there is."""
+        assert isinstance(machine, WorkflowMachine)
+        name = machine.plan.workflow.input.name
+        only = next(iter(given.values())) if len(given) == 1 else None
+        return first_work_of(machine, given.get(name, only))
+
+    def bind(self, machine: Machine, provided: Provided) -> Cast:
+        """Its agents in their conversations, its tools, and an engine for its scripts."""
+        assert isinstance(machine, WorkflowMachine)
+        return bind_workflow(machine, replace(provided, functions=welcomed(provided.functions)))
+
+    def asked(self, machine: Machine) -> frozenset[str]:
+        """The agents of the file."""
+        assert isinstance(machine, WorkflowMachine)
+        return frozenset(machine.plan.seats)
+
+    def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:
+        """Entries of filters that mean no tool, and an end without an output."""
+        assert isinstance(machine, WorkflowMachine)
+        return notes(machine, outcome)
+
+    async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
+        """The result with the names that workflows have."""
+        assert isinstance(machine, WorkflowMachine)
+        usual = await super().present(store, machine, outcome)
+        return replace(usual, plain=await result_of(store, machine, outcome))
+
+
+KIND: Kind = WorkflowKind()
+
+
+def _examined(path: Path, shelf: Shelf, check: Check) -> Examined:
+    checked = shelf.checked(path)
+    names = () if checked.is_wrong else checked.workflows
+    bounds = {name: check.certificate_or_reason(_machine_or_reason(path, name, shelf)) for name in names}
+    told = tuple(
+        Told(
+            problem.level, problem.code, f"{checked.file}:{problem.line}", problem.why, problem.remedy, inside(problem)
+        )
+        for problem in checked.findings
+    )
+    errors = sum(problem.level == "error" for problem in checked.findings)
+    warnings = len(checked.findings) - errors
+    counts = f"{errors} error{'' if errors == 1 else 's'}, {warnings} warning{'' if warnings == 1 else 's'}"
+    summary = f"{checked.file}: {', '.join(checked.workflows) or 'no workflow'}: {counts}"
+    return Examined({**encode(checked), "certificates": encode(bounds)}, told, bounds, summary)
+
+
+def inside(problem: Problem) -> str:
+    """Where in a file a problem is."""
+    return (f"{problem.workflow}: " if problem.workflow else "") + (problem.pointer or "/")
+
+
+def _machine_or_reason(path: Path, name: str, shelf: Shelf) -> Machine | DefinitionError:
+    """The machine of a workflow; what is wrong may be in a file that it belongs with."""
+    try:
+        return machine_at(Spot(path, name).source, shelf)
+    except DefinitionError as error:
+        return error
+
+
+def bind_workflow(machine: WorkflowMachine, provided: Provided) -> Cast:
+    """Who performs the effects of a run of a workflow."""
+    plan, functions = machine.plan, spot_of(source_of(machine)).functions
+    tools = tools_in(functions)
+    known = {**{one.name: one.function for one in tools if one.function is not None}, **provided.functions}
+    checks = {**{one.name: one.check for one in tools if one.check is not None}, **provided.checks}
+    parsing = frozenset(one.function.name for role in plan.roles.values() for one in role.parsingTools)
+    played = ConversePerformer(plan.seats, plan.roles, known, _Models(provided.model), parsing)
+    performers = {
+        Converse.kind: Performer(Converse, played),
+        CallTool.kind: Performer(CallTool, ToolPerformer(known, checks)),
+    }
+    evaluate = Evaluator(functions_in(functions))
+    return Cast(performers, child=lambda name: child_part(machine, name, provided), evaluate=evaluate)
+
+
+class _Models:
+    """The models of a run, each opened once: the one that is named, or that of an agent's level."""
+
+    def __init__(self, named: str) -> None:
+        self._named = named
+        self._open: dict[str, Model] = {}
+
+    def __call__(self, level: str) -> Model:
+        name = at_level(level) if self._named == BY_LEVEL else self._named
+        if name not in self._open:
+            self._open[name] = open_model(name)
+        return self._open[name]
+
+
+def first_work_of(machine: WorkflowMachine, given: Any) -> Work:
+    """The data that a run begins with, if what it is given has the type that the workflow takes."""
+    workflow = machine.plan.workflow
+    name, wanted = workflow.input.name, workflow.input.type
+    if given is None:
+        raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and was given nothing")
+    if isinstance(given, str) and wanted != "string":
+        document = read(given.encode("utf-8", "surrogatepass"))
+        if document.problems:
+            why = document.problems[0].why
+            raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and {given[:60]!r} is none: {why}")
+        given = document.value
+    if typed(given) != wanted:
+        raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and was given a {typed(given)}")
+    return first_work(workflow, given)
+
+
+def notes(machine: WorkflowMachine, outcome: Outcome) -> Iterator[str]:
+    """What a person should know: entries of filters that mean no tool, and an end without an output."""
+    tools = [one.name for one in tools_in(spot_of(source_of(machine)).functions)]
+    for name, role in machine.plan.roles.items():
+        idle = role.idle_entries((*tools, *BUILT_IN))
+        yield from (f"role {name}: no tool fits {one!r}; check the name" for one in idle)
+    if outcome.status == "done" and outcome.result is None:
+        output = machine.plan.workflow.output.name
+        yield f"{machine.name} gives nothing: what its stop says is null, or no script set {output}"

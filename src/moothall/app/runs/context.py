@@ -1,0 +1,144 @@
+"""What a run needs around it: the hall with its store, who listens, the functions that its agents are, and who asks.
+
+Opening a run again is here too: every way of going on with a run begins with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import field, replace
+
+from moothall.app.config.settings import checked_cleaner
+from moothall.app.kinds.bindings import Functions, Provided, bind, known_agents, require_performers, unplayed
+from moothall.app.kinds.kind import kind_of
+from moothall.app.kinds.python import named_to_look
+from moothall.app.kinds.source import child_machine, find, is_missing
+from moothall.app.runs.news import Broadcast
+from moothall.errors import DefinitionError, Refused
+from moothall.kernel.frozen import Frozen, slotted
+from moothall.kernel.machine import Machine
+from moothall.performers.own import OwnPerformers
+from moothall.runtime import hall as halls
+from moothall.runtime.hall import Hall
+from moothall.runtime.journal import Record, RunId
+from moothall.runtime.ports import Clock, Store
+
+LOOK = 1.0
+
+
+class SystemClock:
+    """The machine's own clock; `now` are seconds since 1970."""
+
+    def __init__(self) -> None:
+        self.now = time.time  # each step looks at the clock several times
+
+    async def wait_until(self, moment: float) -> None:
+        """Come back at that time; the clock may be set meanwhile, so it is looked at from time to time."""
+        while True:
+            left = moment - time.time()
+            await asyncio.sleep(max(0.0, min(left, LOOK)))
+            if left <= LOOK and time.time() >= moment:
+                return
+
+
+@slotted
+class RunContext(Frozen):
+    """What is around the runs that a caller works with."""
+
+    hall: Hall
+    broadcast: Broadcast
+    agents: Functions = field(default_factory=dict)
+    person: str = ""
+    """Who answers questions here."""
+    performers: OwnPerformers = field(default_factory=dict)
+    """Who performs effects of the author's own."""
+
+    @property
+    def store(self) -> Store:
+        """Where the runs are kept."""
+        return self.hall.store
+
+
+def new_hall(store: Store, broadcast: Broadcast, clock: Clock | None = None) -> Hall:
+    """A hall over a store. It finds the machines of runs itself that it has to tell something."""
+    hall = Hall(store, clock or SystemClock(), {}, clean=checked_cleaner())
+
+    async def open_to_tell(run: RunId) -> None:
+        machine, provided = await family_of(store, (await store.load(run)).record, {})
+        hall.casts[run] = bind(machine, provided)
+        await halls.reopen(hall, run, machine)
+
+    hall.opener = open_to_tell
+    broadcast.observe(hall)
+    return hall
+
+
+async def reopen(context: RunContext, run: RunId, machine: Machine | None = None) -> Machine:
+    """Open a run again, with the machine, the functions and the model that it began with."""
+    hall = context.hall
+    stored = await hall.store.load(run)
+    record = stored.record
+    machine, provided = await family_of(hall.store, record, context.agents, machine)
+    if not record.parent:
+        known_agents(machine, context.agents)
+        if not record.model and (missing := unplayed(machine, context.agents)):
+            raise DefinitionError(
+                f"nobody plays {', '.join(missing)}: the run began with functions of its own; go on in Python, with "
+                f"resume(…, agents={{{missing[0]!r}: …}}), or put the functions into the machine's table"
+            )
+    hall.casts[run] = bind(machine, replace(provided, performers=context.performers))
+    await halls.reopen(hall, run, machine, stored)
+    return machine
+
+
+async def reopen_to_drive(context: RunContext, run: RunId, machine: Machine | None = None) -> None:
+    """Open a run again to go on with it, if all is here that it needs."""
+    machine = await reopen(context, run, machine)
+    snapshot = context.hall.heads[run].snapshot
+    if snapshot.status == "live":
+        require_performers(machine, context.performers)
+    if snapshot.status == "live" and (reason := kind_of(machine).lacking(machine, snapshot.data, context.agents)):
+        raise DefinitionError(f"run {run} cannot go on here: {reason}")
+
+
+async def family_of(
+    store: Store, record: Record, agents: Functions, machine: Machine | None = None
+) -> tuple[Machine, Provided]:
+    """The machine of a run, and what it brings with it; a child has both from its parent, a fork from its origin."""
+    if record.origin and not record.source and machine is None:
+        return await family_of(store, (await store.load(record.origin)).record, agents)
+    if not record.parent:
+        return machine or machine_at(record), Provided(record.model, agents)
+    try:
+        above = (await store.load(record.parent)).record
+    except Refused:  # it was deleted
+        return machine_at(record), Provided(record.model, agents)
+    parent, provided = await family_of(store, above, agents, machine)
+    return child_machine(parent, record.machine), provided.joined_by(parent)
+
+
+def machine_at(record: Record) -> Machine:
+    """The machine of a run, found where the run says that it began."""
+    if (named := named_to_look(record.machine)) is not None:
+        return named
+    if not record.source:
+        raise DefinitionError(
+            f"run {record.run} began with a machine that was made on the fly; give it a name in a module"
+        )
+    try:
+        return find(record.source)
+    except DefinitionError as error:
+        if not is_missing(record.source):
+            raise
+        go_on = f"moot fork {record.run} --machine FILE:NAME"
+        raise DefinitionError(f"{error}; put it back, or go on with it where it is now:  {go_on}") from error
+
+
+async def exists(store: Store, run: RunId) -> bool:
+    """Whether a store has this run."""
+    try:
+        await store.load(run)
+    except Refused:
+        return False
+    return True

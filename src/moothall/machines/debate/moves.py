@@ -1,0 +1,820 @@
+"""What happens in each node of a debate. Pure: data and event in, data, asks and raised events out.
+
+A node asks several agents at once and keeps what comes back. When the last one has come back, it raises the event that
+leaves the node. Those that failed are asked again alone (RETRY), then replaced by what they had or left out (FALLBACK);
+where nobody is left, the debate ends with what was reached (FAILED).
+
+Critics know others by labels, in an order of their own; nobody is shown names, confidences or verdicts of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from moothall.agents.ask import AskAgent, CallTool, FormField, Replied, Returned, Window, form
+from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send
+from moothall.kernel.events import Answered, Event, GaveUp, Named
+from moothall.kernel.step import Append, Move
+from moothall.machines.debate.definition import AgentConfig
+from moothall.machines.debate.state import (
+    HISTORY,
+    Clarification,
+    Critique,
+    Debate,
+    Evaluation,
+    Proposal,
+    Questions,
+    Ranking,
+    Round,
+    Said,
+    Solution,
+    Termination,
+)
+from moothall.machines.debate.votes import flips, labels, normalise, pooled, shuffled, similarity, tally
+
+UNMET_CAP = 50.0
+"""The most confidence of a solution that does not meet a requirement."""
+PAUSE = 1.0
+"""Seconds before a node asks those again that failed."""
+CHECK = "check_answer"
+TIMEOUT = "ROUND_TIMEOUT"
+Moved = Move[Debate]
+
+
+def raised(debate: Debate, *names: str, effects: Sequence[Effect] = (), appends: Sequence[Append] = ()) -> Moved:
+    """The data, with events of the debate's own behind it."""
+    return Move(debate, tuple(effects), tuple(appends), tuple(Named(name) for name in names))
+
+
+# what agents are told
+
+
+def ask_of(debate: Debate, name: str, template: str, shape: str, **arguments: str) -> AskAgent:
+    """Ask an agent, in the way of its seat."""
+    seat = debate.seat(name)
+    return AskAgent(
+        name,
+        template,
+        {"problem": debate.problem, "clarifications": _clarified(debate), "steering": _steered(debate), **arguments},
+        shape,
+        id=name,
+        role=seat.role,
+        system=debate.prompts.get(seat.systemPromptPath, ""),
+        model=seat.played_by,
+        temperature=seat.temperature,
+        fallback=seat.fallback,
+    )
+
+
+def _clarified(debate: Debate) -> str:
+    answered = [known for known in debate.clarifications if known.answer]
+    lines = [f"Q: {known.text}\nA: {known.answer}" for known in answered]
+    return "What the user said:\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def _steered(debate: Debate) -> str:
+    return "The user adds:\n" + "\n".join(debate.steering) + "\n" if debate.steering else ""
+
+
+def _wanted(debate: Debate) -> str:
+    answers = debate.configuration.debate.answer
+    match answers.type:
+        case "choice":
+            return f"Give your reasons as text, and as answer exactly one of: {', '.join(answers.options)}."
+        case "number":
+            return "Give your reasons as text, and as answer one number."
+        case _:
+            return "Write the proposal as text; leave answer empty."
+
+
+def _history(debate: Debate, name: str) -> dict[str, str]:
+    summary = debate.contexts.get(name, "")
+    return {"summary": f"The debate so far:\n{summary}\n" if summary else ""}
+
+
+def _context(debate: Debate) -> dict[str, str]:
+    return {"context": f"Context:\n{debate.context}\n" if debate.context else ""}
+
+
+def labelled(debate: Debate, reader: str, names: Iterable[str]) -> dict[str, str]:
+    """Labels of others as one reader sees them, in an order of its own: label → agent."""
+    order = shuffled(list(names), f"{debate.digest}/{debate.round}/{reader}")
+    return dict(zip(labels(len(order)), order, strict=True))
+
+
+def _arguments(debate: Debate, reader: str, drafts: Mapping[str, Proposal]) -> dict[str, str]:
+    shown = labelled(debate, reader, (name for name in drafts if name != reader))
+    texts = [f"[{label}]\n{_shown(debate, drafts[name])}" for label, name in shown.items()]
+    return {"arguments": "\n\n".join(texts), "labels": ", ".join(shown)}
+
+
+def _shown(debate: Debate, draft: Proposal) -> str:
+    closed = debate.configuration.debate.answer.is_closed
+    return f"{draft.text}\nAnswer: {draft.answer}" if closed and draft.answer else draft.text
+
+
+def member(debate: Debate, name: str) -> str:
+    """What the panel's record calls an agent: a number, never its name."""
+    order = shuffled([agent.id for agent in debate.configuration.panel], debate.digest)
+    return f"member {order.index(name) + 1}" if name in order else "the judge"
+
+
+def said(debate: Debate, name: str, what: str, text: str) -> Append:
+    """Something for the record: by whom, without the name, and in which round."""
+    by = f"{member(debate, name)} ({what}, round {debate.round})"
+    message = {"role": "assistant", "by": by, "agent": name, "what": what, "round": debate.round, "text": text}
+    return Append(HISTORY, message)
+
+
+def _grown(debate: Debate, *texts: str) -> Debate:
+    total = debate.characters.get("history", 0) + sum(map(len, texts))
+    return replace(debate, characters={**debate.characters, "history": total})
+
+
+# asking, failing, falling back
+
+
+def _asked(debate: Debate, effects: Sequence[Effect], names: Sequence[str]) -> Moved:
+    return Move(replace(debate, waiting=tuple(names), failed={}), tuple(effects))
+
+
+def _back(debate: Debate, name: str) -> Debate:
+    return replace(debate, waiting=tuple(other for other in debate.waiting if other != name))
+
+
+def lose(complete: str) -> Callable[[Debate, GaveUp], Moved]:
+    """A move for an agent that failed; when it was the last one, the node is closed."""
+
+    def keep_failure(debate: Debate, gave_up: GaveUp) -> Moved:
+        if gave_up.id not in debate.waiting:
+            return Move(debate)
+        failed = {**debate.failed, gave_up.id: gave_up.reason}
+        return close(replace(_back(debate, gave_up.id), failed=failed), complete)
+
+    keep_failure.__qualname__ = f"lose({complete!r})"
+    return keep_failure
+
+
+def close(debate: Debate, complete: str, *appends: Append) -> Moved:
+    """Leave the node when everybody has come back: as planned, or by way of RETRY or FALLBACK."""
+    if debate.waiting:
+        return Move(debate, appends=appends)
+    if not debate.failed:
+        return raised(debate, complete, appends=appends)
+    if debate.retries < debate.configuration.debate.retries:
+        again = Alarm(Named("RETRY"), PAUSE * 2**debate.retries)
+        return Move(replace(debate, retries=debate.retries + 1), (again,), appends)
+    return raised(debate, "FALLBACK", appends=appends)
+
+
+def is_settled(debate: Debate, _: Event) -> bool:
+    """Whether nobody is waited for: events of the debate's own are not for outsiders."""
+    return not debate.waiting
+
+
+def fresh(debate: Debate) -> Debate:
+    """A node that is entered, and not done again, may be done again as often as any."""
+    return debate if debate.failed else replace(debate, retries=0)
+
+
+def failed_names(debate: Debate, names: Sequence[str]) -> tuple[str, ...]:
+    """Whom a node asks: everybody, or when it is done again those that failed."""
+    return tuple(name for name in names if name in debate.failed) if debate.failed else tuple(names)
+
+
+def time_out(debate: Debate, _: Event) -> Moved:
+    """The time of the round is over: who has not come back has failed."""
+    late = dict.fromkeys(debate.waiting, "it took longer than timeoutPerRound")
+    return raised(replace(debate, waiting=(), failed={**debate.failed, **late}), "FALLBACK")
+
+
+def is_this_round(debate: Debate, event: Event) -> bool:
+    """Whether a time-out is that of the round that is under way."""
+    return getattr(event, "data", None) == debate.round
+
+
+def fall_back(debate: Debate, drafts: Mapping[str, Proposal], complete: str) -> tuple[Debate, str]:
+    """Let those that failed carry over what they had, or leave them out; and the event that goes on."""
+    notes, left = list(debate.carried), dict(debate.left_out)
+    for name, why in debate.failed.items():
+        if debate.configuration.debate.fallback == "carry" and name in drafts:
+            notes.append(f"round {debate.round}: {name} carried over its proposal: {why}")
+        else:
+            left[name] = why
+    debate = replace(debate, carried=tuple(notes), left_out=left, failed={}, retries=0)
+    if debate.configuration.debate.fallback == "fail" or not debate.ids:
+        return _failed(debate, left), "FAILED"
+    return debate, complete
+
+
+def _failed(debate: Debate, why: Mapping[str, str]) -> Debate:
+    return replace(debate, reason="nobody is left: " + "; ".join(f"{name}: {text}" for name, text in why.items()))
+
+
+def fail(debate: Debate, event: Event) -> Debate:
+    """End with what was reached."""
+    return debate if debate.reason else replace(debate, reason=getattr(event, "reason", "") or "the debate failed")
+
+
+# Initialization
+
+
+def initialise(debate: Debate, _: Event) -> Moved:
+    """Everything is known: START."""
+    return raised(debate, "START")
+
+
+# Clarification
+
+
+def ask_questions(debate: Debate, _: Event) -> Moved:
+    """Ask all agents what they need to know, with all answers so far; nobody at the end of the iterations."""
+    chosen = debate.configuration.debate
+    if not chosen.interactiveClarifications or debate.clarificationIterations >= chosen.clarificationsMaxIterations:
+        return raised(replace(debate, waiting=(), failed={}), "ALL_CLEAR")
+    names = failed_names(debate, [agent.id for agent in debate.panel if not agent.person])
+    asks = [
+        replace(
+            ask_of(
+                debate, name, "clarify", "Questions", most=f"{chosen.clarificationsMaxPerAgent}", **_context(debate)
+            ),
+            template=debate.prompts.get(debate.seat(name).clarificationPromptPath, "clarify"),
+        )
+        for name in names
+    ]
+    return _asked(debate, asks, names) if names else raised(debate, "ALL_CLEAR")
+
+
+def keep_questions(debate: Debate, replied: Replied) -> Moved:
+    """Keep an agent's new questions; a question that was asked before is not asked again."""
+    value: Questions = replied.value
+    known = {(asked.agent, asked.text.strip().casefold()) for asked in debate.clarifications}
+    texts = dict.fromkeys(text.strip() for text in value.questions if text.strip())
+    fresh = [text for text in texts if (replied.id, text.casefold()) not in known]
+    number, most = len(debate.clarifications), debate.configuration.debate.clarificationsMaxPerAgent
+    new = tuple(
+        Clarification(f"q{number + place}", replied.id, text, _brought(debate, text, number + place))
+        for place, text in enumerate(fresh[:most], 1)
+    )
+    debate = replace(_back(debate, replied.id), clarifications=(*debate.clarifications, *new))
+    return close(debate, "QUESTIONS_COLLECTED")
+
+
+def _brought(debate: Debate, text: str, place: int) -> str:
+    given = debate.given_answers
+    return given.get(text) or given.get(f"q{place}") or ""
+
+
+def collect_questions(debate: Debate, _: Event) -> Moved:
+    """Go on with the questions that came, or without any."""
+    debate = replace(debate, failed={}, retries=0)
+    asked = [question for question in debate.clarifications if not question.answer]
+    if not asked:
+        return raised(debate, "ALL_CLEAR")
+    return raised(replace(debate, clarificationIterations=debate.clarificationIterations + 1), "QUESTIONS_PENDING")
+
+
+def ask_user(debate: Debate, _: Event) -> Moved | AskPerson:
+    """Show the user the open questions, and the earlier answers, which may be changed."""
+    fields = [
+        FormField(question.id, question.text, by=question.agent, earlier=None)
+        for question in debate.clarifications
+        if not question.answer
+    ]
+    earlier = [
+        FormField(question.id, question.text, by=question.agent, earlier=question.answer, optional=True)
+        for question in debate.clarifications
+        if question.answer
+    ]
+    return form("Questions before the debate", [*fields, *earlier])
+
+
+def keep_answers(debate: Debate, answered: Answered) -> Moved:
+    """Keep the answers; none is ever dropped."""
+    given: Mapping[str, Any] = answered.value
+    known = tuple(
+        replace(question, answer=str(given[question.id])) if given.get(question.id) else question
+        for question in debate.clarifications
+    )
+    return raised(replace(debate, clarifications=known), "ANSWERS_SUBMITTED")
+
+
+# RoundManager
+
+
+def manage_round(debate: Debate, _: Event) -> Moved:
+    """Begin a round while there may be one more."""
+    if debate.rounds >= debate.configuration.debate.rounds:
+        threshold = debate.configuration.debate.terminationCondition.threshold
+        last = debate.history[-1].confidence if debate.history else None
+        return raised(replace(debate, termination=Termination("max_rounds", last, threshold)), "MAX_ROUNDS_REACHED")
+    return raised(debate, "BEGIN_ROUND")
+
+
+def begin_round(debate: Debate, _: Event) -> Moved:
+    """Count the round, and set its time."""
+    debate = replace(
+        debate, round=debate.round + 1, critiques=(), refinements={}, evaluation=None, retries=0, failed={}
+    )
+    seconds = debate.configuration.debate.timeoutPerRound / 1000
+    return Move(debate, (Send(Named(TIMEOUT, debate.round), seconds, f"round-{debate.round}"),))
+
+
+# Summarization
+
+
+def summarise(debate: Debate, _: Event) -> Moved:
+    """Each agent decides for itself whether what it would be shown has grown too long."""
+    names = failed_names(debate, [agent.id for agent in debate.panel if _needs_summary(debate, agent)])
+    if not names:
+        return raised(replace(debate, waiting=()), "CONTEXTS_READY")
+    return _asked(debate, [summary_ask(debate, name) for name in names], names)
+
+
+def _needs_summary(debate: Debate, agent: AgentConfig) -> bool:
+    chosen = agent.summarization or debate.configuration.debate.summarization
+    return not agent.person and chosen.enabled and debate.characters.get("history", 0) > chosen.threshold
+
+
+def summary_ask(debate: Debate, name: str) -> AskAgent:
+    """Ask for a summary of what was said since the last one, with that one in front."""
+    seat = debate.seat(name)
+    chosen = seat.summarization or debate.configuration.debate.summarization
+    ask = ask_of(debate, name, "summarise", "Summary", agent=member(debate, name), most=f"{chosen.maxLength}")
+    said_since = len(debate.panel) * 3 if debate.contexts.get(name) else 0
+    path = seat.summaryPromptPath or chosen.promptPath
+    template = debate.prompts.get(path, "summarise")
+    return replace(ask, template=template, windows={"history": Window(HISTORY, said_since)})
+
+
+def keep_summary(debate: Debate, replied: Replied) -> Moved:
+    """Keep what an agent will be shown of the past."""
+    seat = debate.seat(replied.id)
+    most = (seat.summarization or debate.configuration.debate.summarization).maxLength
+    text = replied.value.text[:most]
+    return close(replace(_back(debate, replied.id), contexts={**debate.contexts, replied.id: text}), "CONTEXTS_READY")
+
+
+def go_on_unsummarised(debate: Debate, _: Event) -> Moved:
+    """Who could not summarise goes on with what it had."""
+    notes = tuple(f"round {debate.round}: {name} has no summary: {why}" for name, why in debate.failed.items())
+    debate = replace(debate, carried=(*debate.carried, *notes), failed={}, retries=0)
+    return raised(debate, "CONTEXTS_READY")
+
+
+# Proposal
+
+
+def propose(debate: Debate, _: Event) -> Moved:
+    """Fresh drafts in the first round, each blind to the others; later the refinements of the round before."""
+    debate = fresh(debate)
+    if debate.round > 1 and not debate.failed:
+        return raised(replace(debate, waiting=()), "PROPOSALS_COMPLETE")
+    names = failed_names(debate, debate.ids)
+    return _asked(debate, [_draft_ask(debate, name) for name in names], names)
+
+
+def _draft_ask(debate: Debate, name: str) -> Effect:
+    if debate.seat(name).person:
+        return _person_form(debate, name, "Your proposal")
+    return ask_of(
+        debate, name, "propose", "Proposal", wanted=_wanted(debate), **_context(debate), **_history(debate, name)
+    )
+
+
+def _person_form(debate: Debate, name: str, what: str, shown: str = "") -> AskPerson:
+    closed = debate.configuration.debate.answer.is_closed
+    fields = [FormField("text", what)]
+    if closed:
+        fields.append(FormField("answer", _wanted(debate)))
+    return form("\n\n".join(filter(None, (debate.problem, shown))), fields, who=name, id=name)
+
+
+def keep_draft(debate: Debate, event: Replied | Answered) -> Moved:
+    """Keep a draft."""
+    name, draft = event.id, _proposal(event)
+    if name not in debate.waiting:
+        return Move(debate)
+    drafts = {**debate.proposals, name: draft}
+    debate = _grown(replace(_back(debate, name), proposals=drafts), draft.text)
+    return close(debate, "DRAFTS_IN", said(debate, name, "proposal", draft.text))
+
+
+def _proposal(event: Replied | Answered) -> Proposal:
+    if isinstance(event, Replied):
+        value: Proposal = event.value
+        return value
+    given: Mapping[str, Any] = event.value
+    return Proposal(str(given["text"]), str(given.get("answer", "")))
+
+
+def drafts_in(debate: Debate, _: Event) -> Moved:
+    """The drafts are there: go on, or where a vote may be enough, count it first."""
+    debate = replace(debate, drafts=debate.drafts or debate.proposals, failed={}, retries=0)
+    chosen = debate.configuration.debate
+    if chosen.chosen_protocol == "debate":
+        return raised(debate, "PROPOSALS_COMPLETE")
+    answer = leading(debate, debate.proposals)
+    if chosen.check and answer:
+        arguments = {"answer": answer, "problem": debate.problem}
+        return Move(debate, (CallTool(CHECK, arguments, repeats="pure"),))
+    return vote(debate)
+
+
+def vote(debate: Debate) -> Moved:
+    """A vote ends it; in the gated protocol only where a majority holds and the check does not reject it."""
+    chosen, answer = debate.configuration.debate, leading(debate, debate.proposals)
+    share = agreement(debate, debate.proposals)
+    holds = bool(answer) and share > 0.5 and not debate.check
+    if chosen.chosen_protocol == "gated" and not holds:
+        return raised(debate, "PROPOSALS_COMPLETE")
+    counted = Round(debate.round, **_counted(debate, debate.proposals))
+    ended = Termination("vote", 100 * share, None)
+    return raised(
+        replace(debate, history=(*debate.history, counted), rounds=debate.rounds + 1, termination=ended),
+        "CONSENSUS_REACHED",
+    )
+
+
+def keep_check(debate: Debate, returned: Returned) -> Moved:
+    """Go on with what the registered check says to the leading answer."""
+    debate = replace(debate, check=rejected(returned.value), checked=True)
+    return vote(debate)
+
+
+def rejected(value: Any) -> str:
+    """Why a check rejects an answer; "" where it accepts it."""
+    if value in (True, None, ""):
+        return ""
+    return "the check rejects it" if value is False else str(value)
+
+
+def fall_back_on_drafts(debate: Debate, _: Event) -> Moved:
+    """Go on without those that have no draft."""
+    return raised(*fall_back(debate, debate.proposals, "DRAFTS_IN"))
+
+
+# counting
+
+
+def normal_answers(debate: Debate, drafts: Mapping[str, Proposal]) -> dict[str, str]:
+    """The answers that count, as they are compared."""
+    answers = debate.configuration.debate.answer
+    if not answers.is_closed:
+        return {}
+    return {name: normalise(draft.answer or draft.text, answers) for name, draft in drafts.items()}
+
+
+def leading(debate: Debate, drafts: Mapping[str, Proposal]) -> str:
+    """The answer that leads."""
+    return tally(normal_answers(debate, drafts).values()).leader
+
+
+def agreement(debate: Debate, drafts: Mapping[str, Proposal]) -> float:
+    """How far drafts agree, 0 to 1: the leading answer's share, or how alike the texts are."""
+    if debate.configuration.debate.answer.is_closed:
+        return tally(normal_answers(debate, drafts).values()).share
+    return similarity([draft.text for draft in drafts.values()])
+
+
+def _counted(debate: Debate, drafts: Mapping[str, Proposal]) -> dict[str, Any]:
+    return {
+        "answers": normal_answers(debate, drafts),
+        "confidences": {name: draft.confidence for name, draft in drafts.items()},
+        "similarity": round(similarity([draft.text for draft in drafts.values()]), 4),
+        "agreement": round(agreement(debate, drafts), 4),
+        "missing": tuple(sorted(debate.left_out)),
+    }
+
+
+# Critique
+
+
+def criticise(debate: Debate, _: Event) -> Moved:
+    """Each reviews all others at once; who is alone has nobody to review."""
+    debate = fresh(debate)
+    names = failed_names(debate, debate.ids) if len(debate.ids) > 1 else ()
+    names = tuple(name for name in names if not debate.seat(name).person)
+    if not names:
+        return raised(replace(debate, waiting=(), failed={}), "CRITIQUES_COMPLETE")
+    asks = [
+        ask_of(
+            debate, name, "critique", "Critique", **_arguments(debate, name, _alive(debate)), **_history(debate, name)
+        )
+        for name in names
+    ]
+    return _asked(debate, asks, names)
+
+
+def _alive(debate: Debate) -> dict[str, Proposal]:
+    return {name: debate.proposals[name] for name in debate.ids if name in debate.proposals}
+
+
+def keep_critique(debate: Debate, replied: Replied) -> Moved:
+    """Keep the reviews, each for the one whom the critic knew by its label."""
+    value: Critique = replied.value
+    known = labelled(debate, replied.id, (name for name in _alive(debate) if name != replied.id))
+    reviews = [
+        Said(replied.id, known[label], review.text)
+        for review in value.reviews
+        if (label := review.label.strip(" []().")) in known and review.text.strip()
+    ]
+    debate = replace(_back(debate, replied.id), critiques=(*debate.critiques, *reviews))
+    texts = [review.text for review in reviews]
+    record = said(
+        debate, replied.id, "critique", "\n".join(f"of {member(debate, one.of)}: {one.text}" for one in reviews)
+    )
+    return close(_grown(debate, *texts), "CRITIQUES_COMPLETE", *((record,) if reviews else ()))
+
+
+def go_on_without_critics(debate: Debate, _: Event) -> Moved:
+    """Who has not reviewed leaves the others without its review, and stays on the panel."""
+    notes = tuple(f"round {debate.round}: {name} wrote no critique: {why}" for name, why in debate.failed.items())
+    return raised(replace(debate, carried=(*debate.carried, *notes), failed={}, retries=0), "CRITIQUES_COMPLETE")
+
+
+# Refinement
+
+
+def refine(debate: Debate, _: Event) -> Moved:
+    """Each refines its own proposal with every critique of it."""
+    debate = fresh(debate)
+    names = failed_names(debate, [name for name in debate.ids if name in debate.proposals])
+    return _asked(debate, [_refine_ask(debate, name) for name in names], names)
+
+
+def _refine_ask(debate: Debate, name: str) -> Effect:
+    own = [remark for remark in debate.critiques if remark.of == name]
+    order = shuffled([remark.by for remark in own], f"{debate.digest}/{debate.round}/{name}/critics")
+    texts = {remark.by: remark.text for remark in own}
+    shown = "\n\n".join(f"[critic {number}]\n{texts[by]}" for number, by in enumerate(order, 1)) or "There are none."
+    if debate.seat(name).person:
+        return _person_form(debate, name, "Your proposal now", f"{debate.proposals[name].text}\n\n{shown}")
+    return ask_of(
+        debate,
+        name,
+        "refine",
+        "Proposal",
+        proposal=_shown(debate, debate.proposals[name]),
+        critiques=shown,
+        wanted=_wanted(debate),
+        **_history(debate, name),
+    )
+
+
+def keep_refinement(debate: Debate, event: Replied | Answered) -> Moved:
+    """Keep a refinement."""
+    name, draft = event.id, _proposal(event)
+    if name not in debate.waiting:
+        return Move(debate)
+    debate = _grown(replace(_back(debate, name), refinements={**debate.refinements, name: draft}), draft.text)
+    return close(debate, "REFINEMENTS_COMPLETE", said(debate, name, "refinement", draft.text))
+
+
+def fall_back_on_proposals(debate: Debate, _: Event) -> Moved:
+    """Who did not refine its proposal keeps it as it was."""
+    return raised(*fall_back(debate, debate.proposals, "REFINEMENTS_COMPLETE"))
+
+
+# Evaluation
+
+
+def evaluate(debate: Debate, _: Event) -> Moved:
+    """Count the round; then ask the judge, unless the number of rounds is fixed."""
+    if not debate.failed:
+        debate = _round_over(fresh(debate))
+    cancel = CancelSend(f"round-{debate.round}")
+    if debate.configuration.debate.terminationCondition.type == "fixed":
+        return raised(debate, "CONTINUE", effects=(cancel,))
+    judge = debate.configuration.judge.id
+    rubric = debate.configuration.debate.rubric
+    wanted = f"Score each of these from 1 to 10 as rubric: {', '.join(rubric)}." if rubric else ""
+    ask = ask_of(
+        debate,
+        judge,
+        "evaluate",
+        "Evaluation",
+        round=f"{debate.round}",
+        rubric=wanted,
+        arguments=_arguments(debate, judge, _alive(debate))["arguments"],
+    )
+    return _asked(debate, (cancel, ask), (judge,))
+
+
+def _round_over(debate: Debate) -> Debate:
+    """The refinements are the proposals of the next round; what is counted of this one is kept."""
+    before = normal_answers(debate, debate.proposals)
+    drafts = {name: debate.refinements.get(name, debate.proposals[name]) for name in _alive(debate)}
+    after = normal_answers(debate, drafts)
+    moved = {
+        name: tuple(sorted(other for other, held in before.items() if other != name and held == after[name]))
+        for name in after
+        if before.get(name) != after[name]
+    }
+    counted = Round(debate.round, **_counted(debate, drafts), moved_by=moved)
+    return replace(debate, proposals=drafts, history=(*debate.history, counted), rounds=debate.rounds + 1)
+
+
+def keep_evaluation(debate: Debate, replied: Replied) -> Moved:
+    """Go on, or end the rounds, by what the judge says."""
+    value: Evaluation = replied.value
+    return _decided(replace(_back(debate, replied.id), evaluation=value), _score(debate, value))
+
+
+def _score(debate: Debate, value: Evaluation) -> float:
+    """Confidence of 0 to 100: agreement, which what is measured can support or contradict, or points of a rubric."""
+    if debate.configuration.debate.terminationCondition.type == "quality":
+        points = list(value.rubric.values())
+        return 10 * sum(points) / len(points) if points else value.confidence
+    measured = 100 * debate.history[-1].agreement
+    if debate.configuration.debate.answer.is_closed:
+        return min(value.confidence, measured)
+    return max(value.confidence, measured)
+
+
+def _decided(debate: Debate, score: float) -> Moved:
+    chosen = debate.configuration.debate
+    last = replace(debate.history[-1], confidence=round(score, 4))
+    debate = replace(debate, history=(*debate.history[:-1], last), failed={}, retries=0)
+    threshold = chosen.terminationCondition.threshold
+    if score >= threshold:
+        reached = Termination(chosen.terminationCondition.type, score, threshold)
+        return raised(replace(debate, termination=reached), "CONSENSUS_REACHED")
+    if debate.rounds >= chosen.rounds:
+        return raised(replace(debate, termination=Termination("max_rounds", score, threshold)), "MAX_ROUNDS_REACHED")
+    return raised(debate, "CONTINUE")
+
+
+def measure_instead(debate: Debate, _: Event) -> Moved:
+    """Where the judge cannot be had, what is measured decides."""
+    note = f"round {debate.round}: the judge gave no evaluation: {'; '.join(debate.failed.values())}"
+    debate = replace(debate, carried=(*debate.carried, note))
+    return _decided(debate, 100 * debate.history[-1].agreement)
+
+
+# Synthesis
+
+
+def synthesise(debate: Debate, _: Event) -> Moved:
+    """The judge may summarise first; then it writes the solution, while the panel ranks the drafts."""
+    judge = debate.configuration.judge
+    cancel = (CancelSend(f"round-{debate.round}"),) if debate.round else ()
+    debate = fresh(debate)
+    if not debate.termination.reason:
+        debate = replace(debate, termination=Termination("asked_for"))
+    if _needs_summary(debate, judge) and judge.id not in debate.contexts and not debate.failed:
+        return _asked(debate, (*cancel, replace(summary_ask(debate, judge.id), id="summary")), ("summary",))
+    return _write_solution(debate, cancel)
+
+
+def _write_solution(debate: Debate, before: Sequence[Effect] = ()) -> Moved:
+    judge, drafts = debate.configuration.judge.id, debate.proposals
+    ask = ask_of(
+        debate,
+        judge,
+        "synthesise",
+        "Solution",
+        arguments=_arguments(debate, judge, drafts)["arguments"],
+        vote=_vote_text(debate),
+        **_context(debate),
+        **_history(debate, judge),
+    )
+    if debate.failed or debate.configuration.debate.answer.is_closed or len(debate.drafts) < 3 or debate.rankings:
+        return _asked(debate, (*before, ask), (judge,))
+    names = [name for name in debate.ids if not debate.seat(name).person and name in debate.drafts]
+    ranks = [
+        replace(
+            ask_of(debate, name, "rank", "Ranking", arguments=_arguments(debate, name, debate.drafts)["arguments"]),
+            id=f"rank:{name}",
+        )
+        for name in names
+    ]
+    return _asked(debate, (*before, ask, *ranks), (judge, *(f"rank:{name}" for name in names)))
+
+
+def _vote_text(debate: Debate) -> str:
+    if not debate.configuration.debate.answer.is_closed:
+        return ""
+    counted = final_vote(debate)
+    if counted.is_tie:
+        return f"The vote is a tie ({_votes(counted.counts)}): choose one of the leading answers and say why."
+    return f"The vote over all rounds is {counted.leader} ({_votes(counted.counts)}): this is the answer; explain it."
+
+
+def _votes(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{answer}: {number}" for answer, number in counts.items())
+
+
+def final_vote(debate: Debate) -> Any:
+    """The vote pooled over rounds: the independent drafts, and the answers of every round."""
+    first = normal_answers(debate, debate.drafts)
+    rounds = [first, *(known.answers for known in debate.history)] if debate.rounds and debate.critiques else [first]
+    return pooled(rounds)
+
+
+def keep_synthesis(debate: Debate, replied: Replied) -> Moved:
+    """Keep what the judge wrote, and how the panel ranks the drafts."""
+    if replied.id == "summary":
+        debate = replace(debate, contexts={**debate.contexts, debate.configuration.judge.id: replied.value.text})
+        return _write_solution(debate)
+    if replied.id.startswith("rank:"):
+        return _keep_ranking(debate, replied)
+    solution: Solution = replied.value
+    return close(replace(_back(debate, replied.id), solution=_settled(debate, solution)), "SOLUTION_WRITTEN")
+
+
+def _keep_ranking(debate: Debate, replied: Replied) -> Moved:
+    name, value = replied.id.removeprefix("rank:"), replied.value
+    assert isinstance(value, Ranking)
+    known = labelled(debate, name, (other for other in debate.drafts if other != name))
+    order = tuple(known[label] for text in value.ranking if (label := text.strip(" []().")) in known)
+    debate = replace(_back(debate, replied.id), rankings={**debate.rankings, name: order})
+    return close(debate, "SOLUTION_WRITTEN")
+
+
+def _settled(debate: Debate, solution: Solution) -> Solution:
+    """The vote is the answer where answers are counted; what is unmet caps the confidence."""
+    answers = debate.configuration.debate.answer
+    if answers.is_closed:
+        counted = final_vote(debate)
+        chosen = normalise(solution.answer or solution.description, answers)
+        tied = {answer for answer, number in counted.counts.items() if number == max(counted.counts.values())}
+        answer = counted.leader or (chosen if chosen in tied else min(tied, default=chosen))
+        solution = replace(solution, answer=answer)
+    else:
+        solution = replace(solution, answer="")
+    capped = min(solution.confidence, UNMET_CAP) if solution.unmet_requirements else solution.confidence
+    return replace(solution, confidence=capped)
+
+
+def lose_synthesis(debate: Debate, gave_up: GaveUp) -> Moved:
+    """A ranking that did not come is no loss; the judge is asked again."""
+    if gave_up.id not in debate.waiting:
+        return Move(debate)
+    if gave_up.id.startswith("rank:"):
+        note = f"{gave_up.id.removeprefix('rank:')} ranked no drafts: {gave_up.reason}"
+        return close(replace(_back(debate, gave_up.id), carried=(*debate.carried, note)), "SOLUTION_WRITTEN")
+    failed = {**debate.failed, gave_up.id: gave_up.reason}
+    return close(replace(_back(debate, gave_up.id), failed=failed), "SOLUTION_WRITTEN")
+
+
+def end_synthesis(debate: Debate, _: Event) -> Moved:
+    """The debate is complete; a tie of the vote is an event of its own."""
+    is_tie = debate.configuration.debate.answer.is_closed and final_vote(debate).is_tie
+    return raised(replace(debate, failed={}), *(("TIE",) if is_tie else ()), "COMPLETE")
+
+
+def note_tie(debate: Debate, _: Event) -> Debate:
+    """Say that the judge decided between equals."""
+    return replace(debate, carried=(*debate.carried, "the vote was a tie; the judge decided between the leaders"))
+
+
+def fall_back_on_best(debate: Debate, _: Event) -> Moved:
+    """Where the judge cannot be had, the best proposal is the solution, and says so."""
+    why = "; ".join(debate.failed.values())
+    if not debate.proposals:
+        return raised(replace(debate, reason=f"the judge wrote no solution: {why}", failed={}), "FAILED")
+    debate = replace(debate, carried=(*debate.carried, f"the judge wrote no solution: {why}"), failed={})
+    return raised(replace(debate, solution=_settled(debate, best_proposal(debate))), "SOLUTION_WRITTEN")
+
+
+def best_proposal(debate: Debate) -> Solution:
+    """The proposal with the leading answer, or the surest one, as a solution."""
+    leader = leading(debate, debate.proposals)
+    answers = normal_answers(debate, debate.proposals)
+    ranked = sorted(
+        debate.proposals.items(), key=lambda item: (answers.get(item[0]) == leader, item[1].confidence), reverse=True
+    )
+    name, draft = ranked[0]
+    note = f"This is the proposal of {name}: the judge could not be had."
+    return Solution(
+        draft.text, confidence=min(draft.confidence, UNMET_CAP), open_questions=(note,), answer=draft.answer
+    )
+
+
+# a person at the table
+
+
+def steer(debate: Debate, event: Event) -> Debate:
+    """Keep what a person says to the panel; everybody hears it from the next ask on."""
+    text = str(getattr(event, "data", "") or "").strip()
+    return replace(debate, steering=(*debate.steering, text)) if text else debate
+
+
+def end_early(debate: Debate, _: Event) -> Debate:
+    """Somebody wants the solution now, from what there is."""
+    return replace(debate, waiting=(), failed={}, termination=Termination("asked_for"))
+
+
+def has_proposals(debate: Debate, _: Event) -> bool:
+    """Whether there is anything to write a solution from."""
+    return bool(debate.proposals)
+
+
+def flipped(debate: Debate) -> dict[str, int]:
+    """How often each agent changed its answer."""
+    first = normal_answers(debate, debate.drafts)
+    rounds = [known.answers for known in debate.history]
+    return flips([first, *rounds] if debate.critiques else [first])

@@ -1,0 +1,1 @@
+"""Where commands run: one way of protecting the machine per file."""

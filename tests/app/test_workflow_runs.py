@@ -695,6 +695,30 @@ def test_the_definition_changes_with_texts_roles_and_contexts(tmp_path: Path) ->
     assert len(digests) == 3
 
 
+@pytest.mark.parametrize(
+    ("changes", "roles", "is_same"),
+    [
+        ({"description": "other words"}, None, True),
+        ({"states": [START, spoken("code", "coder", "'two'", to("stop", "true", SAY))]}, None, True),
+        ({"contexts": [{"name": "talk", "starting_messages": [{"role": "user", "content": "Hi"}]}]}, None, True),
+        ({}, {"coder": {"systemMessage": "New.", "reminder": "Mind."}}, True),
+        ({"contexts": [{"name": "talk", "max_length": 5}]}, None, False),
+        ({}, {"coder": {"excludedTools": ["sing"]}}, False),
+        ({"states": [START, spoken("code", "coder", "'one'", to("stop", "1 < 2", SAY))]}, None, False),
+        ({"states": [START, spoken("code", "coder", "py:one", to("stop", "true", SAY))]}, None, False),
+        ({"variables": {"depth": 2}}, None, False),
+    ],
+)
+def test_what_a_file_only_says_decides_nothing(tmp_path: Path, changes: Any, roles: Any, is_same: bool) -> None:
+    base = workflow(START, spoken("code", "coder", "'one'", to("stop", "true", SAY)))
+    for name in ("before", "after"):
+        (tmp_path / name).mkdir()
+    before = compiled(tmp_path / "before", base)
+    after = compiled(tmp_path / "after", {**base, **changes}, roles=roles)
+    assert not after.is_defined_as(before.digest)
+    assert after.decides_as(before.digest) == is_same
+
+
 # waiting, and going on after a crash
 
 

@@ -196,3 +196,57 @@ def test_the_package_itself_opens_no_door() -> None:
 )
 def test_what_the_house_allows_is_left_alone(module: str, source: str) -> None:
     assert trespasses(source, module=module) == []
+
+
+DOORS = ("cli", "web", "mcp", "acp")
+OPEN_TO_DOORS = ("app", "errors", "__init__")
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package, by name."""
+    names = {path: path.relative_to(SOURCE.parent).with_suffix("").parts for path in SOURCE.rglob("*.py")}
+    return {".".join(parts[:-1] if parts[-1] == "__init__" else parts): path for path, parts in names.items()}
+
+
+def imports_between(known: dict[str, Path]) -> dict[str, set[str]]:
+    """Which modules each module imports, at any depth."""
+    graph: dict[str, set[str]] = {}
+    for module, path in known.items():
+        nodes = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)]
+        names = {f"{node.module}.{alias.name}" for node in nodes for alias in node.names}
+        graph[module] = {
+            target for name in names if (target := name if name in known else name.rpartition(".")[0]) in known
+        } - {module}
+    return graph
+
+
+def circle_in(graph: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other in a circle; none where there is none."""
+    done: set[str] = set()
+
+    def walk(module: str, above: list[str]) -> list[str]:
+        if module in above:
+            return above[above.index(module) :]
+        if module in done:
+            return []
+        found = next(filter(None, (walk(target, [*above, module]) for target in sorted(graph[module]))), [])
+        done.add(module)
+        return found
+
+    return next(filter(None, (walk(module, []) for module in sorted(graph))), [])
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a", "b", "c"]
+    assert circle_in(imports_between(modules())) == []
+
+
+def test_doors_import_app_and_nothing_below_it() -> None:
+    graph = imports_between(modules())
+    below = [
+        f"{module} imports {target}"
+        for module, targets in sorted(graph.items())
+        for target in sorted(targets)
+        if room_of(module) in DOORS and room_of(target) not in (*OPEN_TO_DOORS, room_of(module))
+    ]
+    assert below == []

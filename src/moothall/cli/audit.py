@@ -9,11 +9,10 @@ from collections.abc import Callable
 
 from moothall.app.config.access import opened
 from moothall.app.report.audit import audit_all
+from moothall.app.values import Audit, Store
 from moothall.cli.main import CANNOT_TELL, DONE, FAILED
 from moothall.cli.options import add_store
 from moothall.cli.screen import print_json
-from moothall.runtime.journal import RunId
-from moothall.runtime.ports import Audit, Store
 
 Work = Callable[[Namespace], int]
 CODES = {"broken": FAILED, "cannot tell": CANNOT_TELL, "intact": DONE}
@@ -64,7 +63,7 @@ def _digest(text: str) -> tuple[int, bytes]:
     return int(seq), bytes.fromhex(seal)
 
 
-async def _accept(store: Store, run: RunId) -> int:
+async def _accept(store: Store, run: str) -> int:
     """A person has looked at a run, and says that it is to be as it is."""
     await store.accept(run)
     there = run in {one.record.run for one in await store.runs()}

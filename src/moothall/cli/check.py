@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 
-from moothall.analysis.certify import Certificate, Unbounded
 from moothall.app.kinds.check import Check, Examined, Told
-from moothall.app.kinds.scxml import run_folder
+from moothall.app.kinds.scxml import score_folder
 from moothall.app.kinds.source import find
 from moothall.app.report.picture import secret_in
+from moothall.app.values import Certificate, Unbounded, draw
 from moothall.cli.main import DEFINITION, DONE, FAILED
 from moothall.cli.options import MACHINE
 from moothall.cli.screen import counted, painted, print_json
-from moothall.drawing.text import draw
 from moothall.errors import Refused
-from moothall.scripting.children import is_installed
-from moothall.scripting.javascript import JavaScript
 
 Work = Callable[[Namespace], int]
 
@@ -85,8 +81,7 @@ def conformance(parser: ArgumentParser) -> Work:
 
     def work(chosen: Namespace) -> int:
         tiers = frozenset(part.strip() for part in chosen.tier.split(",") if part.strip())
-        with JavaScript() if is_installed() else nullcontext() as evaluate:
-            score = run_folder(Path(chosen.folder), tiers or None, evaluate)
+        score = score_folder(Path(chosen.folder), tiers or None)
         if chosen.json:
             failures = [failure.id for failure in score.failures]
             print_json({"passed": score.passed, "failed": score.failed, "failures": failures})

@@ -5,14 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
 
-from moothall.app.kinds.debate.start import Chosen, debate_of
+from moothall.app.kinds.debate.start import PROTOCOLS, Chosen, debate_of, machine_for
 from moothall.cli.options import named, whole_number, words
 from moothall.cli.run import add_beginning, start
-from moothall.machines.debate import debate as machine_of
-from moothall.machines.debate import size_of
-from moothall.machines.debate.definition import Protocol
 
 Work = Callable[[Namespace], int]
 
@@ -31,7 +27,7 @@ def debate(parser: ArgumentParser) -> Work:
     parser.add_argument("--options", type=named, metavar="A,B", help="the answer is one of these")
     parser.add_argument(
         "--protocol",
-        choices=get_args(Protocol),
+        choices=PROTOCOLS,
         help="debate; vote over independent drafts; gated: a vote first, and a debate only where no majority holds. "
         "On recorded debates a gate was as right as a debate at a quarter of the text, so it is the default where "
         "answers can be counted; open answers are debated",
@@ -57,6 +53,6 @@ def debate(parser: ArgumentParser) -> Work:
                 seat=chosen.seat or "",
             )
         )
-        return start(chosen, machine_of(size_of(begun)), begun, chosen.budget)
+        return start(chosen, machine_for(begun), begun, chosen.budget)
 
     return work

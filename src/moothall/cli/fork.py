@@ -12,10 +12,10 @@ from moothall.app.runs.fork import Fork, go_own_way, listed, performed_since
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.replay import machine_instead
+from moothall.app.values import Origin
 from moothall.cli.options import MACHINE, add_driving, add_run_id, named, whole_number
 from moothall.cli.run import budget_of, drive, plain_interrupts
 from moothall.cli.screen import notice
-from moothall.runtime.fork import Origin
 
 Work = Callable[[Namespace], int]
 

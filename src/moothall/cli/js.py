@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import assert_never
 
 from moothall.app.kinds.workflow.expression import evaluate
+from moothall.app.values import Absent, Failed, Value
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import named
 from moothall.cli.questions import read_json
 from moothall.cli.screen import notice, print_json
-from moothall.kernel.step import Absent, Failed, Value
 
 Work = Callable[[Namespace], int]
 

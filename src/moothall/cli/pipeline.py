@@ -7,13 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from moothall.app.kinds.pipeline import MAX_ITERATIONS, machine_of
 from moothall.app.kinds.pipeline.checks import read_checks
+from moothall.app.values import Budget, encode
 from moothall.cli.options import whole_number, words
 from moothall.cli.run import add_beginning, start
-from moothall.kernel.codec import encode
-from moothall.kernel.machine import Budget
-from moothall.machines.pipeline import MAX_ITERATIONS
-from moothall.machines.pipeline import pipeline as machine_of
 
 Work = Callable[[Namespace], int]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from moothall.app.runs.view import moment
+from moothall.app.values import misfits
 from moothall.cli.screen import harmless, painted, shortened
 from moothall.errors import DefinitionError, Refused
-from moothall.kernel.schema import misfits
 
 YES_NO = {"type": "boolean"}
 WORDS = {"y": True, "yes": True, "n": False, "no": False}

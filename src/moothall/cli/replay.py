@@ -9,10 +9,10 @@ from collections.abc import Callable
 from moothall.app.config.access import opened
 from moothall.app.runs.replay import Replayed, machine_instead
 from moothall.app.runs.replay import replay as replayed
+from moothall.app.values import Store
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import MACHINE, add_store, named
 from moothall.cli.screen import counted, notice, print_json
-from moothall.runtime.ports import Store
 
 Work = Callable[[Namespace], int]
 

@@ -29,11 +29,11 @@ from moothall.app.report.measures import AllMeasured, Measured, measure, measure
 from moothall.app.report.projections.costs import Costs
 from moothall.app.report.report import FORMATS
 from moothall.app.report.report import report as reported
+from moothall.app.values import printable
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import MACHINE, named
 from moothall.cli.screen import notice, painted, print_json, status
 from moothall.cli.view import shared, write
-from moothall.drawing.text import printable
 
 Work = Callable[[Namespace], int]
 WAYS = 10

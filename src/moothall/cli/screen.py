@@ -19,11 +19,7 @@ from moothall.app.config.settings import project
 from moothall.app.config.settings import variables_cleaner as variables_cleaner
 from moothall.app.report.amounts import Account
 from moothall.app.runs.news import Committed, News, Said
-from moothall.drawing.text import printable
-from moothall.kernel.codec import encode
-from moothall.kernel.effects import AskPerson, Effect
-from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry
-from moothall.runtime.observer import Aside
+from moothall.app.values import encode, printable
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 HEARD = 60
@@ -150,7 +146,7 @@ class Progress:
         self._since = time.monotonic()
         self._waiting = ""
         self._said: dict[str, str] = {}
-        self._seen: dict[RunId, int] = {}
+        self._seen: dict[str, int] = {}
         self._account: Callable[[], Account] = lambda: Account((), 0)
 
     @property
@@ -168,18 +164,17 @@ class Progress:
                 self._draw()
 
     def _show(self, news: Committed) -> None:
-        run, entry, head, record = news.run, news.entry, news.head, news.record
+        run, entry = news.run, news.entry
         self.clear()
         if entry.seq == 0:
             print(f"run {run}", file=sys.stderr)
         if entry.seq - 1 > (last := self._seen.get(run, entry.seq - 1)):
             print(_elsewhere(run, range(last + 1, entry.seq)), file=sys.stderr)
         self._seen[run] = entry.seq
-        print(told(encode_entry(entry), sys.stderr), file=sys.stderr)
+        print(told(news.plain, sys.stderr), file=sys.stderr)
         self._said.clear()
-        awaited = (pending.effect for pending in head.pending if not isinstance(pending.effect, AskPerson))
-        self._waiting = ", ".join(map(wanted, awaited))
-        self._since, self._account = time.monotonic(), lambda: _account(record, head)
+        self._waiting = ", ".join(news.awaited)
+        self._since, self._account = time.monotonic(), lambda: news.account(time.time())
         self._draw()
 
     async def tick(self) -> None:
@@ -209,33 +204,16 @@ class Progress:
         notice(text)
 
 
-def _account(record: Record, head: Head) -> Account:
-    return Account(head.snapshot.active, head.seq, head.spent, record.limits, time.time() - record.began)
-
-
-def _elsewhere(run: RunId, missing: range) -> str:
+def _elsewhere(run: str, missing: range) -> str:
     """A line in the place of entries that came between two of ours."""
     numbers = f"{missing[0]}" if len(missing) == 1 else f"{missing[0]}–{missing[-1]}"
     return f"{numbers:>5}  " + painted(f"written by another process; `moot show {run}` tells", "dim", sys.stderr)
 
 
-class Log:
-    """Tells on stderr what many runs do, a line each, from aside: a slow terminal holds up no run."""
-
-    def __init__(self) -> None:
-        self._aside = Aside(self._print)
-
-    def __call__(self, news: News) -> None:
-        """Something happened."""
-        if isinstance(news, Committed):
-            self._aside(news.run, news.entry, news.head)
-
-    def _print(self, run: RunId, entry: Entry, head: Head) -> None:
-        print(f"{run} {told(encode_entry(entry), sys.stderr).lstrip()}", file=sys.stderr)
-
-    def wait_until_seen(self) -> None:
-        """Give it a moment to tell what is left."""
-        self._aside.wait_until_seen()
+def log(news: News) -> None:
+    """Tell on stderr what many runs do, a line each."""
+    if isinstance(news, Committed):
+        print(f"{news.run} {told(news.plain, sys.stderr).lstrip()}", file=sys.stderr)
 
 
 def told(entry: Mapping[str, Any], stream: TextIO) -> str:
@@ -268,11 +246,6 @@ def happened(event: Mapping[str, Any], *, has_room: bool) -> str:
         said = json.dumps(event["value"], ensure_ascii=False)
     width = REASON if has_room and said == event.get("reason") else SAID
     return " ".join(part for part in (event["name"], who, shortened(said, width)) if part)
-
-
-def wanted(effect: Effect) -> str:
-    """Whom or what an effect waits for."""
-    return getattr(effect, "agent", "") or getattr(effect, "tool", "") or effect.kind
 
 
 def counted(number: float, several: str, one: str = "") -> str:

@@ -15,12 +15,12 @@ from moothall.app.config.access import opened
 from moothall.app.report.amounts import Account, amount_of
 from moothall.app.runs import view as looking
 from moothall.app.runs.view import Summary
+from moothall.app.values import encode
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import add_store, answering, command, days, named, whole_number
 from moothall.cli.questions import shown as asked
 from moothall.cli.screen import counted, harmless, is_unread, notice, painted, print_json, status, told
 from moothall.errors import DefinitionError, EffectFailed
-from moothall.kernel.codec import encode
 
 Work = Callable[[Namespace], int]
 WIDTH = 100

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from moothall.app.runs.moothall import Moothall
+from moothall.app.runs.news import StandingAside
 from moothall.app.runs.worker import work as serve_store
 from moothall.cli.main import DONE
 from moothall.cli.options import add_driving, hall_of, named, own_exit_code, tell, told_on_screen, whole_number
-from moothall.cli.screen import Log, notice
+from moothall.cli.screen import log, notice
 
 Work = Callable[[Namespace], int]
 
@@ -30,15 +31,15 @@ def worker(parser: ArgumentParser) -> Work:
     add_driving(parser, store=named)
 
     def work(chosen: Namespace) -> int:
-        log = Log()
-        listeners = (told_on_screen(chosen),) if chosen.quiet else (told_on_screen(chosen), log)
+        logged = StandingAside(log)
+        listeners = (told_on_screen(chosen),) if chosen.quiet else (told_on_screen(chosen), logged)
         with hall_of(chosen, notice, *listeners) as hall:
             until = "until nothing is left to do" if chosen.until_idle else "Ctrl-C stops cleanly"
             tell(chosen, f"working on {hall.address}, at most {chosen.most} runs at once; {until}")
             left = 0
             with suppress(KeyboardInterrupt), own_exit_code():
                 left = asyncio.run(_worked(hall, chosen))
-            log.wait_until_seen()
+            logged.wait_until_seen()
             tell(chosen, f"stopped; {_left(left)}")
         return DONE
 

@@ -36,6 +36,8 @@ class Effect(Frozen):
     repeats: ClassVar[Repeats] = "idempotent"
     attempts: ClassVar[int] = 3
     timeout: ClassVar[float | None] = None
+    words: ClassVar[tuple[str, ...]] = ()
+    """The fields that are only said: another text there is no other step."""
 
     def settled(self, value: Any) -> Event:
         """The event in which it ends with this value, where others than its performer say so."""
@@ -50,6 +52,7 @@ class AskPerson(Effect):
 
     kind = "ask.person"
     outcomes = (Answered, Expired)
+    words = ("prompt",)
     prompt: str
     schema: Any = None
     shape: str = ""

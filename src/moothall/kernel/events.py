@@ -143,11 +143,19 @@ class Note(Event):
 
 
 class Adopted(Note):
-    """The run goes on under another definition, which would have taken the same steps so far."""
+    """The run goes on under another definition, which would have taken the same steps so far.
+
+    Where it would not have, somebody insisted: who, why, what the first difference was, and the head from which the
+    new definition went on, because it cannot be made anew from what came before.
+    """
 
     name = "run.adopted"
     digest: str
     was: str
+    reason: str = ""
+    by: str = ""
+    difference: str = ""
+    head: Any = None
 
 
 class Forked(Note):

@@ -100,11 +100,14 @@ class Step(Frozen):
 
     @property
     def raised(self) -> tuple[str, ...]:
-        """The names of the events that were raised on the way and taken by a row, in order."""
+        """The names of the events that were raised on the way and taken by a row, in order.
+
+        Dotted names are those of the kernel and of machines that compile to it; nobody reads them in a journal.
+        """
         return tuple(
             microstep.event
             for microstep in self.microsteps
-            if microstep.event and microstep.event != self.event.name and microstep.taken
+            if microstep.event and "." not in microstep.event and microstep.event != self.event.name and microstep.taken
         )
 
     @property

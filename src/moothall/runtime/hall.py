@@ -6,7 +6,7 @@ decision; a conflict with another writer means: read again, decide again. Script
 which keeps what they said. Observers see entries after they are committed; one that raises is left out from then on,
 so that watching cannot harm a run.
 
-A run is opened under the definition that it has, or under one that would have taken the same steps and adopts it.
+A run is opened under the definition that it has, or under one that adopts it (`adopt` says which may).
 
 Who performs a run's effects holds its lease. It is taken and given back by the commits themselves: a run is born
 held, and whoever commits the last thing that can be performed lets go. Commits from outside leave the lease alone.
@@ -26,12 +26,13 @@ from typing import Any, Literal
 from moothall.errors import Broken, Conflict, DefinitionError, Refused
 from moothall.kernel.codec import decode, encode, read_back
 from moothall.kernel.effects import AskPerson, Effect, StartChild
-from moothall.kernel.events import Adopted, Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated, Started
+from moothall.kernel.events import Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated, Started
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
 from moothall.kernel.schema import misfits
 from moothall.kernel.step import Answer, Ask
+from moothall.runtime.adopt import Adoption, Insistence, adopt_anyway, adopt_steps, adopt_wording, refusal
 from moothall.runtime.cleaner import cleaned, fitted
 from moothall.runtime.crew import Crew
 from moothall.runtime.decide import (
@@ -280,7 +281,9 @@ async def _answered_by_script(
     return replace(happening, answers=(*happening.answers, answer))
 
 
-async def reopen(hall: Hall, run: RunId, machine: Machine, stored: Stored | None = None) -> Head:
+async def reopen(
+    hall: Hall, run: RunId, machine: Machine, stored: Stored | None = None, insisted: Insistence | None = None
+) -> Head:
     """Open a run of the store, under its definition or one that adopts it; who has just loaded it passes it on."""
     stored = stored or await hall.store.load(run)
     known = hall.heads.get(run)
@@ -289,10 +292,10 @@ async def reopen(hall: Hall, run: RunId, machine: Machine, stored: Stored | None
     if known is None:
         await require_anchored(hall.store, stored)
     hall.runs[run] = Run(stored.record, machine)
-    if stored.head and stored.definition() != machine.digest:
-        return await _adopted(hall, run, stored)
+    if stored.head and not machine.is_defined_as(stored.definition()):
+        return await _adopted(hall, run, stored, insisted)
     hall.heads[run] = head = await _head(hall, run, stored)
-    if (head.definition or stored.record.digest) != machine.digest:  # it was made anew, by another definition
+    if not machine.is_defined_as(head.definition or stored.record.digest):  # it was made anew, by another definition
         return await reopen(hall, run, machine)
     hall.runs[run] = in_force(hall.runs[run], head)
     hall.leases.pop(run, None)
@@ -328,10 +331,10 @@ async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
     else:
         entries = await hall.store.entries(run)
     known = await with_origin(hall.store, hall.runs[run])
-    if stored.head or definition_after(entries, stored.record.digest) != known.machine.digest:
+    if stored.head or not known.machine.is_defined_as(definition_after(entries, stored.record.digest)):
         head = compared(known, reader, entries, hall.clean)
         if isinstance(head, Difference):
-            raise _unadopted(known, head)
+            raise refusal(known, head)
     else:
         head = rebuilt(known, reader, entries, hall.clean)
     await hall.store.repair(run, head)
@@ -346,35 +349,43 @@ async def with_origin(store: Store, run: Run) -> Run:
     return Run(run.record, run.machine, await with_origin(store, origin))
 
 
-async def _adopted(hall: Hall, run: RunId, stored: Stored) -> Head:
-    """Let the definition of today adopt a run, if it would have taken the same steps; nothing is performed for that."""
-    machine = hall.runs[run].machine
-    if machine.name != stored.record.machine:
-        raise DefinitionError(f"run {run} is of the machine {stored.record.machine!r}, not of {machine.name!r}")
-    if not is_free(hall, stored.lease):
-        raise DefinitionError(
-            f"run {run} is being driven under another definition of {machine.name!r}; stop whoever drives it first"
-        )
-    entries = await hall.store.entries(run)
-    reader = Reader(machine, hall.effects(run))
-    head = compared(await with_origin(hall.store, hall.runs[run]), reader, entries, hall.clean)
-    if isinstance(head, Difference):
-        raise _unadopted(hall.runs[run], head)
-    hall.heads[run], hall.leases[run] = head, stored.lease
-    hall.runs[run] = in_force(hall.runs[run], head)
-    if head.snapshot.status == "live":
-        event = Adopted(machine.digest, stored.definition())
-        decision = decide(hall.runs[run], head, Happening(event, f"adopted-{head.seq + 1}", hall.clock.now()))
-        await _committed(hall, run, (decision,))
+async def _adopted(hall: Hall, run: RunId, stored: Stored, insisted: Insistence | None) -> Head:
+    """Let the definition of today adopt a run, if it may; nothing is performed for that.
+
+    In other words it may be read while somebody drives it in those of before; who comes next adopts it.
+    """
+    known, is_ours = hall.runs[run], is_free(hall, stored.lease)
+    if known.machine.name != stored.record.machine:
+        raise DefinitionError(f"run {run} is of the machine {stored.record.machine!r}, not of {known.machine.name!r}")
+    adoption = adopt_wording(known, Reader(known.machine, hall.effects(run)), stored)
+    if adoption is None:
+        if not is_ours:
+            raise DefinitionError(
+                f"run {run} is being driven under another definition of {known.machine.name!r}; "
+                f"stop whoever drives it first"
+            )
+        adoption = await _adoption_by_replay(hall, run, stored, insisted)
+    hall.heads[run] = adoption.head
+    hall.runs[run] = in_force(known, adoption.head)
+    hall.leases.pop(run, None)
+    if is_ours:
+        hall.leases[run] = stored.lease
+    if is_ours and adoption.head.snapshot.status == "live":
+        happening = Happening(hall.clean(adoption.event), f"adopted-{adoption.head.seq + 1}", hall.clock.now())
+        await _committed(hall, run, (decide(hall.runs[run], adoption.head, happening),))
     return hall.heads[run]
 
 
-def _unadopted(run: Run, found: Difference) -> DefinitionError:
-    earlier = f", or `moot fork {run.record.run} --at {found.seq - 1}` from before it" if found.seq else ""
-    return DefinitionError(
-        f"run {run.record.run} cannot go on under this definition of {run.machine.name!r}: {found}; "
-        f"bring the old one back{earlier}"
-    )
+async def _adoption_by_replay(hall: Hall, run: RunId, stored: Stored, insisted: Insistence | None) -> Adoption:
+    """The adoption of a run by a definition that would have taken the same steps, or on which somebody insists."""
+    known, reader = hall.runs[run], Reader(hall.runs[run].machine, hall.effects(run))
+    entries = await hall.store.entries(run)
+    adoption = adopt_steps(await with_origin(hall.store, known), reader, stored, entries, hall.clean)
+    if not isinstance(adoption, Difference):
+        return adoption
+    if insisted is None:
+        raise refusal(known, adoption)
+    return adopt_anyway(known, reader, stored, adoption, insisted)
 
 
 async def let_go(hall: Hall, run: RunId) -> None:

@@ -29,6 +29,8 @@ class Listing(Frozen):
 
     module: str
     looks: bool = False
+    files: bool = False
+    """Whether its machines are defined or configured in files."""
 
 
 PLAIN = "python"
@@ -36,12 +38,13 @@ PLAIN = "python"
 KINDS = {
     "pipeline": Listing("moothall.app.kinds.pipeline"),
     "turn": Listing("moothall.app.kinds.turn"),
-    "debate": Listing("moothall.app.kinds.debate"),
-    "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True),
+    "debate": Listing("moothall.app.kinds.debate", files=True),
+    "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
     PLAIN: Listing("moothall.app.kinds.python", looks=True),
 }
 """Every kind of machine, by name. A source is offered to them in this order; a machine that comes with the package is
 called as its kind, perhaps with a size behind it."""
+DEFINED_IN_FILES = tuple(name for name, listing in KINDS.items() if listing.files)
 DIGITS = 9
 """The most digits of the size of a built-in machine, as in `NAME-SIZE`."""
 
@@ -133,6 +136,10 @@ class Kind:
     def template(self, name: str) -> str | None:
         """A file of this kind to begin with; None where there are no such files."""
         return None
+
+    def way_to_run(self, file: str) -> str:
+        """The command that runs what a file of this kind defines."""
+        return f"moot run {file} 'some text'"
 
     def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:
         """What a person should know of how a run stands."""

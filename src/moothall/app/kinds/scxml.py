@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from moothall.interop.scxml import read
 from moothall.interop.scxml_session import Session, session
 from moothall.kernel.events import Named
 from moothall.kernel.simulate import Evaluate
+from moothall.scripting.children import is_installed
+from moothall.scripting.javascript import JavaScript
 
 LEGACY = "legacySemantics"
 
@@ -131,3 +134,9 @@ def _difference(when: str, running: Session, expected: list[str]) -> str | None:
 
 def _states(names: list[str] | tuple[str, ...]) -> str:
     return ", ".join(sorted(names)) or "no state"
+
+
+def score_folder(folder: Path, tiers: frozenset[str] | None) -> Score:
+    """The same with a script engine, where one is installed."""
+    with JavaScript() if is_installed() else nullcontext() as evaluate:
+        return run_folder(folder, tiers, evaluate)

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from moothall.agents.ask import Starting
 from moothall.app.kinds.kind import KINDS, PLAIN, Kind, kind_named, kind_of, kinds_for
-from moothall.errors import DefinitionError
+from moothall.errors import DefinitionError, Refused
 from moothall.kernel.machine import Machine
 
 WITHOUT_MACHINES = sys.stdlib_module_names | {"moothall", "__main__"}
@@ -113,3 +113,19 @@ def _source_in(module: ModuleType, machine: Machine) -> str:
             dotted = "." in module.__name__
             return f"{module.__name__}:{key}" if dotted else f"{Path(file).resolve()}:{key}"
     return ""
+
+
+def write_new(kind: Kind, name: str) -> tuple[Path, str]:
+    """Write a file of a kind to begin with into the current folder; where it is, and the command that runs it."""
+    text = kind.template(name)
+    if text is None:
+        raise Refused(f"nothing of the kind {kind.name} is written in a file")
+    path = Path(f"{name}.json")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise Refused(f"{path} is there already; choose another name, or remove it") from error
+    except OSError as error:
+        raise DefinitionError(f"{path} cannot be written: {error.strerror}") from error
+    return path, kind.way_to_run(str(path))

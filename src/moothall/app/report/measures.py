@@ -169,7 +169,7 @@ async def begun(store: Store, stored: Stored, named: Machine | None = None) -> M
         return Metrics(players=Players(record.model))
     machine, troupe = family
     players = Players(record.model, frozenset(troupe.joined_by(machine).functions))
-    return Metrics(nesting_of(machine) if machine.digest == stored.definition() else UNKNOWN, players)
+    return Metrics(nesting_of(machine) if machine.decides_as(stored.definition()) else UNKNOWN, players)
 
 
 async def machine_of(store: Store, record: Record, named: Machine | None = None) -> Machine | None:

@@ -27,7 +27,7 @@ async def report(store: Store, run: RunId, format: str, *, machine: Machine | No
     stored, writer = await store.load(run), WRITERS[format]()
     measured = await measure(store, run, writer.saw, machine=machine)
     machine = await machine_of(store, stored.record, machine)
-    is_changed = machine is not None and machine.digest != stored.definition()
+    is_changed = machine is not None and not machine.is_defined_as(stored.definition())
     told = writer.whole(Told(await summary(store, stored), measured, machine, is_changed))
     return str(cleaner()(told))
 

@@ -6,6 +6,7 @@ Opening a run again is here too: every way of going on with a run begins with it
 from __future__ import annotations
 
 import asyncio
+import getpass
 import time
 from dataclasses import field, replace
 
@@ -20,6 +21,7 @@ from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
 from moothall.performers.own import OwnPerformers
 from moothall.runtime import hall as halls
+from moothall.runtime.adopt import Insistence
 from moothall.runtime.hall import Hall
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Clock, Store
@@ -53,6 +55,8 @@ class RunContext(Frozen):
     """Who answers questions here."""
     performers: OwnPerformers = field(default_factory=dict)
     """Who performs effects of the author's own."""
+    adopt: str = ""
+    """Why runs are to go on although their definitions would have decided otherwise; "" where they are not."""
 
     @property
     def store(self) -> Store:
@@ -88,8 +92,17 @@ async def reopen(context: RunContext, run: RunId, machine: Machine | None = None
                 f"resume(…, agents={{{missing[0]!r}: …}}), or put the functions into the machine's table"
             )
     hall.casts[run] = bind(machine, replace(provided, performers=context.performers))
-    await halls.reopen(hall, run, machine, stored)
+    insisted = Insistence(context.adopt, context.person or login_name()) if context.adopt else None
+    await halls.reopen(hall, run, machine, stored, insisted)
     return machine
+
+
+def login_name() -> str:
+    """Who is logged in here; "" where nobody can tell."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # which of them it is depends on the version of Python
+        return ""
 
 
 async def reopen_to_drive(context: RunContext, run: RunId, machine: Machine | None = None) -> None:
@@ -131,7 +144,7 @@ def machine_at(record: Record) -> Machine:
     except DefinitionError as error:
         if not is_missing(record.source):
             raise
-        go_on = f"moot fork {record.run} --machine FILE:NAME"
+        go_on = f"moot resume {record.run} --machine FILE:NAME"
         raise DefinitionError(f"{error}; put it back, or go on with it where it is now:  {go_on}") from error
 
 

@@ -195,10 +195,16 @@ class Moothall:
         *,
         agents: Functions | None = None,
         performers: OwnPerformers | None = None,
+        by: str = "",
+        adopt: str = "",
     ) -> Outcome:
-        """Go on with a run where its journal ends."""
+        """Go on with a run where its journal ends.
+
+        `adopt` says why it is to go on although its machine, as it is defined now, would have decided otherwise.
+        """
         with self._settings():
-            return await resuming.resume(self.context(agents, performers=performers), run, machine)
+            context = replace(self.context(agents, by, performers), adopt=adopt)
+            return await resuming.resume(context, run, machine)
 
     async def answer(
         self,
@@ -210,10 +216,11 @@ class Moothall:
         agents: Functions | None = None,
         performers: OwnPerformers | None = None,
         by: str = "",
+        adopt: str = "",
     ) -> Outcome:
-        """Answer a question of a waiting run and go on."""
+        """Answer a question of a waiting run and go on; `adopt` as for `resume`."""
         with self._settings():
-            context = self.context(agents, by, performers)
+            context = replace(self.context(agents, by, performers), adopt=adopt)
             return await resuming.answer(context, run, value, question=question, machine=machine)
 
     async def send(

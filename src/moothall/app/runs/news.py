@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from moothall.agents.ask import AskAgent
+from moothall.app.report.amounts import Account
+from moothall.kernel.effects import AskPerson
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
 from moothall.runtime.hall import Hall
-from moothall.runtime.journal import Entry, Head, Record, RunId
+from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry
+from moothall.runtime.observer import Aside
 
 
 @slotted
@@ -29,6 +33,22 @@ class Committed(Frozen):
     record: Record
     machine: Machine
     functions: frozenset[str] = frozenset()
+
+    @property
+    def plain(self) -> Any:
+        """The entry as JSON."""
+        return encode_entry(self.entry)
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Whom or what the run waits for, but for people."""
+        effects = (pending.effect for pending in self.head.pending if not isinstance(pending.effect, AskPerson))
+        return tuple(getattr(effect, "agent", "") or getattr(effect, "tool", "") or effect.kind for effect in effects)
+
+    def account(self, now: float) -> Account:
+        """How far the run has come, and what it has spent of its budget."""
+        head, record = self.head, self.record
+        return Account(head.snapshot.active, head.seq, head.spent, record.limits, now - record.began)
 
 
 @slotted
@@ -51,6 +71,27 @@ class Noticed(Frozen):
 News = Committed | Said | Noticed
 Listener = Callable[[News], None]
 """Who wants to hear what agents say as they say it has the attribute `hears`."""
+
+
+class StandingAside:
+    """A listener that takes its time: it is told of steps in a thread of its own, and holds up no run."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener, self._news = listener, dict[tuple[RunId, int], Committed]()
+        self._aside = Aside(self._tell)
+
+    def __call__(self, news: News) -> None:
+        """Something happened."""
+        if isinstance(news, Committed):
+            self._news[news.run, news.entry.seq] = news
+            self._aside(news.run, news.entry, news.head)
+
+    def _tell(self, run: RunId, entry: Entry, head: Head) -> None:
+        self._listener(self._news.pop((run, entry.seq)))
+
+    def wait_until_seen(self) -> None:
+        """Give it a moment to hear what is left."""
+        self._aside.wait_until_seen()
 
 
 class Broadcast:

@@ -37,7 +37,7 @@ async def replay(store: Store, run: RunId, machine: Machine | None = None) -> Re
     entries = await store.entries(run)
     found = compared(await with_origin(store, Run(stored.record, machine)), _reader(machine), entries, cleaner())
     difference = found if isinstance(found, Difference) else None
-    return Replayed(run, machine.name, len(entries), difference, stored.definition() != machine.digest)
+    return Replayed(run, machine.name, len(entries), difference, not machine.is_defined_as(stored.definition()))
 
 
 async def machine_instead(store: Store, run: RunId, source: str) -> Machine:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from moothall.app.kinds.debate import begin
 from moothall.app.kinds.debate.files import panel_of, read_answers, read_config, read_text
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
+from moothall.kernel.machine import Machine
+from moothall.machines.debate import debate, size_of
 from moothall.machines.debate.definition import Answers, Configuration, DebateConfig, Protocol, with_seat
 from moothall.machines.debate.state import Debate
+
+PROTOCOLS: tuple[str, ...] = get_args(Protocol)
 
 
 class Chosen(Frozen):
@@ -63,3 +67,8 @@ def _over(chosen: Chosen, configuration: Configuration) -> DebateConfig:
             raise DefinitionError("a choice needs two options; write --options A,B")
         debate = replace(debate, answer=Answers("choice", options))
     return replace(debate, protocol=chosen.protocol) if chosen.protocol else debate
+
+
+def machine_for(begun: Debate) -> Machine:
+    """The machine of the size that a debate needs."""
+    return debate(size_of(begun))

@@ -13,6 +13,7 @@ from moothall.app.kinds.pipeline.result import explain, result_of
 from moothall.app.kinds.python import PythonKind
 from moothall.app.runs.outcome import Outcome
 from moothall.kernel.machine import Machine
+from moothall.machines.pipeline import MAX_ITERATIONS as MAX_ITERATIONS
 from moothall.machines.pipeline import pipeline
 from moothall.runtime.hall import Cast
 from moothall.runtime.ports import Store
@@ -57,3 +58,4 @@ class PipelineKind(PythonKind):
 
 
 KIND: Kind = PipelineKind()
+machine_of = pipeline

@@ -253,21 +253,13 @@ def listed() -> list[Listed]:
     return [found[name] for name in sorted(found)]
 
 
-def write_new(name: str) -> Path:
-    """Write a workflow to begin with into the current folder."""
+def template(name: str) -> str:
+    """A workflow to begin with, if it can be called so."""
     text = (SHIPPED / "templates" / "workflow.json").read_text(encoding="utf-8").replace("my_workflow", name)
-    wrong = [one for one in checked(read(text.encode()), Around()) if one.level == "error"]
+    wrong = [problem for problem in checked(read(text.encode()), Around()) if problem.level == "error"]
     if wrong:
         raise Refused(f"{wrong[0].why}; {wrong[0].remedy}")
-    path = Path(f"{name}.json")
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise Refused(f"{path} is there already; choose another name, or remove it") from error
-    except OSError as error:
-        raise DefinitionError(f"{path} cannot be written: {error.strerror}") from error
-    return path
+    return text
 
 
 def _faults(sources: Sequence[Source]) -> Sequence[str]:

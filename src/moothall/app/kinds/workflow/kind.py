@@ -16,7 +16,7 @@ from moothall.app.kinds.check import Check, Examined, Told
 from moothall.app.kinds.guests import welcomed
 from moothall.app.kinds.kind import Kind, Presented
 from moothall.app.kinds.source import source_of
-from moothall.app.kinds.workflow.files import Shelf, file_of, files_at, is_file_or_folder
+from moothall.app.kinds.workflow.files import Shelf, file_of, files_at, is_file_or_folder, template
 from moothall.app.kinds.workflow.functions import functions_in, tools_in
 from moothall.app.kinds.workflow.result import result_of
 from moothall.app.kinds.workflow.scripts import Evaluator
@@ -37,6 +37,7 @@ from moothall.kernel.machine import Machine
 from moothall.machines.workflow.compiler import WorkflowMachine, first_work
 from moothall.machines.workflow.document import Problem, read
 from moothall.machines.workflow.plan import typed
+from moothall.machines.workflow.schema import SCHEMA
 from moothall.machines.workflow.work import Work
 from moothall.performers.conversation import ConversePerformer
 from moothall.performers.tools import ToolPerformer
@@ -114,6 +115,14 @@ class WorkflowKind(Kind):
         """The agents of the file."""
         assert isinstance(machine, WorkflowMachine)
         return frozenset(machine.plan.seats)
+
+    def schema(self) -> Mapping[str, Any] | None:
+        """The shape of a workflow file."""
+        return SCHEMA
+
+    def template(self, name: str) -> str | None:
+        """A workflow file to begin with."""
+        return template(name)
 
     def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:
         """Entries of filters that mean no tool, and an end without an output."""

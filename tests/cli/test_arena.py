@@ -347,7 +347,7 @@ def test_a_lock_that_does_not_hold_aborts_the_run_and_nothing_is_touched(moot: M
     told = ran.json
     assert (ran.code, told["status"], told["trace_id"]) == (1, "aborted", "case")
     assert told["states_visited"] == ["Idle", "VerifyingIdentity", "Aborted"]
-    assert "the cloud project is 'not set'" in told["reason"]
+    assert "the cloud project is not set" in told["reason"]
     assert not (workspace / "made").exists()
     plain = moot("resume", "case")
     assert (plain.code, "trace_id case" in plain.out) == (1, True)

@@ -92,13 +92,13 @@ class Surroundings:
 
     async def read_identity(self, effect: ReadIdentity, context: Context) -> Event:
         """What is locked here."""
-        return IdentityRead(self.locks(effect.workspace))
+        return IdentityRead(self.locks(effect.workspace), context.run)
 
     async def read_context(self, effect: ReadContext, context: Context) -> Event:
         """What earlier runs have left that concerns a request."""
         models = {agent: self.models(agent, effect.models.get(agent, "")) for agent in effect.agents}
         if context.records is None:
-            return ContextRead(context.run, models)
+            return ContextRead(models)
         read = [
             known_rating(record.key, record.value)
             for agent in effect.agents
@@ -107,7 +107,7 @@ class Surroundings:
         ratings = tuple(one for one in read if one.key.model in ("", models[one.key.agent]))
         traces = await all_traces(context.records)
         newest = sorted(traces, key=lambda trace: (-trace.at, trace.id))[:NEWEST]
-        return ContextRead(context.run, models, ratings, tuple(newest), tuple(nearest(effect.request, traces)))
+        return ContextRead(models, ratings, tuple(newest), tuple(nearest(effect.request, traces)))
 
     async def read_memory(self, effect: ReadMemory, context: Context) -> Event:
         """Ratings as they are now."""

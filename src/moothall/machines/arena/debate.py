@@ -23,7 +23,7 @@ from moothall.kernel.step import Move
 from moothall.machines.arena.case import STATIC_RULES, Case, Context, Pairing, Veto
 from moothall.machines.arena.consensus import consensus, decision, reason_of
 from moothall.machines.arena.effects import ContextRead, IdentityRead, ReadContext, ReadIdentity
-from moothall.machines.arena.identity import Locks, mismatches
+from moothall.machines.arena.identity import IdentityGuard, Locks
 from moothall.machines.arena.plan import PANEL, Classification, Opinion, Task, tasks_for_a_person
 from moothall.machines.arena.ratings import DUELLISTS, expected_score
 from moothall.machines.arena.replies import ClassificationReply, OpinionReply, PlanReply, SolutionReply, plan_of
@@ -60,27 +60,41 @@ def look_around(case: Case, read: RecordsRead) -> Move[Case]:
     return Move(replace(case, stored=locks), effects=(ReadIdentity(case.workspace),))
 
 
+def _guard(case: Case) -> IdentityGuard:
+    return IdentityGuard(case.config.identity, case.stored)
+
+
 def identity_holds(case: Case, read: IdentityRead) -> bool:
     """Whether every declared lock holds."""
-    return not mismatches(declared=case.config.identity, stored=case.stored, found=read.found)
+    return not _guard(case).mismatches(read.found)
+
+
+def keep_trace(case: Case, read: IdentityRead) -> Case:
+    """Keep the id under which everything about this run is found."""
+    return replace(case, trace_id=read.trace_id)
 
 
 def abort(case: Case, read: IdentityRead) -> Case:
     """Keep which locks do not hold, and end."""
-    wrong = mismatches(declared=case.config.identity, stored=case.stored, found=read.found)
-    return replace(case, mismatches=wrong, outcome="aborted", reason=f"identity mismatch: {'; '.join(wrong)}")
+    wrong = _guard(case).mismatches(read.found)
+    return replace(
+        keep_trace(case, read), mismatches=wrong, outcome="aborted", reason=f"identity mismatch: {'; '.join(wrong)}"
+    )
 
 
-def abort_unseen(case: Case, event: GaveUp | Exhausted) -> Case:
+def abort_unseen(case: Case, event: Event) -> Case:
     """End because the identity could not be looked at."""
     return replace(case, outcome="aborted", reason=f"the identity could not be checked: {why(event)}")
 
 
-def why(event: GaveUp | Exhausted) -> str:
-    """What an event says that tells of a failure."""
-    if isinstance(event, GaveUp):
-        return event.reason
-    return f"limit of {event.limit:g} {event.resource} reached"
+def why(event: Event) -> str:
+    """What an event says that tells of a failure; any other has come too often."""
+    match event:
+        case GaveUp():
+            return event.reason
+        case Exhausted():
+            return f"limit of {event.limit:g} {event.resource} reached"
+    return f"{event.name} came too often"
 
 
 # context, classification, plan
@@ -96,7 +110,7 @@ def read_context(case: Case, _: Event) -> ReadContext:
 def keep_context(case: Case, read: ContextRead) -> Case:
     """Keep what is known from earlier runs."""
     known = Context(read.models, read.ratings, read.decisions, read.nearest)
-    return replace(case, trace_id=read.trace_id, context=known)
+    return replace(case, context=known)
 
 
 @emitting(AskAgent)
@@ -130,7 +144,7 @@ def keep_classification(case: Case, replied: Replied) -> Case:
 
 
 @emitting(AskAgent)
-def ask_planner(case: Case, _: Event) -> AskAgent:
+def build_initial_plan(case: Case, _: Event) -> AskAgent:
     """Ask for the first plan."""
     decisions = [
         {"request": trace.request[:200], "decision": trace.decision, "outcome": trace.outcome}
@@ -142,8 +156,8 @@ def ask_planner(case: Case, _: Event) -> AskAgent:
     return asking(case, "planner", known)
 
 
-def keep_plan(case: Case, replied: Replied) -> Case:
-    """Keep the first plan."""
+def run_debate(case: Case, replied: Replied) -> Case:
+    """Keep the first plan; the debate about it begins."""
     reply: PlanReply = replied.value
     return replace(case, plan=plan_of(reply))
 

@@ -22,6 +22,7 @@ class IdentityRead(Event):
 
     name = "arena.identity"
     found: Locks = Locks()
+    trace_id: str = ""
 
 
 class ReadIdentity(Effect):
@@ -37,7 +38,6 @@ class ContextRead(Event):
     """What is known from earlier runs, and which model plays whom in this one."""
 
     name = "arena.context"
-    trace_id: str = ""
     models: Mapping[str, str] = field(default_factory=dict)
     ratings: tuple[KnownRating, ...] = ()
     decisions: tuple[Trace, ...] = ()

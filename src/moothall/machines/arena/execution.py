@@ -57,7 +57,7 @@ TOLD = 1500
 
 
 @emitting(SaveWorkspace, RunTask, AskAgent, most=SIDE_BY_SIDE)
-def begin_tasks(case: Case, _: Event) -> Move[Case]:
+def execute_plan(case: Case, _: Event) -> Move[Case]:
     """Save the workspace before the first task; after a repair go on with what is to be run."""
     if not case.save:
         return Move(case, effects=(SaveWorkspace(case.workspace),))
@@ -145,6 +145,11 @@ def _with_result(case: Case, result: TaskResult, *, is_done: bool) -> Case:
         finished=(*finished, result.id) if is_done else finished,
         former={name: kept for name, kept in case.former.items() if name != result.id},
     )
+
+
+def halt(case: Case, event: Event) -> Case:
+    """No task begins any more: more has happened than a plan can want."""
+    return replace(case, running=(), halted=why(event))
 
 
 def nothing_runs(case: Case, _: Event) -> bool:
@@ -358,6 +363,13 @@ def keep_restored(case: Case, restored: WorkspaceRestored) -> Case:
     rollback = _rollback(case)
     left = (*rollback.left, *(f"{path} is not as it was" for path in restored.left))
     return replace(case, rollback=replace(rollback, left=left, is_over=True))
+
+
+def stop_rollback(case: Case, event: Event) -> Case:
+    """The way back ends here: more has happened than it can want."""
+    rollback = _rollback(case)
+    open_ways = tuple(f"task {name} was not undone" for name in rollback.open)
+    return replace(case, rollback=Rollback((), rollback.undone, (*rollback.left, *open_ways, why(event)), is_over=True))
 
 
 def rollback_is_over(case: Case, _: Event) -> bool:

@@ -26,13 +26,20 @@ NAMES = ("cloud_project", "database", "workspace", "operator")
 TITLES = {"cloud_project": "cloud project", "database": "database", "workspace": "workspace", "operator": "operator"}
 
 
-def mismatches(*, declared: Locks, stored: Locks, found: Locks) -> tuple[str, ...]:
-    """What does not hold, a sentence each; nothing where every lock does."""
-    wrong: list[str] = []
-    for name in NAMES:
-        here: str = getattr(found, name)
-        for whose, locks in (("the configuration", declared), ("the store", stored)):
-            wanted: str = getattr(locks, name)
-            if wanted and wanted != here:
-                wrong.append(f"the {TITLES[name]} is {here or 'not set'!r}; {whose} is locked to {wanted!r}")
-    return tuple(wrong)
+class IdentityGuard(Frozen):
+    """Holds what is declared, by the configuration and by the store, against what is found."""
+
+    declared: Locks = Locks()
+    stored: Locks = Locks()
+
+    def mismatches(self, found: Locks) -> tuple[str, ...]:
+        """What does not hold, a sentence each; nothing where every lock does."""
+        wrong: list[str] = []
+        for name in NAMES:
+            here: str = getattr(found, name)
+            for whose, locks in (("the configuration", self.declared), ("the store", self.stored)):
+                wanted: str = getattr(locks, name)
+                if wanted and wanted != here:
+                    seen = repr(here) if here else "not set"
+                    wrong.append(f"the {TITLES[name]} is {seen}; {whose} is locked to {wanted!r}")
+        return tuple(wrong)

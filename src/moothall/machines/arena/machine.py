@@ -70,7 +70,7 @@ def _states() -> list[State | Final]:
         State(
             "Arena_Debate",
             [
-                State("Planning", enter=debate.ask_planner),
+                State("Planning", enter=debate.build_initial_plan),
                 *rounds,
                 State("Multi_Pass_Check", enter=debate.count_pass, max_visits=MOST_PASSES),
             ],
@@ -87,7 +87,7 @@ def _states() -> list[State | Final]:
         State(
             "SandboxedExecution",
             [
-                State("RunningTasks", enter=execution.begin_tasks),
+                State("RunningTasks", enter=execution.execute_plan),
                 State("ValidationCheck", checks),
                 State("SelfHealingActive", enter=execution.diagnose),
                 State("RollbackActive", enter=execution.begin_rollback),
@@ -95,7 +95,7 @@ def _states() -> list[State | Final]:
         ),
         State("Blocked"),
         State("StoringMemory", enter=storing.read_memory),
-        State("Auditing", enter=storing.write_audit),
+        State("Auditing", enter=storing.audit_log),
         Final("Aborted"),
         Final("Audited"),
     ]
@@ -103,9 +103,9 @@ def _states() -> list[State | Final]:
 
 def _opening() -> Iterator[On]:
     yield On("VerifyingIdentity", RecordsRead, do=debate.look_around, at_most=1)
-    yield On("VerifyingIdentity", IdentityRead, to="IdentityVerified", when=debate.identity_holds)
+    yield On("VerifyingIdentity", IdentityRead, to="IdentityVerified", when=debate.identity_holds, do=debate.keep_trace)
     yield On("VerifyingIdentity", IdentityRead, to="Aborted", do=debate.abort)
-    yield On("VerifyingIdentity", FAILED, to="Aborted", do=debate.abort_unseen)
+    yield On("VerifyingIdentity", [RecordsRead, *FAILED], to="Aborted", do=debate.abort_unseen)
     yield On("IdentityVerified", always, to="LoadingContext")
     yield On("LoadingContext", ContextRead, to="Classifying", do=debate.keep_context)
     yield On("LoadingContext", FAILED, to="Classifying")
@@ -114,7 +114,7 @@ def _opening() -> Iterator[On]:
 
 
 def _debate() -> Iterator[On]:
-    yield On("Planning", Replied, to=ROUNDS[0], do=debate.keep_plan)
+    yield On("Planning", Replied, to=ROUNDS[0], do=debate.run_debate)
     yield On("Planning", FAILED, to="Blocked", do=debate.block_unplanned)
     for here, following in pairwise((*ROUNDS, "Multi_Pass_Check")):
         yield On(here, Replied, to=following, do=debate.keep_opinion)
@@ -141,6 +141,7 @@ def _execution() -> Iterator[On]:
     yield On("RunningTasks", TaskEnded, do=execution.keep_result, at_most=MOST_RUNS)
     yield On("RunningTasks", Replied, do=execution.keep_reply, at_most=MOST_RUNS)
     yield On("RunningTasks", FAILED, do=execution.keep_failure, at_most=MOST_RUNS)
+    yield On("RunningTasks", [WorkspaceSaved, TaskEnded, Replied, *FAILED], to="ValidationCheck", do=execution.halt)
     yield On("RunningTasks", always, to="ValidationCheck", when=execution.nothing_runs)
     yield On("AssertingOutcomes", always, to="Success", when=execution.all_succeeded)
     yield On("AssertingOutcomes", always, to="Failure")
@@ -155,13 +156,14 @@ def _execution() -> Iterator[On]:
     yield On("RollbackActive", TaskEnded, do=execution.keep_undone, at_most=MOST_TASKS)
     yield On("RollbackActive", WorkspaceRestored, do=execution.keep_restored, at_most=1)
     yield On("RollbackActive", FAILED, do=execution.keep_not_undone, at_most=MOST_TASKS + 1)
+    yield On("RollbackActive", [TaskEnded, WorkspaceRestored, *FAILED], to="StoringMemory", do=execution.stop_rollback)
     yield On("RollbackActive", always, to="StoringMemory", when=execution.rollback_is_over)
 
 
 def _closing() -> Iterator[On]:
     yield On("Blocked", always, to="StoringMemory")
-    yield On("StoringMemory", MemoryRead, do=storing.write_memory, at_most=MOST_CONFLICTS + 1)
+    yield On("StoringMemory", MemoryRead, do=storing.store_all_in_memory, at_most=MOST_CONFLICTS + 1)
     yield On("StoringMemory", RecordsWritten, to="Auditing")
     yield On("StoringMemory", Conflicted, to="StoringMemory", at_most=MOST_CONFLICTS)
-    yield On("StoringMemory", FAILED, to="Auditing", do=storing.keep_unstored)
+    yield On("StoringMemory", [MemoryRead, *FAILED], to="Auditing", do=storing.keep_unstored)
     yield On("Auditing", [RecordsWritten, *FAILED], to="Audited")

@@ -15,10 +15,11 @@ from typing import Any
 
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import WriteRecords
-from moothall.kernel.events import Event, GaveUp, SharedRecord
+from moothall.kernel.events import Event, SharedRecord
 from moothall.kernel.nodes import emitting
 from moothall.kernel.step import Move
 from moothall.machines.arena.case import STATIC_RULES, Case
+from moothall.machines.arena.debate import why
 from moothall.machines.arena.effects import MemoryRead, ReadMemory
 from moothall.machines.arena.memory import (
     AUDIT,
@@ -70,7 +71,7 @@ def read_memory(case: Case, _: Event) -> Move[Case]:
 
 
 @emitting(WriteRecords)
-def write_memory(case: Case, read: MemoryRead) -> WriteRecords:
+def store_all_in_memory(case: Case, read: MemoryRead) -> WriteRecords:
     """Write the trace, the decision, the duels and the ratings, all or none."""
     versions = {(record.collection, record.key): record.version for record in read.records}
     known = {record.key: rating_of(record.value) for record in read.records if record.collection == RATINGS}
@@ -147,13 +148,13 @@ def decision_of(case: Case, at: float) -> dict[str, Any]:
     }
 
 
-def keep_unstored(case: Case, event: GaveUp) -> Case:
+def keep_unstored(case: Case, event: Event) -> Case:
     """Keep that nothing could be remembered, and why; the audit still tells of the run."""
-    return replace(case, unstored=event.reason)
+    return replace(case, unstored=why(event))
 
 
 @emitting(WriteRecords)
-def write_audit(case: Case, _: Event) -> WriteRecords:
+def audit_log(case: Case, _: Event) -> WriteRecords:
     """Seal what happened: one entry for every run that got past its identity."""
     told = {
         "trace_id": case.trace_id,

@@ -12,7 +12,7 @@ from moothall.errors import Refused
 from moothall.kernel.codec import encode
 from moothall.kernel.frozen import Frozen
 from moothall.machines.arena.declaration import Declaration, declaration
-from moothall.machines.arena.identity import COLLECTION, KEY, Locks, mismatches
+from moothall.machines.arena.identity import COLLECTION, KEY, IdentityGuard, Locks
 from moothall.machines.arena.memory import DUELS, RATINGS, Likeness, key_in, nearest
 from moothall.machines.arena.ratings import Duel, Fitted, bradley_terry, rating_of
 from moothall.performers.arena import all_traces
@@ -47,7 +47,7 @@ async def identity_of(store: Records, given: Given) -> dict[str, Any]:
     here = _found(given)
     if not given.workspace:
         here = Locks(here.cloud_project, here.database, stored.workspace, here.operator)
-    wrong = mismatches(declared=Locks(), stored=stored, found=here)
+    wrong = IdentityGuard(stored=stored).mismatches(here)
     return {"locks": encode(stored), "here": encode(here), "holds": not wrong, "mismatches": list(wrong)}
 
 

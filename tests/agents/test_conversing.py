@@ -57,7 +57,7 @@ def test_calls_are_calls_to_the_one_who_made_them_and_text_to_others() -> None:
     }
     assert seen(CODER, said)[1] == {"role": "tool", "id": "c1", "tool": "look", "value": {"found": 1}}
     assert seen(REVIEWER, said) == (
-        {"role": "user", "text": 'hm\n[coder called look({"at": "x"})]'},
+        {"role": "user", "text": 'coder: hm\n[coder called look({"at": "x"})]'},
         {"role": "user", "text": '[coder: look returned: {"found": 1}]'},
         {"role": "user", "text": "[coder: look failed: broken]"},
     )

@@ -50,6 +50,7 @@ from moothall.runtime.decide import (
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
 from moothall.runtime.ports import (
     LEASE,
+    SET_ASIDE,
     WHOLE,
     Clean,
     Clock,
@@ -228,6 +229,8 @@ async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> H
 async def begin_with(hall: Hall, run: Run, decision: Decision) -> Head:
     """Begin a run with a decision."""
     record, decision = run.record, cleaned(run, decision, hall.clean)
+    if record.parent and (why := await hall.store.behind(record.run)):
+        raise Broken(f"run {record.parent} cannot start {record.run} again: {why}; {looked(record.run)}")
     hall.store.crowd += 1
     try:
         await hall.crew.wait_for_turn()
@@ -291,6 +294,8 @@ async def reopen(
     known = hall.heads.get(run)
     if known is not None and known.seq > stored.seq:  # the answer is older than what was committed here meanwhile
         return known
+    if known is None:
+        await require_anchored(hall.store, stored)
     hall.runs[run] = Run(stored.record, machine)
     if stored.head and not machine.is_defined_as(stored.definition()):
         return await _adopted(hall, run, stored, insisted)
@@ -302,6 +307,20 @@ async def reopen(
     if is_free(hall, stored.lease):
         hall.leases[run] = stored.lease
     return head
+
+
+async def require_anchored(store: Store, stored: Stored) -> None:
+    """Set a run aside that is behind its anchors: what it has done since might be done again."""
+    run, status = stored.record.run, stored.status
+    if (status == "live" or status.startswith(SET_ASIDE)) and (why := await store.behind(run)):
+        if not status.startswith(SET_ASIDE):
+            await store.set_aside(run, why)
+        raise Broken(f"run {run} is behind its anchors: {why}; {looked(run)}")
+
+
+def looked(run: RunId) -> str:
+    """What a person has to do before a run goes on that is behind its anchors."""
+    return f"nothing of it is performed before you look: `moot audit {run}`, and if it is to be so, `--accept` it there"
 
 
 async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:

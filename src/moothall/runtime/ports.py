@@ -171,6 +171,18 @@ class Journals(Protocol):
         """The runs that should be there, as is known outside the store."""
         ...
 
+    async def behind(self, run: RunId) -> str:
+        """Why a run is not where it once was, as is known outside the store; "" where it is, or nobody knows."""
+        ...
+
+    async def strays(self) -> Mapping[RunId, str]:
+        """The runs that are missing, or end before where they once were, and why that is known."""
+        ...
+
+    async def accept(self, run: RunId) -> None:
+        """A person has looked: the run is to be as it is now, or gone where it is gone."""
+        ...
+
 
 class Leases(Protocol):
     """Knows which runs want attention, and who holds them."""

@@ -250,6 +250,15 @@ class MemoryStore:
     async def anchored(self) -> list[RunId]:
         return []
 
+    async def behind(self, run: RunId) -> str:
+        return ""
+
+    async def strays(self) -> Mapping[RunId, str]:
+        return {}
+
+    async def accept(self, run: RunId) -> None:
+        await self.load(run)
+
     def close(self) -> None:
         """Nothing to let go of."""
 

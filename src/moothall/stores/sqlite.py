@@ -26,7 +26,7 @@ import orjson
 
 from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decoder, encode
-from moothall.kernel.events import SharedRecord
+from moothall.kernel.events import Began, SharedRecord
 from moothall.kernel.step import Status
 from moothall.runtime.journal import (
     Entry,
@@ -40,8 +40,8 @@ from moothall.runtime.journal import (
     pending_shape,
 )
 from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Gone, Lease, Outdated, Outgoing, Stored
-from moothall.stores.anchors import BEGINNING, Anchor, Anchors, Tell, nobody
-from moothall.stores.audit import Crown, Link, Trail, verdict
+from moothall.stores.anchors import BEGINNING, Anchor, Anchors, Tell, make_folder, nobody
+from moothall.stores.audit import Crown, Link, Trail, behind, verdict
 from moothall.stores.plain import digest_of, packed, packed_pair, read, unpacked, written
 from moothall.stores.seals import SIZE, Sealing, chain_start
 from moothall.stores.threads import Piece, counted, cut, grown, joined, said_in
@@ -127,7 +127,7 @@ class SqliteStore:
         self._sealing = Sealing(key)
         self._places: dict[RunId, _Place] = {}
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            _make_private(path)
             self._db = _connected(path)
             self._db.text_factory = _text
             self._writing = Writing(self._db)
@@ -136,7 +136,7 @@ class SqliteStore:
             raise _unusable(path, error) from error
         try:
             self._prepare(durability)
-            self._anchors = Anchors(anchors / f"{self._name()}.jsonl", tell) if anchors is not None else None
+            self._anchors = Anchors(anchors, self._name(), path, tell) if anchors is not None else None
             self._reading = _connected(path)
             self._reading.text_factory = _text
             self._looking = self._reading.cursor()
@@ -266,6 +266,8 @@ class SqliteStore:
         place.stand(head.seq, tip, commit.wake, parts)
         self._places[run] = place
         self._anchor(place, seal)
+        if place.moves and (_begins(entry) or any(map(_begins, earlier))) and self._anchors is not None:
+            self._anchors.say(Anchor("moves", run, place.seq, place.tip))
 
     def _encoded(
         self, place: _Place, head: Head, entries: Sequence[Entry], lease: Lease | None, after: Lease | None
@@ -682,14 +684,59 @@ class SqliteStore:
 
     async def audit(self, run: RunId, digest: tuple[int, bytes] | None = None) -> Audit:
         trails = self._trails(run)
-        if not trails and (self._anchors is None or run not in self._anchors.runs()):
+        anchors = self._anchors_of(run) if not trails else self._anchors
+        if not trails and (anchors is None or run not in anchors.runs()):
             raise Refused(f"there is no run {run!r} in this store; `moot ls` shows what there is")
         names = {run, *(one.run for one in trails)}
-        said = {one: self._anchors.of(one) if self._anchors is not None else () for one in names}
+        said = {one: anchors.of(one) if anchors is not None else () for one in names}
         return verdict(run, trails, said, self._sealing, digest)
 
     async def anchored(self) -> list[RunId]:
-        return list(self._anchors.runs()) if self._anchors is not None else []
+        return [*self._anchors.runs(), *self._anchors.lost()] if self._anchors is not None else []
+
+    def _anchors_of(self, run: RunId) -> Anchors | None:
+        """The anchors that know a run: those of this store, or of one that was here before it."""
+        if self._anchors is None or self._anchors.tip(run) is not None:
+            return self._anchors
+        return self._anchors.lost().get(run, self._anchors)
+
+    async def behind(self, run: RunId) -> str:
+        anchors = self._anchors_of(run)
+        tip = anchors.tip(run) if anchors is not None else None
+        if tip is None:
+            return ""
+        rows = self._found("seq", run)  # read after the anchors: another process may write both meanwhile
+        latest = rows[0][0] if rows else -1
+        seal = self._seal_of(run, tip[0]) if type(latest) is int and tip[0] <= latest else None
+        return behind(tip, latest if type(latest) is int else -1, seal)
+
+    def _seal_of(self, run: RunId, seq: int) -> bytes | None:
+        for one, first, end in self._pieces(run):
+            if first <= seq <= end:
+                rows = self._found("entries", seq, seq, one)
+                return rows[0][4] if rows else None
+        return None
+
+    async def strays(self) -> Mapping[RunId, str]:
+        if self._anchors is None:
+            return {}
+        lost = {run: anchors.tips()[run] for run, anchors in self._anchors.lost().items()}
+        tips = {**lost, **self._anchors.tips()}
+        stands = dict(self._found("seqs"))
+        found = {run: behind(tip, stands.get(run, -1), tip[1]) for run, tip in tips.items()}
+        return {run: why for run, why in found.items() if why}
+
+    async def accept(self, run: RunId) -> None:
+        anchors = self._anchors_of(run)
+        rows = self._found("load", run)
+        if anchors is None or (not rows and anchors.tip(run) is None):
+            raise Refused(f"there is no run {run!r} in this store, nor do the anchors know one")
+        if rows:
+            anchors.say(Anchor("accepted", run, rows[0][4], rows[0][7], rows[0][8]))
+        else:
+            anchors.say(Anchor("gone", run, BEGINNING))
+        if anchors is not self._anchors:
+            anchors.close()
 
     def _trails(self, run: RunId, last: int = LAST, younger: int = LAST) -> list[Trail]:
         """All that the file has of a run, and of those that it was forked from, which are older than it."""
@@ -732,6 +779,11 @@ _EFFECT = re.compile(r"(?:(\d{1,18})\.\d+(?:-|$)|\d.*\.\d)", re.ASCII | re.DOTAL
 """A cause that is not in the index of causes; where it is that of an effect, the entry that wanted it."""
 
 
+def _begins(entry: Entry) -> bool:
+    """Whether something begins after an entry that may not be done twice: a store that forgets it might do it again."""
+    return isinstance(entry.event, Began)
+
+
 def _parts(head: Head, known: Mapping[str, Part], texts: dict[str, bytes]) -> Mapping[str, Part]:
     """The effects in flight, by key; those that stay from commit to commit are encoded once."""
     parts: dict[str, Part] = {}
@@ -769,6 +821,13 @@ def _roots(record: Record | None, sealed: Any) -> _Roots:
 
 def _taken_away(*_: Any) -> Any:
     raise sqlite3.OperationalError(TAKEN_AWAY)
+
+
+def _make_private(path: Path) -> None:
+    """Make the file, for the user alone, where it is not there yet; the files that SQLite puts beside it are alike."""
+    make_folder(path.parent)
+    if not os.path.lexists(path):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 def _connected(path: Path) -> sqlite3.Connection:

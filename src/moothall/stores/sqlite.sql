@@ -126,6 +126,10 @@ SELECT DISTINCT owner FROM runs INDEXED BY runs_by_wake WHERE wake IS NOT NULL A
 -- the latest entry of a run
 SELECT seq FROM runs WHERE run = ?;
 
+-- name: seqs
+-- the latest entries of all runs
+SELECT run, seq FROM runs WHERE typeof(seq) = 'integer';
+
 -- name: claim
 -- hold a run whose lease is still the one that was seen; a holder that is gone counts as a crash
 UPDATE runs SET crashes = crashes + (owner IS NOT NULL AND owner <> ?), owner = ?, token = token + 1, until = ?

@@ -13,6 +13,7 @@ from dataclasses import field, replace
 from moothall.app.config.settings import checked_cleaner
 from moothall.app.kinds.bindings import Functions, Provided, bind, known_agents, require_performers, unplayed
 from moothall.app.kinds.kind import kind_of
+from moothall.app.kinds.python import named_to_look
 from moothall.app.kinds.source import child_machine, find, is_missing
 from moothall.app.runs.news import Broadcast
 from moothall.errors import DefinitionError, Refused
@@ -132,6 +133,8 @@ async def family_of(
 
 def machine_at(record: Record) -> Machine:
     """The machine of a run, found where the run says that it began."""
+    if (named := named_to_look(record.machine)) is not None:
+        return named
     if not record.source:
         raise DefinitionError(
             f"run {record.run} began with a machine that was made on the fly; give it a name in a module"

@@ -222,7 +222,7 @@ def _trouble(size: Size) -> list[On]:
         *_failures("Refinement", on.lose("REFINEMENTS_COMPLETE"), on.fall_back_on_proposals, rounds, panel),
         *_failures("Evaluation", on.lose(""), on.measure_instead, rounds, 1),
         *_failures("Synthesis", on.lose_synthesis, on.fall_back_on_best, once, 2 * (panel + 1)),
-        *(On(node, RoundTimeout, do=on.time_out, at_most=size.rounds) for node in ROUND),
+        *(On(node, RoundTimeout.name, do=on.time_out, at_most=size.rounds) for node in ROUND),
     ]
 
 
@@ -242,7 +242,7 @@ def _failures(node: str, lose: Moving, fall_back: Moving, times: Times, asked: i
     return [
         On(node, GaveUp, do=lose, at_most=asked * times.all),
         On(node, "PAUSE", do=wanting(on.pause, {Alarm: 1}, (Retry,)), at_most=times.visits * times.retries),
-        On(node, Retry, to=node),
+        On(node, Retry.name, to=node),
         On(node, "FALLBACK", do=fall_back, at_most=times.all),
         On(node, "FAILED", to="Failed", do=on.fail),
     ]

@@ -13,8 +13,8 @@ from moothall.analysis.certify import Certificate, certify
 from moothall.analysis.verify import verify
 from moothall.arena import IdentityGuard, Rating
 from moothall.kernel.codec import decode, encode
-from moothall.kernel.effects import AskPerson, ReadRecords, WriteRecords
-from moothall.kernel.events import Answered, Expired
+from moothall.kernel.effects import AskPerson, Effect, ReadRecords, WriteRecords
+from moothall.kernel.events import Answered, Event, Expired, GaveUp
 from moothall.kernel.nodes import Final, State
 from moothall.kernel.simulate import Simulation
 from moothall.machines.arena.case import Case
@@ -310,6 +310,17 @@ def test_a_veto_that_no_rule_confirms_moves_no_rating() -> None:
     confirmed = ArenaWorld([task("a", "rm -rf /")], {"security": [vote("reject", 1.0)]})
     confirmed.begin(CASE)
     assert "ratings" in {record.collection for record in confirmed.written}
+
+
+def test_what_could_not_even_be_begun_moves_no_rating() -> None:
+    class Bare(ArenaWorld):
+        def perform(self, effect: Effect) -> Event | None:
+            return GaveUp("no room") if isinstance(effect, SaveWorkspace) else super().perform(effect)
+
+    world = Bare([task("a")], {"critic": [vote("reject", 0.2)]})
+    case = case_of(world.begin(CASE))
+    assert (case.outcome, case.reason) == ("rolled_back", "the workspace could not be saved: no room")
+    assert (case.duels, world.run) == ((), [])
 
 
 # a veto holds

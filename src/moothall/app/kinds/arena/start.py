@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+from moothall.app.config.settings import state_directory
 from moothall.app.kinds.arena.files import read_arena
 from moothall.app.kinds.bindings import Functions
 from moothall.app.runs.moothall import Moothall, shared, wait_for
@@ -40,6 +41,8 @@ def case_of(request: str, settings: Settings) -> Case:
     workspace = Path(settings.workspace or ".").resolve()
     if not workspace.is_dir():
         raise DefinitionError(f"the workspace {workspace} is not a folder; make it, or name another")
+    if state_directory().resolve().is_relative_to(workspace):
+        raise DefinitionError(f"the workspace {workspace} holds the store and its keys; name another with --workspace")
     return Case(
         request,
         str(workspace),

@@ -295,6 +295,13 @@ def without_bill(run: Run, head: Head, event: Event, cause: str) -> Event:
     return type(event)(**{**event.__dict__, "usage": dict.fromkeys(bill, 0.0)})
 
 
+def mark_cause(run: Run, pending: Pending, what: str = "") -> str:
+    """The cause of a note about an attempt at an effect; a fork counts anew, and has its origin's notes besides."""
+    said = f"{what}-" if what else ""
+    own = f"-after-{run.record.shared}" if run.record.origin else ""
+    return f"{pending.key}-{said}{pending.attempt}{own}"
+
+
 def _parted(run: Run, head: Head, at: float) -> Head:
     """The head of a run that leaves its origin here: what that has done since is in doubt, its children stay with it.
 

@@ -41,7 +41,7 @@ from moothall.kernel.events import (
 from moothall.runtime.children import cancel_child, child_id, lost_child, open_child, start_child, tell_parent
 from moothall.runtime.cleaner import misfit
 from moothall.runtime.crew import Drive
-from moothall.runtime.decide import ends_at, in_flight, is_rationed, limit_of, used_up
+from moothall.runtime.decide import ends_at, in_flight, is_rationed, limit_of, mark_cause, used_up
 from moothall.runtime.hall import Hall, advance, advance_all, is_free, let_go, messages, reopen, visiting
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, RunId, TellParent, shaped
 from moothall.runtime.ports import LEASE, Records, make_context
@@ -185,8 +185,8 @@ async def _prepare_any(hall: Hall, run: RunId, doing: Drive, unprepared: list[Pe
         event = await _preparation(hall, run, doing, one)
         if event is not None:
             what = "called-off" if one.effect.kind == CancelChild.kind else event.name.rpartition(".")[2]
-            mark = f"-{what}-{one.attempt}" if isinstance(event, Mark) else ""
-            told = await advance(hall, run, event, one.key + mark)
+            cause = mark_cause(hall.runs[run], one, what) if isinstance(event, Mark) else one.key
+            told = await advance(hall, run, event, cause)
             if isinstance(event, Began) and told.received == "taken":
                 doing.begun.add(one.key)
             return True
@@ -248,7 +248,7 @@ async def _keep_said(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> 
     text = whole_text("".join(doing.said.pop(f"{run}.{pending.key}", ())))
     if text and in_flight(hall.heads[run], pending.key) is None:
         said = Interrupted(_who(pending.effect), text, {"tokens": float(-(-len(text) // CHARACTERS))})
-        await advance(hall, run, said, f"{pending.key}-interrupted-{pending.attempt}")
+        await advance(hall, run, said, mark_cause(hall.runs[run], pending, "interrupted"))
 
 
 def _stopped(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:
@@ -354,15 +354,16 @@ def _overdue(hall: Hall, head: Head) -> bool:
 def _end(hall: Hall, run: RunId, pending: Pending, event: Event) -> tuple[Event, str]:
     """What a run is told about how an attempt at one of its effects ended, and the cause."""
     if isinstance(event, Mark):
-        what = f"denied-{hall.heads[run].seq}" if isinstance(event, Denied) else pending.attempt
-        return event, f"{pending.key}-{what}"
+        if isinstance(event, Denied):
+            return event, f"{pending.key}-denied-{hall.heads[run].seq}"
+        return event, mark_cause(hall.runs[run], pending)
     try:
         return shaped(hall.runs[run].machine, event), pending.key
     except Refused:
         why = misfit(partial(shaped, hall.runs[run].machine), event, hall.clean)
         if pending.effect.repeats in MARKED:
             doubt = f"{_who(pending.effect)} returned, but not what it says it returns: {why}"
-            return Doubted(doubt), f"{pending.key}-{pending.attempt}"
+            return Doubted(doubt), mark_cause(hall.runs[run], pending)
         reason = f"{getattr(event, 'agent', 'the reply')}: the reply has the wrong shape: {why}"
         return GaveUp(reason, usage=getattr(event, "usage", {})), pending.key
 

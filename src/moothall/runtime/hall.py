@@ -45,6 +45,7 @@ from moothall.runtime.decide import (
     in_flight,
     in_force,
     make_happening,
+    mark_cause,
     without_bill,
 )
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
@@ -617,7 +618,9 @@ async def _resolve(hall: Hall, run: RunId, doubted: Pending, finding: Finding, b
             gave_up = GaveUp(finding.reason or "a person says that it failed")
             return await advance(hall, run, gave_up, key, still_doubted)
         case "again":
-            return await advance(hall, run, Repeated(by), f"{key}-repeated-{doubted.attempt}", still_doubted)
+            return await advance(
+                hall, run, Repeated(by), mark_cause(hall.runs[run], doubted, "repeated"), still_doubted
+            )
 
 
 async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:

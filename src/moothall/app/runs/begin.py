@@ -23,7 +23,7 @@ from moothall.app.kinds.bindings import (
     unplayed,
 )
 from moothall.app.kinds.kind import kind_of
-from moothall.app.kinds.source import source_of
+from moothall.app.kinds.source import definition_of, source_of
 from moothall.app.runs.context import RunContext, exists
 from moothall.app.runs.outcome import Outcome, Question, outcome_of, questions_of
 from moothall.errors import DefinitionError, Refused
@@ -92,7 +92,17 @@ async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) 
         told = f"nobody knows the price of {', '.join(names)}: what it costs does not count towards the budget"
         context.broadcast.notice(told)
     named, is_endless = hall.clean(model), unbounded is not None
-    record = Record(run, machine.name, machine.digest, time.time(), source_of(machine), named, limits, is_endless)
+    record = Record(
+        run,
+        machine.name,
+        machine.digest,
+        time.time(),
+        source_of(machine),
+        named,
+        limits,
+        is_endless,
+        definition=hall.clean(definition_of(machine)),
+    )
     hall.casts[run] = bind(machine, Provided(model, agents, performers=context.performers))
     await halls.begin(hall, record, machine, fitted(partial(kind_of(machine).data, machine), data, hall.clean))
 

@@ -28,6 +28,7 @@ from moothall.machines.arena.effects import (
     WorkspaceSaved,
 )
 from moothall.machines.arena.machine import arena
+from moothall.performers.own import OwnPerformers
 from moothall.runtime.hall import answer, questions
 from moothall.runtime.ports import Context
 from moothall.stores.sqlite import SqliteStore
@@ -93,7 +94,7 @@ class Workshop:
 
         others = dict.fromkeys(("analyst", "solution", "security", "optimizer"), panel)
         agents = {"classifier": classifier, "planner": planner, "critic": critic, **others}
-        performers = {RunTask: self.run_task, SaveWorkspace: self.save, RestoreWorkspace: self.restore}
+        performers: OwnPerformers = {RunTask: self.run_task, SaveWorkspace: self.save, RestoreWorkspace: self.restore}
         cast = bind(arena(), Provided("", agents, performers=performers))
         return Scenario("arena", arena(), self.story, cast, Case("tidy up", "/work"), exact=False)
 

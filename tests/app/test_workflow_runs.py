@@ -74,24 +74,24 @@ async def test_coder_and_reviewer_of_the_document_see_exactly_this(tmp_path: Pat
             ("user", "Perform following task: make tea"),
             ("assistant", "I boil water."),
             ("assistant", instruction),
-            ("user", f"Not yet.\n{called}"),
+            ("user", f"reviewer: Not yet.\n{called}"),
             ("user", "add milk"),
         ],
     ]
     assert played.model.shown("reviewer") == [
         [
             ("assistant", "Perform following task: make tea"),
-            ("user", "I boil water."),
+            ("user", "coder: I boil water."),
             ("user", instruction),
         ],
         [
             ("assistant", "Perform following task: make tea"),
-            ("user", "I boil water."),
+            ("user", "coder: I boil water."),
             ("user", instruction),
             ("assistant", "Not yet."),
             ("tool", '"noted"'),
             ("assistant", "add milk"),
-            ("user", "I add milk."),
+            ("user", "coder: I add milk."),
             ("user", instruction),
         ],
     ]
@@ -286,9 +286,9 @@ async def test_what_one_agent_calls_the_others_read(tmp_path: Path) -> None:
     assert played.model.shown("reviewer") == [
         [
             ("assistant", "calculate"),
-            ("user", 'Hm.\n[coder called add({"a": 1, "b": 2})]'),
+            ("user", 'coder: Hm.\n[coder called add({"a": 1, "b": 2})]'),
             ("user", "[coder: add returned: 3]"),
-            ("user", "It is 3."),
+            ("user", "coder: It is 3."),
             ("user", "look"),
         ]
     ]
@@ -693,6 +693,30 @@ def test_the_definition_changes_with_texts_roles_and_contexts(tmp_path: Path) ->
     (tmp_path / "same").mkdir()
     digests.add(compiled(tmp_path / "same", base).digest)
     assert len(digests) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "roles", "is_same"),
+    [
+        ({"description": "other words"}, None, True),
+        ({"states": [START, spoken("code", "coder", "'two'", to("stop", "true", SAY))]}, None, True),
+        ({"contexts": [{"name": "talk", "starting_messages": [{"role": "user", "content": "Hi"}]}]}, None, True),
+        ({}, {"coder": {"systemMessage": "New.", "reminder": "Mind."}}, True),
+        ({"contexts": [{"name": "talk", "max_length": 5}]}, None, False),
+        ({}, {"coder": {"excludedTools": ["sing"]}}, False),
+        ({"states": [START, spoken("code", "coder", "'one'", to("stop", "1 < 2", SAY))]}, None, False),
+        ({"states": [START, spoken("code", "coder", "py:one", to("stop", "true", SAY))]}, None, False),
+        ({"variables": {"depth": 2}}, None, False),
+    ],
+)
+def test_what_a_file_only_says_decides_nothing(tmp_path: Path, changes: Any, roles: Any, is_same: bool) -> None:
+    base = workflow(START, spoken("code", "coder", "'one'", to("stop", "true", SAY)))
+    for name in ("before", "after"):
+        (tmp_path / name).mkdir()
+    before = compiled(tmp_path / "before", base)
+    after = compiled(tmp_path / "after", {**base, **changes}, roles=roles)
+    assert not after.is_defined_as(before.digest)
+    assert after.decides_as(before.digest) == is_same
 
 
 # waiting, and going on after a crash

@@ -116,13 +116,15 @@ def test_where_the_machine_of_a_run_was_moved_the_way_to_go_on_is_told(moot: Moo
     old = Path("machines.py").resolve()
     old.rename("moved.py")
     ran = moot(way, "mine", *(("--yes",) if way == "answer" else ()))
-    told = f"there is no file {old}; put it back, or go on with it where it is now:  moot fork mine --machine FILE:NAME"
+    told = (
+        f"there is no file {old}; put it back, or go on with it where it is now:  moot resume mine --machine FILE:NAME"
+    )
     assert (ran.code, ran.out, ran.err) == (DEFINITION, "", f"moot {way}: {told}\n")
     assert moot("fork", "mine", "--machine", "moved.py:SENT", "--run-id", "other").code == 5
     assert moot("answer", "other", "--yes").code == 0
 
 
-def test_where_the_workflow_of_a_run_was_moved_the_way_to_go_on_is_told(mine: Moot) -> None:
+def test_where_the_workflow_of_a_run_was_moved_the_run_has_its_definition(mine: Moot) -> None:
     assert mine("run", WORKFLOW, "text", "--model", "rehearsal", "--run-id", "flow").code == 0
     Path(WORKFLOW).rename("moved.json")
-    assert mine("replay", "flow").err.endswith("where it is now:  moot fork flow --machine FILE:NAME\n")
+    assert mine("replay", "flow").out == "flow: the same again, 5 entries\n"

@@ -12,11 +12,12 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
+from moothall.agents.ask import ask
 from moothall.errors import DefinitionError
 from moothall.kernel.effects import AskPerson, Effect, Send
 from moothall.kernel.events import Answered, Done, Event, Expired, Named
 from moothall.kernel.interpreter import start, transition
-from moothall.kernel.machine import Budget, Machine, label
+from moothall.kernel.machine import Budget, Machine, label, schema_without_words
 from moothall.kernel.nodes import Final, History, Node, On, Parallel, State, always, otherwise
 from moothall.kernel.step import Scripted, Step
 
@@ -49,7 +50,7 @@ def big(data: Any, event: Any, *, least: int = 0) -> bool:
     return True
 
 
-def three(data: Any, event: Any, more: Any) -> Any:
+def four(data: Any, event: Any, moment: Any, more: Any) -> Any:
     return data
 
 
@@ -125,9 +126,9 @@ INNER = State("s", [State("a"), State("b"), History("memory", "a")])
         ([State("a")], [On("a", "go", do="keep")], "a on go: 'keep' is neither a function nor an effect"),  # type: ignore[arg-type]
         ([State("a", enter=[7])], [], "a, enter: 7 is neither a function nor an effect"),  # type: ignore[list-item]
         ([State("a")], [On("a", "go", when="big")], "a on go: the guard 'big' is no function"),  # type: ignore[arg-type]
-        ([State("a")], [On("a", "go", when=lambda data: True)], "two arguments: the data and the event"),  # type: ignore[arg-type,misc]
-        ([State("a")], [On("a", "go", do=lambda: 1)], "two arguments: the data and the event"),  # type: ignore[arg-type]
-        ([State("a", exit=three)], [], "a, exit: three ("),  # type: ignore[arg-type]
+        ([State("a")], [On("a", "go", when=lambda data: True)], "two arguments, the data and the event"),  # type: ignore[arg-type]
+        ([State("a")], [On("a", "go", do=lambda: 1)], "two arguments, the data and the event"),  # type: ignore[arg-type]
+        ([State("a", exit=four)], [], "a, exit: four ("),  # type: ignore[arg-type]
         ([State("a", enter=by_name)], [], "a, enter: by_name ("),  # type: ignore[arg-type]
         ([State("a")], [On("a", "go", do=wait)], ") is async; agents and tools may wait, guards and moves are plain"),
         ([State("a")], [On("a", "go", when=wait)], ") is async; agents and tools may wait, guards and moves are plain"),  # type: ignore[arg-type]
@@ -319,7 +320,60 @@ def changed(part: str, **changes: Any) -> Callable[[], Machine]:
     ],
 )
 def test_the_hash_changes_with_every_word_and_every_bound(change: Callable[[], Machine]) -> None:
-    assert change().digest != defined().digest
+    made, before = change(), defined()
+    assert made.digest != before.digest
+    assert not made.is_defined_as(before.digest)
+    assert made.decides_as(before.digest) == ("Well then?" in label(made.states[0]))
+
+
+def test_a_digest_of_before_is_known_by_its_words() -> None:
+    machine = defined()
+    assert machine.is_defined_as(machine.worded)
+    assert machine.decides_as(machine.worded)
+    assert not changed("a", enter=AskPerson("Well then?"))().decides_as(machine.worded)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    score: int
+
+
+@dataclass(frozen=True)
+class LongVerdict:
+    score: int
+    reason: str = ""
+
+
+LongVerdict.__qualname__ = LongVerdict.__name__ = "Verdict"
+
+
+@pytest.mark.parametrize(
+    ("action", "is_same"),
+    [
+        (ask("judge", "Judge {x}", reply=Verdict), True),
+        (ask("judge", "Judge this: {x} {y}", reply=Verdict), True),
+        (ask("critic", "Judge {x}", reply=Verdict), False),
+        (ask("judge", "Judge {x}", reply=LongVerdict), False),
+        (ask("judge", "Judge {x}"), False),
+        (ask("judge", "Judge {x}", reply=Verdict, timeout=5), False),
+        (ask("judge", "Judge {x}", reply=Verdict, tools=["look"]), False),
+    ],
+)
+def test_who_is_asked_and_in_which_shape_decides_and_in_which_words_does_not(action: Any, is_same: bool) -> None:
+    def asking(action: Any) -> Machine:
+        return Machine("m", states=[State("a", enter=action)], moves=[])
+
+    before = asking(ask("judge", "Judge {x}", reply=Verdict))
+    assert asking(action).decides_as(before.digest) == is_same
+
+
+def test_a_schema_is_known_without_its_words_but_with_fields_that_are_called_like_them() -> None:
+    inner = {"type": "string", "description": "what it is called", "enum": ["title", {"title": 1}]}
+    given = {"title": "T", "properties": {"title": inner}, "anyOf": [{"examples": [1], "type": "null"}]}
+    assert schema_without_words(given) == {
+        "properties": {"title": {"type": "string", "enum": ["title", {"title": 1}]}},
+        "anyOf": [{"type": "null"}],
+    }
 
 
 def test_the_hash_changes_with_the_order_of_rows() -> None:

@@ -31,23 +31,23 @@ HARMLESS = {
         '        On("sailing", Replied, to="made"),\n',
         '        On("sailing", Replied, to="made"),\n        On("sailing", "error.effect", to="paying"),\n',
     ),
-    "a prompt that nobody has read": ('"Sail {what}"', '"Sail {what} home"'),
     "a larger budget": ("Budget(calls=50, seconds=36_000)", "Budget(calls=60, seconds=36_000)"),
     "another effect of a state to come": (
         'State("ordering", enter=call(',
         'State("ordering", enter=call(measure, "what"), exit=call(',
     ),
 }
+WORDINGS = {
+    "a prompt that was read": ('"plan {what}"', '"design {what}"'),
+    "a prompt that was read, with another field": ('"plan {what}"', '"plan {what} after {done}"'),
+    "a prompt that nobody has read": ('"Sail {what}"', '"Sail {what} home"'),
+    "a question that is open": ('question("For whom?", str)', 'question("For which?", str)'),
+}
 HARMFUL = {
-    "a prompt that was read": ('"plan {what}"', '"design {what}"', 0, "effects"),
     "the target of a row that was taken": (ROWS, ROWS.replace("wondering", "paying"), 1, "to"),
     "a row before the one that was taken": (ROWS, '        On("planning", Replied, to="paying"),\n' + ROWS, 1, "to"),
-    "the effect of a state that was entered": (
-        'question("For whom?", str)',
-        'question("For which?", str)',
-        1,
-        "effects",
-    ),
+    "who may answer": ('question("For whom?", str)', 'question("For whom?", str, who="Ada")', 1, "effects"),
+    "the shape of an answer": ('question("For whom?", str)', 'question("For whom?", bool)', 1, "effects"),
     "a type that the data do not have": ("    what: str\n", "    what: int\n", 0, "event"),
     "a new field without a default": ("    what: str\n", "    what: str\n    by: str\n", 0, "event"),
     "the start": ('    "yard",\n    data=Order,\n', '    "yard",\n    data=Order,\n    start="ordering",\n', 0, "to"),
@@ -97,6 +97,70 @@ def test_a_harmless_change_adopts_a_waiting_run(moot: Moot, change: str) -> None
     assert moot("resume", "mine", "--quiet").code == 5
     assert events(moot).count("run.adopted") == 1
     finish(moot)
+
+
+@pytest.mark.parametrize("change", WORDINGS)
+def test_another_wording_adopts_a_waiting_run_with_a_note(moot: Moot, change: str) -> None:
+    waiting(moot)
+    before = exported(moot)
+    rewrite(*WORDINGS[change])
+    assert moot("resume", "mine", "--quiet").code == 5
+    after = exported(moot)
+    assert after["entries"][:-1] == before["entries"]
+    assert (events(moot)[-1], after["entries"][-1]["event"]["reason"]) == ("run.adopted", "another wording")
+    assert after["head"]["pending"] == before["head"]["pending"]
+    assert moot("resume", "mine", "--quiet").code == 5
+    assert events(moot).count("run.adopted") == 1
+    finish(moot)
+
+
+@pytest.mark.parametrize("change", WORDINGS)
+def test_a_damaged_head_is_made_anew_with_the_words_that_were_said(moot: Moot, change: str) -> None:
+    waiting(moot)
+    rewrite(*WORDINGS[change])
+    assert moot("resume", "mine", "--quiet").code == 5
+    before = exported(moot)
+    damage()
+    assert moot("resume", "mine", "--quiet").code == 5
+    assert exported(moot) == before
+    finish(moot)
+
+
+@pytest.mark.parametrize("change", WORDINGS)
+def test_another_wording_and_another_row_are_adopted_together(moot: Moot, change: str) -> None:
+    waiting(moot)
+    before = exported(moot)
+    rewrite(*WORDINGS[change])
+    rewrite(*HARMLESS["a row at the end"], text=Path("works.py").read_text())
+    assert moot("resume", "mine", "--quiet").code == 5
+    after = exported(moot)
+    assert (events(moot)[-1], after["entries"][-1]["event"]["reason"]) == ("run.adopted", "")
+    assert after["head"]["pending"] == before["head"]["pending"]
+    finish(moot)
+
+
+def test_a_run_that_is_driven_in_other_words_is_not_held_up(moot: Moot) -> None:
+    Path("hold").touch()
+    with started("run", "works.py:LOOP", "rope", "--run-id", "mine", home=Path.cwd()) as process:
+        while not Path("received.log").exists() or '"pay"' not in Path("received.log").read_text():
+            assert process.poll() is None
+        rewrite('"write {what}: {done}"', '"write {what}; {done}"')
+        looked = moot("resume", "mine", "--quiet")
+        Path("hold").unlink()
+        _, err = process.communicate()
+    assert "another definition" not in looked.err
+    assert process.returncode == 0, err
+    assert "run.adopted" not in events(moot)
+
+
+def test_a_child_goes_on_in_other_words(moot: Moot) -> None:
+    waiting(moot)
+    moot("answer", "mine", "--text", "Ada", "--quiet")
+    rewrite('"draft {what}"', '"sketch {what}"')
+    assert moot("answer", "mine-2-0", "--yes", "--quiet").code == 0
+    assert "run.adopted" in events(moot, "mine-2-0")
+    for run in ("mine", "mine-2-0"):
+        assert moot("replay", run).code == 0
 
 
 def test_an_answer_adopts_a_run_as_well(moot: Moot) -> None:
@@ -182,7 +246,7 @@ def test_a_child_that_cannot_be_adopted_leaves_its_parent_as_it_was(moot: Moot) 
     waiting(moot)
     moot("answer", "mine", "--text", "Ada", "--quiet")
     before = exported(moot), exported(moot, "mine-2-0")
-    rewrite('"draft {what}"', '"sketch {what}"')
+    rewrite('        On("drafting", Replied, to="asking"', '        On("drafting", Replied, to="charging"')
     refused = moot("answer", "mine-2-0", "--yes", "--quiet")
     assert (refused.code, "run mine-2-0 cannot go on" in refused.err) == (4, True), refused.err
     assert (exported(moot), exported(moot, "mine-2-0")) == before
@@ -237,7 +301,7 @@ def test_a_damaged_head_is_made_anew_before_its_run_is_adopted(moot: Moot, chang
     finish(moot)
 
 
-@pytest.mark.parametrize("change", ["the effect of a state that was entered", "a prompt that was read"])
+@pytest.mark.parametrize("change", ["who may answer", "the start"])
 def test_a_damaged_head_is_not_made_anew_by_a_definition_that_decides_otherwise(moot: Moot, change: str) -> None:
     waiting(moot)
     before = exported(moot)

@@ -113,6 +113,7 @@ class AskAgent(Effect):
     kind = "ask.agent"
     outcomes = (Replied,)
     costs: ClassVar[Mapping[str, float]] = {"calls": 1}
+    words = ("template", "arguments")
     agent: str
     template: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -208,6 +209,10 @@ class Asking:
         return f"ask {self.agent}{shape}{self.manner}: {self.template}"
 
     @property
+    def decides(self) -> str:
+        return f"ask {self.agent} -> {shape_name(self.reply)} within {self.timeout}"
+
+    @property
     def shapes(self) -> Mapping[str, Any]:
         return {} if self.reply is None else {shape_name(self.reply): self.reply}
 
@@ -247,6 +252,7 @@ class Turning:
     rounds: int
     emits: ClassVar[Mapping[str, int]] = {StartChild.kind: 1}
     outcomes: ClassVar[tuple[type[Event], ...]] = (Replied,)
+    words: ClassVar[Mapping[str, tuple[str, ...]]] = {StartChild.kind: ("input.ask.template", "input.ask.arguments")}
 
     @property
     def child(self) -> str:
@@ -254,8 +260,15 @@ class Turning:
 
     @property
     def label(self) -> str:
-        tools = ", ".join(f"{one.name} ({one.repeats})" for one in self.tools)
-        return f"{self.asking.label} with {tools}, at most {self.rounds} rounds"
+        return f"{self.asking.label} with {self._tools}, at most {self.rounds} rounds"
+
+    @property
+    def decides(self) -> str:
+        return f"{self.asking.decides} with {self._tools}, at most {self.rounds} rounds"
+
+    @property
+    def _tools(self) -> str:
+        return ", ".join(f"{one.name} ({one.repeats})" for one in self.tools)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -353,6 +366,10 @@ class Questioning:
     @property
     def label(self) -> str:
         return f"question for {self.who}: {self.prompt}" if self.who else f"question: {self.prompt}"
+
+    @property
+    def decides(self) -> str:
+        return f"question for {self.who or 'anybody'} -> {shape_name(self.answer)} within {self.within}"
 
     @property
     def shapes(self) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from moothall.app.kinds.kind import Presented, kind_of
@@ -18,6 +19,7 @@ from moothall.app.runs.context import exists
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.present import present
+from moothall.app.runs.replay import machine_instead
 from moothall.app.runs.view import account_of, show
 from moothall.app.values import Budget, Machine, encode
 from moothall.cli.main import DONE, FAILED, PROVIDER, WAITING
@@ -89,10 +91,14 @@ def resume(parser: ArgumentParser) -> Work:
     """Go on with a run."""
     parser.add_argument("run", help="the run's id")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    add_definition(parser)
     add_driving(parser)
 
+    async def go_on(chosen: Namespace, hall: Moothall) -> Outcome:
+        return await hall.resume(chosen.run, await _machine_now(chosen, hall), adopt=chosen.adopt)
+
     def work(chosen: Namespace) -> int:
-        return drive(chosen, chosen.run, lambda hall: hall.resume(chosen.run))
+        return drive(chosen, chosen.run, partial(go_on, chosen))
 
     return work
 
@@ -107,6 +113,7 @@ def answer(parser: ArgumentParser) -> Work:
     parser.add_argument(
         "--as", dest="person", default="", metavar="NAME", help="who answers, where a question says who may"
     )
+    add_definition(parser)
     add_driving(parser)
     parser.add_argument(
         "--json",
@@ -117,13 +124,37 @@ def answer(parser: ArgumentParser) -> Work:
         help="with FILE, - for stdin, or JSON as it stands: answer with it; alone: print the outcome as JSON",
     )
 
+    async def go_on(chosen: Namespace, value: Any, hall: Moothall) -> Outcome:
+        machine, by = await _machine_now(chosen, hall), _person(chosen)
+        question, adopt = chosen.question, chosen.adopt
+        return await hall.answer(chosen.run, value, question=question, machine=machine, by=by, adopt=adopt)
+
     def work(chosen: Namespace) -> int:
         value = _answer(parser, chosen)
         chosen.json = True in (chosen.json or ())
-        by, question = _person(chosen), chosen.question
-        return drive(chosen, chosen.run, lambda hall: hall.answer(chosen.run, value, question=question, by=by))
+        return drive(chosen, chosen.run, partial(go_on, chosen, value))
 
     return work
+
+
+def add_definition(parser: ArgumentParser) -> None:
+    """What every command has that goes on with a run whose definition may have moved or changed."""
+    parser.add_argument(
+        "--machine", dest="machine_now", type=named, metavar="FILE:NAME", help="the run's machine, where it is now"
+    )
+    parser.add_argument(
+        "--adopt",
+        type=words,
+        default="",
+        metavar="WHY",
+        help="go on although the machine would have decided otherwise so far; why, for the journal",
+    )
+
+
+async def _machine_now(chosen: Namespace, hall: Moothall) -> Machine | None:
+    """The machine that is named instead of the one that the run knows; None where none is."""
+    source = getattr(chosen, "machine_now", None)
+    return await machine_instead(hall.store, chosen.run, source) if source else None
 
 
 def cancel(parser: ArgumentParser) -> Work:
@@ -196,7 +227,7 @@ async def _driven(
         outcome = await _watched(progress, go(hall))
         while (value := _prompted(chosen, outcome)) is not LATER:
             outcome = await _watched(progress, _answered(chosen, hall, outcome, value))
-        presented = await present(hall, outcome)
+        presented = await present(hall, outcome, await _machine_now(chosen, hall))
         code = _shown(chosen, outcome, presented)
         _explain(chosen, outcome, await account_of(hall.store, outcome.run))
         return code
@@ -206,7 +237,8 @@ async def _answered(chosen: Namespace, hall: Moothall, outcome: Outcome, value: 
     """How the run stands after an answer; as before where that was refused and the question is still open."""
     [asked] = outcome.questions
     try:
-        return await hall.answer(asked.run, value, question=asked.id, by=_person(chosen))
+        machine = await _machine_now(chosen, hall)
+        return await hall.answer(asked.run, value, question=asked.id, machine=machine, by=_person(chosen))
     except Refused as error:
         still_open = (await show(hall.store, asked.run)).summary.questions
         if asked.id not in (question["id"] for question in still_open):

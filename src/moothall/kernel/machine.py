@@ -15,8 +15,9 @@ effects end, where none of those rows was taken. A row with a spent bound (`at_m
 from __future__ import annotations
 
 import hashlib
+import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -24,7 +25,8 @@ from typing import Any, Literal
 from moothall.errors import DefinitionError
 from moothall.kernel import events as known
 from moothall.kernel.chart import Chart, sequence
-from moothall.kernel.codec import require_storable
+from moothall.kernel.codec import require_storable, schema
+from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
 from moothall.kernel.nodes import Action, All, Final, History, Names, Node, On, Parallel, State
 
@@ -79,6 +81,8 @@ class Machine:
     costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     errors: Literal["strict", "scxml"] = "strict"
     max_microsteps: int = 1000
+    inner: Sequence[str] = ()
+    """Names of events that only its own moves raise: nobody tells them from outside. No part of its digest."""
     kind: str = "python"
     """What sort of machine it is, for those who find, bind and show it; no part of its digest."""
     chart: Chart = field(init=False, repr=False)
@@ -113,9 +117,43 @@ class Machine:
 
     @cached_property
     def digest(self) -> str:
-        """The hash of the definition: states, moves, bounds, names of guards and moves, prompts."""
-        text = "\n".join((self.name, self.errors, repr(self.budget), f"{self.max_microsteps}", *_lines(self.chart)))
-        return hashlib.sha256(text.encode()).hexdigest()
+        """The two hashes of the definition: what decides steps, and behind a dot all of it with every word."""
+        return f"{self.deciding}.{self.worded}"
+
+    @cached_property
+    def deciding(self) -> str:
+        """The hash of what decides steps: states, moves, bounds, shapes of replies, names of guards and moves."""
+        shapes = (f"shape {name} {_shape_text(kind)}" for name, kind in sorted(self.shapes.items()))
+        return _hash((*self._around(), *_lines(self.chart, decides), *shapes))
+
+    @cached_property
+    def worded(self) -> str:
+        """The hash of the definition as it is written, with prompts, questions and labels.
+
+        Runs that began before there were two hashes know this one alone.
+        """
+        return _hash((*self._around(), *_lines(self.chart, label)))
+
+    def _around(self) -> tuple[str, ...]:
+        return self.name, self.errors, repr(self.budget), f"{self.max_microsteps}"
+
+    def is_defined_as(self, digest: str) -> bool:
+        """Whether a digest is that of this very definition."""
+        return digest == (self.digest if "." in digest else self.worded)
+
+    def decides_as(self, digest: str) -> bool:
+        """Whether a digest is that of a definition that decides the same, perhaps in other words."""
+        return digest.partition(".")[0] == self.deciding or self.is_defined_as(digest)
+
+    @cached_property
+    def words(self) -> Mapping[str, tuple[str, ...]]:
+        """What is only said in effects of this table, by their kind: paths into them, besides what the effects name."""
+        found: dict[str, tuple[str, ...]] = {}
+        for action in self.actions():
+            if not isinstance(action, Effect):
+                for kind, paths in getattr(action, "words", {}).items():
+                    found[kind] = tuple(dict.fromkeys((*found.get(kind, ()), *paths)))
+        return found
 
     @cached_property
     def vocabulary(self) -> Mapping[str, type[Event]]:
@@ -203,33 +241,40 @@ def _with_subclasses(event: type[Event]) -> Iterator[type[Event]]:
         yield from _with_subclasses(one)
 
 
-def _lines(chart: Chart) -> Iterator[str]:
-    """The definition as text: what the hash covers, and nothing that a comment or a new path would change."""
+def _hash(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _lines(chart: Chart, name: Callable[[Any], str]) -> Iterator[str]:
+    """The definition as text: what a hash covers, and nothing that a comment or a new path would change.
+
+    `name` says what guards and actions are called there.
+    """
     for place in chart.places:
-        yield f"{place.parent} {place.kind} {place.name}{_details(place.node)}"
+        yield f"{place.parent} {place.kind} {place.name}{_details(place.node, partial(labels, name=name))}"
     for row in chart.rows:
         on = row.on
-        guard = f" if {label(on.when)}" if on.when is not None else ""
+        guard = f" if {name(on.when)}" if on.when is not None else ""
         bounds = f" at most {on.at_most}" if on.at_most is not None else ""
         kind = " internal" if on.internal else ""
         events = "always" if row.descriptors is None else " ".join(row.descriptors)
-        yield f"{row.id} on {events} to {on.to}{kind}{bounds}{guard}{labels(on.do)}{_declared(on)}"
+        yield f"{row.id} on {events} to {on.to}{kind}{bounds}{guard}{labels(on.do, name)}{_declared(on)}"
 
 
-def _details(node: Node) -> str:
+def _details(node: Node, names: Callable[[Any], str]) -> str:
     """All of a state but its name and kind."""
     match node:
         case State(start=None, starting=(), enter=(), exit=(), max_visits=None):
             return ""
         case State():
-            visits, start = node.max_visits, f" start {node.start}{labels(node.starting)}"
-            return f"{start} visits {visits} enter{labels(node.enter)} exit{labels(node.exit)}"
+            visits, start = node.max_visits, f" start {node.start}{names(node.starting)}"
+            return f"{start} visits {visits} enter{names(node.enter)} exit{names(node.exit)}"
         case Parallel():
-            return f" visits {node.max_visits} enter{labels(node.enter)} exit{labels(node.exit)}"
+            return f" visits {node.max_visits} enter{names(node.enter)} exit{names(node.exit)}"
         case Final():
-            return f" result {label(node.result)} enter{labels(node.enter)} exit{labels(node.exit)}"
+            return f" result {label(node.result)} enter{names(node.enter)} exit{names(node.exit)}"
         case History():
-            return f" deep {node.deep} default {node.default}{labels(node.do)}"
+            return f" deep {node.deep} default {node.default}{names(node.do)}"
 
 
 def _declared(on: On) -> str:
@@ -239,9 +284,45 @@ def _declared(on: On) -> str:
     return emits + writes
 
 
-def labels(actions: Any) -> str:
+def _shape_text(kind: Any) -> str:
+    return json.dumps(schema_without_words(schema(kind)), sort_keys=True, default=repr)
+
+
+def schema_without_words(schema: Any) -> Any:
+    """A JSON Schema without what it only says to readers: titles, descriptions, examples."""
+    if isinstance(schema, list | tuple):
+        return [schema_without_words(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    kept: dict[str, Any] = {}
+    for name, part in schema.items():
+        if name in _LITERAL:
+            kept[name] = part
+        elif name in _BY_NAME and isinstance(part, Mapping):
+            kept[name] = {key: schema_without_words(inner) for key, inner in part.items()}
+        elif name not in _ONLY_SAID:
+            kept[name] = schema_without_words(part)
+    return kept
+
+
+_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+"""The parts of a schema whose keys are names that an author gave."""
+_LITERAL = ("enum", "const", "default", "required")
+_ONLY_SAID = ("title", "description", "examples", "$comment")
+
+
+def labels(actions: Any, name: Callable[[Any], str] | None = None) -> str:
     """The names of some actions, a blank before each."""
-    return "".join(f" {label(action)}" for action in sequence(actions)) if actions != () else ""
+    name = name or label
+    return "".join(f" {name(action)}" for action in sequence(actions)) if actions != () else ""
+
+
+def decides(action: Any) -> str:
+    """What a guard or an action is called where words do not count: its label without what is only said."""
+    if isinstance(action, Effect) and action.words:
+        rest = {name: value for name, value in action.__dict__.items() if name not in action.words}
+        return f"{action.kind} {rest!r}"
+    return getattr(action, "decides", None) or label(action)
 
 
 def label(action: Any) -> str:

@@ -6,7 +6,7 @@ decision; a conflict with another writer means: read again, decide again. Script
 which keeps what they said. Observers see entries after they are committed; one that raises is left out from then on,
 so that watching cannot harm a run.
 
-A run is opened under the definition that it has, or under one that would have taken the same steps and adopts it.
+A run is opened under the definition that it has, or under one that adopts it (`adopt` says which may).
 
 Who performs a run's effects holds its lease. It is taken and given back by the commits themselves: a run is born
 held, and whoever commits the last thing that can be performed lets go. Commits from outside leave the lease alone.
@@ -26,12 +26,13 @@ from typing import Any, Literal
 from moothall.errors import Broken, Conflict, DefinitionError, Refused
 from moothall.kernel.codec import decode, encode, read_back
 from moothall.kernel.effects import AskPerson, Effect, StartChild
-from moothall.kernel.events import Adopted, Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated, Started
+from moothall.kernel.events import Answered, Cancelled, Conflicted, Doubted, Event, Expired, GaveUp, Repeated, Started
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
 from moothall.kernel.schema import misfits
 from moothall.kernel.step import Answer, Ask
+from moothall.runtime.adopt import Adoption, Insistence, adopt_anyway, adopt_steps, adopt_wording, refusal
 from moothall.runtime.cleaner import cleaned, fitted
 from moothall.runtime.crew import Crew
 from moothall.runtime.decide import (
@@ -44,16 +45,21 @@ from moothall.runtime.decide import (
     in_flight,
     in_force,
     make_happening,
+    mark_cause,
     without_bill,
 )
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
 from moothall.runtime.ports import (
     LEASE,
+    SET_ASIDE,
+    WHOLE,
     Clean,
     Clock,
     Ear,
     Evaluate,
+    Excerpt,
     Lease,
+    Outdated,
     Performer,
     Scene,
     Store,
@@ -61,7 +67,7 @@ from moothall.runtime.ports import (
     as_it_is,
     nobody_listens,
 )
-from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt, taken_back
+from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
 WHOLE_MACHINE = 0xEFFFFFFC
@@ -99,13 +105,15 @@ async def _no_engine(ask: Ask, scene: Scene) -> Answer:
 class Cast(Frozen):
     """Who performs the effects of a run, by kind; the effects that nobody performs; the children that it may start.
 
-    `evaluate` answers what scripts are asked.
+    `evaluate` answers what scripts are asked. `beside` says that such a run may be told things that begin effects while
+    others are under way: each is performed in a task of its own then.
     """
 
     performers: Mapping[str, Performer]
     effects: Mapping[str, type[Effect]] = field(default_factory=dict)
     child: Callable[[str], Part] = _nobody
     evaluate: Evaluate = _no_engine
+    beside: bool = False
 
 
 class Finding(Frozen):
@@ -224,6 +232,8 @@ async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> H
 async def begin_with(hall: Hall, run: Run, decision: Decision) -> Head:
     """Begin a run with a decision."""
     record, decision = run.record, cleaned(run, decision, hall.clean)
+    if record.parent and (why := await hall.store.behind(record.run)):
+        raise Broken(f"run {record.parent} cannot start {record.run} again: {why}; {looked(record.run)}")
     hall.store.crowd += 1
     try:
         await hall.crew.wait_for_turn()
@@ -257,15 +267,17 @@ async def _decided_with_scripts(
             happening = await _answered_by_script(hall, run, unanswered.ask, happening, earlier)
 
 
-async def _nothing_said(thread: str) -> list[Any]:
+async def _nothing_said(thread: str, /, excerpt: Excerpt = WHOLE) -> list[Any]:
     """The messages of a run that has not begun."""
     return []
 
 
-async def _said(hall: Hall, run: RunId, earlier: Sequence[Decision], thread: str) -> list[Any]:
+async def _said(
+    hall: Hall, run: RunId, earlier: Sequence[Decision], thread: str, /, excerpt: Excerpt = WHOLE
+) -> list[Any]:
     """The messages of a thread of a run, with those of decisions that are not kept yet."""
-    new = [encode(one.message) for each in earlier for one in each.entry.appends if one.thread == thread]
-    return [*await messages(hall, run, thread), *new]
+    appends = (append for decision in earlier for append in decision.entry.appends)
+    return await _messages(hall, run, thread, excerpt, [encode(new.message) for new in appends if new.thread == thread])
 
 
 async def _answered_by_script(
@@ -277,23 +289,41 @@ async def _answered_by_script(
     return replace(happening, answers=(*happening.answers, answer))
 
 
-async def reopen(hall: Hall, run: RunId, machine: Machine, stored: Stored | None = None) -> Head:
+async def reopen(
+    hall: Hall, run: RunId, machine: Machine, stored: Stored | None = None, insisted: Insistence | None = None
+) -> Head:
     """Open a run of the store, under its definition or one that adopts it; who has just loaded it passes it on."""
     stored = stored or await hall.store.load(run)
     known = hall.heads.get(run)
     if known is not None and known.seq > stored.seq:  # the answer is older than what was committed here meanwhile
         return known
+    if known is None:
+        await require_anchored(hall.store, stored)
     hall.runs[run] = Run(stored.record, machine)
-    if stored.head and stored.definition() != machine.digest:
-        return await _adopted(hall, run, stored)
+    if stored.head and not machine.is_defined_as(stored.definition()):
+        return await _adopted(hall, run, stored, insisted)
     hall.heads[run] = head = await _head(hall, run, stored)
-    if (head.definition or stored.record.digest) != machine.digest:  # it was made anew, by another definition
+    if not machine.is_defined_as(head.definition or stored.record.digest):  # it was made anew, by another definition
         return await reopen(hall, run, machine)
     hall.runs[run] = in_force(hall.runs[run], head)
     hall.leases.pop(run, None)
     if is_free(hall, stored.lease):
         hall.leases[run] = stored.lease
     return head
+
+
+async def require_anchored(store: Store, stored: Stored) -> None:
+    """Set a run aside that is behind its anchors: what it has done since might be done again."""
+    run, status = stored.record.run, stored.status
+    if (status == "live" or status.startswith(SET_ASIDE)) and (why := await store.behind(run)):
+        if not status.startswith(SET_ASIDE):
+            await store.set_aside(run, why)
+        raise Broken(f"run {run} is behind its anchors: {why}; {looked(run)}")
+
+
+def looked(run: RunId) -> str:
+    """What a person has to do before a run goes on that is behind its anchors."""
+    return f"nothing of it is performed before you look: `moot audit {run}`, and if it is to be so, `--accept` it there"
 
 
 async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
@@ -309,10 +339,10 @@ async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
     else:
         entries = await hall.store.entries(run)
     known = await with_origin(hall.store, hall.runs[run])
-    if stored.head or definition_after(entries, stored.record.digest) != known.machine.digest:
+    if stored.head or not known.machine.is_defined_as(definition_after(entries, stored.record.digest)):
         head = compared(known, reader, entries, hall.clean)
         if isinstance(head, Difference):
-            raise _unadopted(known, head)
+            raise refusal(known, head)
     else:
         head = rebuilt(known, reader, entries, hall.clean)
     await hall.store.repair(run, head)
@@ -327,35 +357,43 @@ async def with_origin(store: Store, run: Run) -> Run:
     return Run(run.record, run.machine, await with_origin(store, origin))
 
 
-async def _adopted(hall: Hall, run: RunId, stored: Stored) -> Head:
-    """Let the definition of today adopt a run, if it would have taken the same steps; nothing is performed for that."""
-    machine = hall.runs[run].machine
-    if machine.name != stored.record.machine:
-        raise DefinitionError(f"run {run} is of the machine {stored.record.machine!r}, not of {machine.name!r}")
-    if not is_free(hall, stored.lease):
-        raise DefinitionError(
-            f"run {run} is being driven under another definition of {machine.name!r}; stop whoever drives it first"
-        )
-    entries = await hall.store.entries(run)
-    reader = Reader(machine, hall.effects(run))
-    head = compared(await with_origin(hall.store, hall.runs[run]), reader, entries, hall.clean)
-    if isinstance(head, Difference):
-        raise _unadopted(hall.runs[run], head)
-    hall.heads[run], hall.leases[run] = head, stored.lease
-    hall.runs[run] = in_force(hall.runs[run], head)
-    if head.snapshot.status == "live":
-        event = Adopted(machine.digest, stored.definition())
-        decision = decide(hall.runs[run], head, Happening(event, f"adopted-{head.seq + 1}", hall.clock.now()))
-        await _committed(hall, run, (decision,))
+async def _adopted(hall: Hall, run: RunId, stored: Stored, insisted: Insistence | None) -> Head:
+    """Let the definition of today adopt a run, if it may; nothing is performed for that.
+
+    In other words it may be read while somebody drives it in those of before; who comes next adopts it.
+    """
+    known, is_ours = hall.runs[run], is_free(hall, stored.lease)
+    if known.machine.name != stored.record.machine:
+        raise DefinitionError(f"run {run} is of the machine {stored.record.machine!r}, not of {known.machine.name!r}")
+    adoption = adopt_wording(known, Reader(known.machine, hall.effects(run)), stored)
+    if adoption is None:
+        if not is_ours:
+            raise DefinitionError(
+                f"run {run} is being driven under another definition of {known.machine.name!r}; "
+                f"stop whoever drives it first"
+            )
+        adoption = await _adoption_by_replay(hall, run, stored, insisted)
+    hall.heads[run] = adoption.head
+    hall.runs[run] = in_force(known, adoption.head)
+    hall.leases.pop(run, None)
+    if is_ours:
+        hall.leases[run] = stored.lease
+    if is_ours and adoption.head.snapshot.status == "live":
+        happening = Happening(hall.clean(adoption.event), f"adopted-{adoption.head.seq + 1}", hall.clock.now())
+        await _committed(hall, run, (decide(hall.runs[run], adoption.head, happening),))
     return hall.heads[run]
 
 
-def _unadopted(run: Run, found: Difference) -> DefinitionError:
-    earlier = f", or `moot fork {run.record.run} --at {found.seq - 1}` from before it" if found.seq else ""
-    return DefinitionError(
-        f"run {run.record.run} cannot go on under this definition of {run.machine.name!r}: {found}; "
-        f"bring the old one back{earlier}"
-    )
+async def _adoption_by_replay(hall: Hall, run: RunId, stored: Stored, insisted: Insistence | None) -> Adoption:
+    """The adoption of a run by a definition that would have taken the same steps, or on which somebody insists."""
+    known, reader = hall.runs[run], Reader(hall.runs[run].machine, hall.effects(run))
+    entries = await hall.store.entries(run)
+    adoption = adopt_steps(await with_origin(hall.store, known), reader, stored, entries, hall.clean)
+    if not isinstance(adoption, Difference):
+        return adoption
+    if insisted is None:
+        raise refusal(known, adoption)
+    return adopt_anyway(known, reader, stored, adoption, insisted)
 
 
 async def let_go(hall: Hall, run: RunId) -> None:
@@ -419,18 +457,38 @@ async def advance(
 
 
 async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]]) -> None:
-    """Move a run by several events that came at once: decided one after the other, in one transaction."""
+    """Move a run by several events that came at once: decided one after the other, in one transaction.
+
+    One that writes records is the last of its transaction. Where a record was written by others meanwhile, that is
+    what has happened instead.
+    """
     while True:
         head, now = hall.heads[run], hall.clock.now()
         decisions: list[Decision] = []
+        looked_at = 0
         for event, cause in ends:
+            looked_at += 1
             if in_flight(head, cause) is not None or await hall.store.find(run, cause) is None:
                 happening = make_happening(event, cause, now, ())
                 decision = await _decided_with_scripts(hall, run, head, happening, decisions)
                 decisions.append(decision)
                 head = decision.head
-        if not decisions or await _committed(hall, run, decisions):
+                if decision.records:
+                    break
+        if not decisions:
             return
+        try:
+            if await _committed(hall, run, decisions):
+                ends = ends[looked_at:]
+        except Outdated as outdated:
+            ends = (*ends[: looked_at - 1], (_conflicted(outdated), cause), *ends[looked_at:])
+        if not ends:
+            return
+
+
+def _conflicted(outdated: Outdated) -> Conflicted:
+    record = outdated.record
+    return Conflicted(str(outdated), collection=record.collection, key=record.key, version=outdated.version)
 
 
 async def decide_again(hall: Hall, run: RunId, decision: Decision, ends: Sequence[tuple[Event, str]]) -> list[Decision]:
@@ -476,7 +534,9 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
     after = None if lease is None or head.rests() else _kept(hall, lease)
     earlier = () if len(decisions) == 1 else [one.entry for one in decisions[:-1]]
     try:
-        await hall.store.commit(run, head, entry, lease, after, earlier)
+        await hall.store.commit(run, head, entry, lease, after, earlier, last.records)
+    except Outdated:
+        raise
     except Conflict:
         await reopen(hall, run, hall.runs[run].machine)
         return False
@@ -560,7 +620,9 @@ async def _resolve(hall: Hall, run: RunId, doubted: Pending, finding: Finding, b
             gave_up = GaveUp(finding.reason or "a person says that it failed")
             return await advance(hall, run, gave_up, key, still_doubted)
         case "again":
-            return await advance(hall, run, Repeated(by), f"{key}-repeated-{doubted.attempt}", still_doubted)
+            return await advance(
+                hall, run, Repeated(by), mark_cause(hall.runs[run], doubted, "repeated"), still_doubted
+            )
 
 
 async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
@@ -581,12 +643,19 @@ async def cancel(
     return await advance(hall, run, Cancelled(reason), cause, check)
 
 
-async def messages(hall: Hall, run: RunId, thread: str) -> list[Any]:
-    """The messages of a thread of a run, the oldest first."""
-    entries = await hall.store.entries(run)
-    undone = taken_back(entries)
-    appends = (one for entry in entries if entry["seq"] not in undone for one in entry.get("appends", ()))
-    return [one["message"] for one in appends if one["thread"] == thread]
+async def messages(hall: Hall, run: RunId, thread: str, /, excerpt: Excerpt = WHOLE) -> list[Any]:
+    """The messages of a thread of a run, the oldest first: all of them, or an excerpt."""
+    return await _messages(hall, run, thread, excerpt)
+
+
+async def _messages(hall: Hall, run: RunId, thread: str, excerpt: Excerpt, fresh: Sequence[Any] = ()) -> list[Any]:
+    """The messages of a thread, of which the fresh ones are not kept yet. The head says how far it has grown."""
+    tail = hall.heads[run].snapshot.threads.get(thread)
+    kept = tail.count if tail is not None else 0
+    first = excerpt.first(kept + len(fresh))
+    said = await hall.store.thread(run, thread, first, kept) if first < kept else []
+    said += fresh[max(0, first - kept) :]
+    return [excerpt.summary, *said] if first and excerpt.summary is not None else said
 
 
 def questions(head: Head) -> tuple[Pending, ...]:

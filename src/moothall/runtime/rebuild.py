@@ -3,12 +3,17 @@
 The journal is the truth of a run. Its first entry has the data that the run began with; each further entry has its
 event, its cause, its time and what scripts answered, and that is all that a decision needs. So a head that is lost can
 be made anew, and a journal can be compared with what its machine says today.
+
+What was said stands: where an entry was made under a definition with other words, its effects keep the words that they
+have in the journal, and that is no difference. Where somebody insisted on a definition that decides otherwise, the
+entry that says so has the head from which it went on, and what came before is taken as it is.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from moothall.errors import Broken, DefinitionError, MoothallError, Refused
@@ -17,7 +22,7 @@ from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import PLACE
 from moothall.runtime.cleaner import cleaned
 from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first, go_back, in_force
-from moothall.runtime.journal import Head, Reader, answers_of, encode_entry, encode_pending
+from moothall.runtime.journal import Head, Pending, Reader, answers_of, encode_entry, encode_pending
 from moothall.runtime.ports import Clean, as_it_is
 
 SHOWN = 160
@@ -57,7 +62,7 @@ def compared(run: Run, reader: Reader, entries: Entries, clean: Clean = as_it_is
     The data that a run began with are given and not decided; they may have gained fields since. Both are compared
     without secrets: a journal may be older than the registration of one.
     """
-    seq, undone = 0, taken_back(entries)
+    seq, undone = beginning(entries), taken_back(entries)
     try:
         for entry, decision in decided_again(run, reader, entries, clean):
             seq, again = entry["seq"], encode_entry(decision.entry)
@@ -80,6 +85,17 @@ def definition_after(entries: Entries, digest: str) -> str:
         if entry["event"]["name"] in (Adopted.name, Retried.name):
             return str(entry["event"]["digest"])
     return digest
+
+
+def beginning(entries: Entries) -> int:
+    """The entry from which a journal can be decided again: the first, or the last on which somebody insisted."""
+    undone = taken_back(entries)
+    insisted = (entry["seq"] for entry in reversed(entries) if _is_insisted(entry) and entry["seq"] not in undone)
+    return int(next(insisted, 0))
+
+
+def _is_insisted(entry: Mapping[str, Any]) -> bool:
+    return entry["event"]["name"] == Adopted.name and entry["event"].get("head") is not None
 
 
 def _is_the_same(reader: Reader, part: str, entry: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
@@ -134,9 +150,8 @@ def decided_again(
     if not entries or entries[0]["cause"] != "start":
         raise Broken(f"run {run.record.run}: its journal has no beginning")
     line = {f"forked-{one.record.run}": one for one in _lineage(run)}
-    run = list(line.values())[-1]
-    decision: Decision | None = None
-    undone = taken_back(entries)
+    run, start, undone = list(line.values())[-1], beginning(entries), taken_back(entries)
+    definition, decision = run.record.digest, None
     for entry in entries:
         if entry["seq"] in undone:
             continue
@@ -144,13 +159,25 @@ def decided_again(
             if entry["cause"] not in line:
                 raise Broken(f"run {run.record.run}: entry {entry['seq']} is of a fork that it does not come from")
             run = line[entry["cause"]]
-        try:
-            decision = cleaned(run, _decision(run, reader, decision, entry), clean)
-        except Unanswered as unanswered:
-            script = str(unanswered.ask.script)[:SHOWN]
-            raise DefinitionError(f"entry {entry['seq']} has no answer of the script {script}") from unanswered
-        run = in_force(run, decision.head)
-        yield entry, decision
+            definition = run.record.digest
+        if entry["seq"] >= start:
+            decision = _decision_without_secrets(run, reader, decision, entry, clean)
+            if not run.machine.is_defined_as(definition):
+                decision = as_said(decision, reader, entry, clean)
+            run = in_force(run, decision.head)
+            yield entry, decision
+        if entry["event"]["name"] in (Adopted.name, Retried.name):
+            definition = entry["event"]["digest"]
+
+
+def _decision_without_secrets(
+    run: Run, reader: Reader, before: Decision | None, entry: Mapping[str, Any], clean: Clean
+) -> Decision:
+    try:
+        return cleaned(run, _decision(run, reader, before, entry), clean)
+    except Unanswered as unanswered:
+        script = str(unanswered.ask.script)[:SHOWN]
+        raise DefinitionError(f"entry {entry['seq']} has no answer of the script {script}") from unanswered
 
 
 def taken_back(entries: Entries) -> frozenset[int]:
@@ -161,9 +188,60 @@ def taken_back(entries: Entries) -> frozenset[int]:
 
 def _decision(run: Run, reader: Reader, before: Decision | None, entry: Mapping[str, Any]) -> Decision:
     answers = answers_of(entry)
-    if before is None:
+    if before is None and not _is_insisted(entry):
         return first(run, reader.data(entry["event"]["data"]), answers)
+    head = reader.head(entry["event"]["head"]) if before is None else before.head
     if entry["event"]["name"] == Retried.name:
-        happening = Happening(reader.event(entry["event"]), entry["cause"], entry["at"])
-        return go_back(run, before.head, happening, entry["seq"])
-    return decide(run, before.head, Happening(reader.event(entry["event"]), entry["cause"], entry["at"], answers))
+        return go_back(run, head, Happening(reader.event(entry["event"]), entry["cause"], entry["at"]), entry["seq"])
+    return decide(run, head, Happening(reader.event(entry["event"]), entry["cause"], entry["at"], answers))
+
+
+def as_said(decision: Decision, reader: Reader, entry: Mapping[str, Any], clean: Clean) -> Decision:
+    """A decision whose effects have the words of the journal, where nothing else is different."""
+    said: dict[str, Pending] = {}
+    for kept, pending in zip(entry["effects"], decision.entry.effects, strict=False):
+        try:
+            known = reader.pending(kept)
+        except (MoothallError, LookupError, TypeError):
+            continue
+        paths = (*pending.effect.words, *reader.machine.words.get(pending.effect.kind, ()))
+        if paths and differs_in_words(clean(encode_pending(known)), clean(encode_pending(pending)), paths):
+            said[pending.key] = replace(pending, effect=clean(known.effect))
+    if not said:
+        return decision
+    head, entry_ = decision.head, decision.entry
+    return Decision(
+        replace(head, pending=tuple(said.get(pending.key, pending) for pending in head.pending)),
+        replace(entry_, effects=tuple(said.get(pending.key, pending) for pending in entry_.effects)),
+    )
+
+
+def differs_in_words(kept: Any, decided: Any, paths: Iterable[str]) -> bool:
+    """Whether two effects in flight, as JSON, differ in what is said at these paths of the effect, and nowhere else.
+
+    What fills a template in counts as words too, but under the same name it has to be the same.
+    """
+    if kept == decided:
+        return False
+    for path in paths:
+        parts = ("effect", *path.split("."))
+        before, after = _at(kept, parts), _at(decided, parts)
+        are_named = isinstance(before, Mapping) and isinstance(after, Mapping)
+        if are_named and any(after[name] != value for name, value in before.items() if name in after):
+            return False
+        kept, decided = _without(kept, parts), _without(decided, parts)
+    return bool(kept == decided)
+
+
+def _at(plain: Any, parts: Sequence[str]) -> Any:
+    for part in parts:
+        plain = plain.get(part) if isinstance(plain, Mapping) else None
+    return plain
+
+
+def _without(plain: Any, parts: Sequence[str]) -> Any:
+    """The same JSON without what is at a path."""
+    if not isinstance(plain, Mapping) or parts[0] not in plain:
+        return plain
+    rest = {name: value for name, value in plain.items() if name != parts[0]}
+    return rest if len(parts) == 1 else {**rest, parts[0]: _without(plain[parts[0]], parts[1:])}

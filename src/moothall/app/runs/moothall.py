@@ -32,6 +32,7 @@ from moothall.app.runs import fork as forks
 from moothall.app.runs import resume as resuming
 from moothall.app.runs.begin import Terms
 from moothall.app.runs.context import RunContext, new_hall
+from moothall.app.runs.mirror import Mirroring, open_mirror
 from moothall.app.runs.news import Broadcast, Listener, News, Noticed, Said
 from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.view import Shown, Summary, follow, show, summaries
@@ -74,9 +75,14 @@ class Moothall:
         self._under_way: dict[RunId, asyncio.Task[Outcome]] = {}
         self._telemetry_named = telemetry
         self._telemetry: Any = None
+        self._mirroring: Mirroring | None = None
 
     async def __aenter__(self) -> Moothall:
         self.context()
+        with self._settings():
+            mirror = open_mirror()
+        if mirror is not None:
+            self._mirroring = Mirroring(self.store, mirror)
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -125,6 +131,8 @@ class Moothall:
         for task in self._under_way.values():
             task.cancel()
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+        if self._mirroring is not None and (behind := await self._mirroring.finish()):
+            self._broadcast.notice(behind)
         if "_opened" in self.__dict__:
             del self.__dict__["_opened"]
             self._place.__exit__(None, None, None)
@@ -161,6 +169,7 @@ class Moothall:
         """Begin a run and come back at once; it goes on beside, for as long as this object is open."""
         with self._settings():
             context, known = self.context(agents, performers=performers), _checked(machine, budget)
+            await beginning.require_new(context.hall.store, run_id)
             run = beginning.chosen_id(context, known, Terms(run_id))
             guest = visiting(context.hall, run)
             guest.__enter__()
@@ -194,10 +203,16 @@ class Moothall:
         *,
         agents: Functions | None = None,
         performers: OwnPerformers | None = None,
+        by: str = "",
+        adopt: str = "",
     ) -> Outcome:
-        """Go on with a run where its journal ends."""
+        """Go on with a run where its journal ends.
+
+        `adopt` says why it is to go on although its machine, as it is defined now, would have decided otherwise.
+        """
         with self._settings():
-            return await resuming.resume(self.context(agents, performers=performers), run, machine)
+            context = replace(self.context(agents, by, performers), adopt=adopt)
+            return await resuming.resume(context, run, machine)
 
     async def answer(
         self,
@@ -209,10 +224,11 @@ class Moothall:
         agents: Functions | None = None,
         performers: OwnPerformers | None = None,
         by: str = "",
+        adopt: str = "",
     ) -> Outcome:
-        """Answer a question of a waiting run and go on."""
+        """Answer a question of a waiting run and go on; `adopt` as for `resume`."""
         with self._settings():
-            context = self.context(agents, by, performers)
+            context = replace(self.context(agents, by, performers), adopt=adopt)
             return await resuming.answer(context, run, value, question=question, machine=machine)
 
     async def send(

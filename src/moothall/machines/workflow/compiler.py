@@ -29,6 +29,7 @@ from moothall.machines.workflow import moves
 from moothall.machines.workflow.definition import START, STOP, Limits, StateDefinition, Workflow
 from moothall.machines.workflow.plan import Duty, Piece, Plan, every_state, plan_of
 from moothall.machines.workflow.shapes import shape_of
+from moothall.machines.workflow.wording import deciding_part
 from moothall.machines.workflow.work import Acted, Again, Chosen, Inner, TimedOut, Work
 
 MICROSTEPS = 10_000
@@ -41,6 +42,7 @@ class Deed(Scripted):
     outcomes: tuple[type[Event], ...] = ()
     shapes: Mapping[str, Any] = field(default_factory=dict)
     child: str = ""
+    decides: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,17 @@ class WorkflowMachine(Machine):
     plan: Plan
 
     @cached_property
-    def digest(self) -> str:
+    def deciding(self) -> str:
+        """The hash of what decides steps: also of contexts and roles, without what is only said there."""
+        return self._with_plan(super().deciding, deciding_part(encode(self.plan.workflow), encode(self.plan.roles)))
+
+    @cached_property
+    def worded(self) -> str:
         """The hash of the definition: also of texts, contexts and roles, which the table does not show."""
-        plan = json.dumps(encode((self.plan.workflow, self.plan.roles)), sort_keys=True)
-        return sha256(f"{super().digest}\n{plan}".encode()).hexdigest()
+        return self._with_plan(super().worded, encode((self.plan.workflow, self.plan.roles)))
+
+    def _with_plan(self, table: str, plan: Any) -> str:
+        return sha256(f"{table}\n{json.dumps(plan, sort_keys=True)}".encode()).hexdigest()
 
 
 def machine_of(workflow: Workflow, roles: Mapping[str, Role], tools: Sequence[Use] = ()) -> WorkflowMachine:
@@ -179,7 +188,8 @@ def _entering(plan: Plan, duty: Duty) -> Deed:
             shape = f"answer of {state.name}"
             outcomes = (Answered,) if state.ask.within is None else (Answered, Expired)
             shapes = {shape: shape_of(state.ask.schema, shape)}
-            return Deed(run, f"question: {state.ask.question}", {AskPerson.kind: 1, **alarm}, outcomes, shapes)
+            emits, decides = {AskPerson.kind: 1, **alarm}, f"question of {state.name}"
+            return Deed(run, f"question: {state.ask.question}", emits, outcomes, shapes, decides=decides)
         case "add":
             return Deed(run, f"tell {state.agent}", alarm)
         case "clear":

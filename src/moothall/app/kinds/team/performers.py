@@ -52,7 +52,7 @@ def bind_team(machine: Machine, provided: Provided) -> Cast:
         WriteFile.kind: Performer(WriteFile, write_file),
         **own_performers(provided.performers),
     }
-    return Cast(performers, child=lambda name: child_part(machine, name, provided))
+    return Cast(performers, child=lambda name: child_part(machine, name, provided), beside=True)
 
 
 class PersonaModels:

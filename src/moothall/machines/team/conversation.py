@@ -98,7 +98,7 @@ def _rows(floor: Floor) -> list[On]:
     return [
         *(On(place, Answered, to=ARBITRATION, do=answered) for place in waiting),
         *(On(place, Approve, to=ARBITRATION, when=has_no_proposal, do=floor.approve) for place in waiting),
-        *(On(place, Approve, do=_wanting(floor.start_proposed, begin), at_most=most) for place in waiting),
+        On(anywhere, Approve, when=has_proposal, do=_wanting(floor.start_proposed, begin), at_most=most),
         On(anywhere, UserSaid, to=ARBITRATION, do=said),
         On(anywhere, Rework, to=ARBITRATION, do=floor.rework),
         On(anywhere, Handoff, to=ARBITRATION, do=floor.hand_off),
@@ -124,6 +124,11 @@ def _rows(floor: Floor) -> list[On]:
 def is_awaited(data: Conversation, event: Replied | GaveUp) -> bool:
     """Whether it is the end of the ask that is under way."""
     return bool(data.asked) and event.id == data.asked
+
+
+def has_proposal(data: Conversation, _: Event) -> bool:
+    """Whether something waits to be started, and the user is asked about it."""
+    return bool(data.proposed) and data.place in (USER, AWAIT_APPROVAL)
 
 
 def has_no_proposal(data: Conversation, _: Event) -> bool:

@@ -29,6 +29,7 @@ KIND = "team"
 MOST = 12
 """The most personas of one pattern."""
 ROUNDS = 12
+SUB_TEAM = "team-panel"
 THREAD = "talk"
 PROMPT = "{flag}{task}\n\n{talk}\n\nIt is your turn."
 
@@ -196,8 +197,11 @@ def _split(data: Together, replied: Replied) -> Move[Together]:
 def _delegate(data: Together, _: Event) -> Move[Together]:
     """A sub-team does the parts: a run of its own."""
     team = data.personas[1:] or data.personas
-    given = {"task": "\n".join(data.parts), "source": data.source, "personas": team}
-    return Move(data, (StartChild("team-panel", given, "sub_team"),))
+    given = {"task": "\n".join(data.parts), "source": data.source, "personas": list(team)}
+    return Move(data, (StartChild(SUB_TEAM, given, "sub_team"),))
+
+
+_delegate.child = SUB_TEAM  # type: ignore[attr-defined]
 
 
 def _keep_sub_team(data: Together, done: ChildDone) -> Move[Together]:

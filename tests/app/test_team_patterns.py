@@ -79,9 +79,7 @@ async def test_a_panel_answers_at_once_and_is_joined_when_all_have_answered() ->
     joined, players = await outcome_of(script, "!workflow panel ceo, cfo, cmo: what next?")
     assert joined["outcome"] == "A and B and C."
     assert players.speakers[-1] == "ceo"
-    assert all(text in players.prompt(-1) for text in ("A.", "cfo: B.", "cmo: C.")) or "cfo: B." in players.prompt(
-        -1
-    )
+    assert all(text in players.prompt(-1) for text in ("A.", "cfo: B.", "cmo: C.")) or "cfo: B." in players.prompt(-1)
 
 
 @pytest.mark.covers("T57")

@@ -48,7 +48,7 @@ class TeamKind(PythonKind):
 
     def examine(self, source: str, check: Check) -> Iterator[Examined] | None:
         """What is wrong with a team file."""
-        return iter((_examined(source, check),)) if is_team_file(source) else None
+        return iter((_examined(source),)) if is_team_file(source) else None
 
     def data(self, machine: Machine, given: Any) -> Any:
         """A conversation at its beginning. A text is what the user says first, and comes as an event."""
@@ -83,17 +83,14 @@ class TeamKind(PythonKind):
 KIND: Kind = TeamKind()
 
 
-def _examined(source: str, check: Check) -> Examined:
+def _examined(source: str) -> Examined:
     path = Path(source)
     problems = problems_of(path)
     told = tuple(
         Told(problem.level, problem.code, f"{path}:{problem.line}", problem.why, problem.remedy, problem.pointer or "/")
         for problem in problems
     )
-    wrong = any(problem.level == "error" for problem in problems)
-    machine = None if wrong else machine_of(source)
-    bounds = {} if machine is None else {machine.name: check.certificate_or_reason(machine)}
     errors = sum(problem.level == "error" for problem in problems)
     summary = f"{path}: a team: {errors} errors, {len(problems) - errors} warnings"
-    plain = {"file": str(path), "findings": encode(problems), "certificates": encode(bounds)}
-    return Examined(plain, told, bounds, summary)
+    # What a conversation can take at most is not known: a person goes on with it as long as they like.
+    return Examined({"file": str(path), "findings": encode(problems)}, told, {}, summary)

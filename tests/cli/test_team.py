@@ -144,7 +144,7 @@ def test_a_team_file_is_written_checked_described_and_talked_with(moot: Moot, tm
     assert moot("new", "team", "mine").code == 0
     checked = moot("check", "mine.json")
     assert (checked.code, "0 errors" in checked.out + checked.err) == (0, True), checked.out + checked.err
-    assert moot("schema", "team").json["type"] == "object"
+    assert "team_name" in moot("schema", "team").out
     assert "creative_partner" in moot("graph", "mine.json").out
     model = written(tmp_path, {"creative_partner": [says("Hello.")]})
     ran = moot("team", "-c", "mine.json", "--script", typed(tmp_path, "Hi", "!exit"), "--model", model)

@@ -114,97 +114,97 @@ def _wants_rework(replied: Replied) -> bool:
     return isinstance(reply, Mapping) and reply.get("transition") == REQUEST_REWORK and bool(reply.get("rework_reason"))
 
 
-def _is_declined(_: Together, replied: Replied) -> bool:
+def is_declined(_: Together, replied: Replied) -> bool:
     return _wants_rework(replied)
 
 
-def _keep(data: Together, replied: Replied) -> Move[Together]:
+def keep(data: Together, replied: Replied) -> Move[Together]:
     text = _content(replied)
     data = replace(data, said={**data.said, replied.agent: text}, outcome=text)
     return Move(data, appends=(Append(THREAD, said_by(replied.agent, text)),))
 
 
-def _lose(data: Together, event: GaveUp) -> Together:
+def lose(data: Together, event: GaveUp) -> Together:
     return replace(data, lost=(*data.lost, event.id.rpartition("-")[0] or event.id))
 
 
 @emitting(AskAgent)
-def _ask_current(data: Together, _: Event) -> Move[Together]:
+def ask_current(data: Together, _: Event) -> Move[Together]:
     persona = data.personas[data.place % len(data.personas)]
     return Move(replace(data, asked=data.asked + 1, flag=""), (_ask(data, persona, data.flag),))
 
 
 @emitting(AskAgent, most=MOST)
-def _ask_everybody(data: Together, _: Event) -> Move[Together]:
+def ask_everybody(data: Together, _: Event) -> Move[Together]:
     asks = tuple(_ask(data, persona) for persona in data.personas)
     return Move(replace(data, asked=data.asked + 1), asks)
 
 
 @emitting(AskAgent)
-def _ask_last(data: Together, _: Event) -> Move[Together]:
+def ask_last(data: Together, _: Event) -> Move[Together]:
     task = f"Put together what was said about: {data.task}"
     return Move(replace(data, asked=data.asked + 1), (_ask(data, data.personas[0], task=task),))
 
 
-def _next(data: Together, replied: Replied) -> Move[Together]:
-    moved = _keep(data, replied)
+def pass_on(data: Together, replied: Replied) -> Move[Together]:
+    moved = keep(data, replied)
     return replace(moved, data=replace(moved.data, place=moved.data.place + 1))
 
 
-def _is_over(data: Together, _: Event) -> bool:
+def is_over(data: Together, _: Event) -> bool:
     return data.place + 1 >= min(data.turns, ROUNDS)
 
 
 # approval chain
 
 
-def _approve(data: Together, replied: Replied) -> Move[Together]:
+def approve(data: Together, replied: Replied) -> Move[Together]:
     """Whoever stands at this place approves what came before, and adds work of their own."""
-    moved = _keep(data, replied)
+    moved = keep(data, replied)
     before = data.personas[data.place - 1] if data.place else ""
     chain = data.chain.approved(replied.agent, before) if before else data.chain
     chain = chain.made(replied.agent, _content(replied), before)
     return replace(moved, data=replace(moved.data, chain=chain, place=data.place + 1))
 
 
-def _send_back(data: Together, replied: Replied) -> Move[Together]:
+def send_back(data: Together, replied: Replied) -> Move[Together]:
     """The work goes back to its author; approvals of it and of what is based on it are void."""
-    moved, before = _keep(data, replied), data.personas[data.place - 1]
+    moved, before = keep(data, replied), data.personas[data.place - 1]
     flag = f"REWORK: {replied.agent} sends your work back: {reply_of(replied)['rework_reason']}"
     data = replace(moved.data, chain=data.chain.sent_back(before), place=data.place - 1, reworks=data.reworks + 1)
     return replace(moved, data=replace(data, flag=flag))
 
 
-def _can_send_back(data: Together, replied: Replied) -> bool:
+def can_send_back(data: Together, replied: Replied) -> bool:
     return data.place > 0 and _wants_rework(replied)
 
 
-def _is_last(data: Together, _: Event) -> bool:
+def is_last(data: Together, _: Event) -> bool:
     return data.place + 1 >= len(data.personas)
 
 
 # delegation
 
 
-def _split(data: Together, replied: Replied) -> Move[Together]:
-    moved = _keep(data, replied)
+def split(data: Together, replied: Replied) -> Move[Together]:
+    moved = keep(data, replied)
     lines = [line.strip(" -*\t") for line in _content(replied).splitlines()]
     parts = tuple(line for line in lines if line)[: len(data.personas) - 1] or (data.task,)
     return replace(moved, data=replace(moved.data, parts=parts))
 
 
 @emitting(StartChild)
-def _delegate(data: Together, _: Event) -> Move[Together]:
+def delegate(data: Together, _: Event) -> Move[Together]:
     """A sub-team does the parts: a run of its own."""
     team = data.personas[1:] or data.personas
     given = {"task": "\n".join(data.parts), "source": data.source, "personas": list(team)}
     return Move(data, (StartChild(SUB_TEAM, given, "sub_team"),))
 
 
-_delegate.child = SUB_TEAM  # type: ignore[attr-defined]
+delegate.child = SUB_TEAM  # type: ignore[attr-defined]
 
 
-def _keep_sub_team(data: Together, done: ChildDone) -> Move[Together]:
+def keep_sub_team(data: Together, done: ChildDone) -> Move[Together]:
     text = str((done.data or {}).get("outcome", "")) if isinstance(done.data, Mapping) else str(done.data)
     return Move(replace(data, outcome=text), appends=(Append(THREAD, said_by("sub_team", text)),))
 
@@ -225,63 +225,63 @@ Builder = Callable[[], tuple[list[Any], list[On]]]
 def _handoff() -> tuple[list[Any], list[On]]:
     return (
         [
-            State("briefing", enter=_ask_current),
-            State("taking", enter=_ask_current),
+            State("briefing", enter=ask_current),
+            State("taking", enter=ask_current),
             Final("taken"),
             Final("declined"),
         ],
         [
-            On("briefing", Replied, to="taking", do=_next),
-            On("briefing", GaveUp, to="declined", do=_lose),
-            On("taking", Replied, to="declined", when=_is_declined, do=_keep),
-            On("taking", Replied, to="taken", do=_keep),
-            On("taking", GaveUp, to="declined", do=_lose),
+            On("briefing", Replied, to="taking", do=pass_on),
+            On("briefing", GaveUp, to="declined", do=lose),
+            On("taking", Replied, to="declined", when=is_declined, do=keep),
+            On("taking", Replied, to="taken", do=keep),
+            On("taking", GaveUp, to="declined", do=lose),
         ],
     )
 
 
 def _approval() -> tuple[list[Any], list[On]]:
     return (
-        [State("working", enter=_ask_current, max_visits=ROUNDS * 2), Final("approved"), Final("open")],
+        [State("working", enter=ask_current, max_visits=ROUNDS * 2), Final("approved"), Final("open")],
         [
-            On("working", Replied, to="working", when=_can_send_back, do=_send_back, at_most=ROUNDS),
-            On("working", Replied, to="approved", when=_is_last, do=_approve),
-            On("working", Replied, to="working", do=_approve),
-            On("working", GaveUp, to="open", do=_lose),
+            On("working", Replied, to="working", when=can_send_back, do=send_back, at_most=ROUNDS),
+            On("working", Replied, to="approved", when=is_last, do=approve),
+            On("working", Replied, to="working", do=approve),
+            On("working", GaveUp, to="open", do=lose),
         ],
     )
 
 
 def _talk() -> tuple[list[Any], list[On]]:
     return (
-        [State("talking", enter=_ask_current, max_visits=ROUNDS + 1), Final("said")],
+        [State("talking", enter=ask_current, max_visits=ROUNDS + 1), Final("said")],
         [
-            On("talking", Replied, to="said", when=_is_over, do=_next),
-            On("talking", Replied, to="talking", do=_next),
-            On("talking", GaveUp, to="said", do=_lose),
+            On("talking", Replied, to="said", when=is_over, do=pass_on),
+            On("talking", Replied, to="talking", do=pass_on),
+            On("talking", GaveUp, to="said", do=lose),
         ],
     )
 
 
 def _panel() -> tuple[list[Any], list[On]]:
     return (
-        [State("answering", enter=_ask_everybody), State("joining", enter=_ask_last), Final("joined")],
+        [State("answering", enter=ask_everybody), State("joining", enter=ask_last), Final("joined")],
         [
-            On("answering", Replied, do=_keep, at_most=MOST),
-            On("answering", GaveUp, do=_lose, at_most=MOST),
+            On("answering", Replied, do=keep, at_most=MOST),
+            On("answering", GaveUp, do=lose, at_most=MOST),
             On("answering", All(Replied), to="joining"),
-            On("joining", Replied, to="joined", do=_keep),
-            On("joining", GaveUp, to="joined", do=_lose),
+            On("joining", Replied, to="joined", do=keep),
+            On("joining", GaveUp, to="joined", do=lose),
         ],
     )
 
 
 def _broadcast() -> tuple[list[Any], list[On]]:
     return (
-        [State("telling", enter=_ask_everybody), Final("told")],
+        [State("telling", enter=ask_everybody), Final("told")],
         [
-            On("telling", Replied, do=_keep, at_most=MOST),
-            On("telling", GaveUp, do=_lose, at_most=MOST),
+            On("telling", Replied, do=keep, at_most=MOST),
+            On("telling", GaveUp, do=lose, at_most=MOST),
             On("telling", All(Replied), to="told"),
         ],
     )
@@ -290,19 +290,19 @@ def _broadcast() -> tuple[list[Any], list[On]]:
 def _delegation() -> tuple[list[Any], list[On]]:
     return (
         [
-            State("splitting", enter=_ask_current),
-            State("delegating", enter=_delegate),
-            State("joining", enter=_ask_last),
+            State("splitting", enter=ask_current),
+            State("delegating", enter=delegate),
+            State("joining", enter=ask_last),
             Final("joined"),
             Final("lost"),
         ],
         [
-            On("splitting", Replied, to="delegating", do=_split),
-            On("splitting", GaveUp, to="lost", do=_lose),
-            On("delegating", ChildDone, to="joining", do=_keep_sub_team),
-            On("delegating", GaveUp, to="lost", do=_lose),
-            On("joining", Replied, to="joined", do=_keep),
-            On("joining", GaveUp, to="lost", do=_lose),
+            On("splitting", Replied, to="delegating", do=split),
+            On("splitting", GaveUp, to="lost", do=lose),
+            On("delegating", ChildDone, to="joining", do=keep_sub_team),
+            On("delegating", GaveUp, to="lost", do=lose),
+            On("joining", Replied, to="joined", do=keep),
+            On("joining", GaveUp, to="lost", do=lose),
         ],
     )
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from moothall import Moothall
+from moothall.agents.ask import ToolCall
+from moothall.agents.ports import Reply
 from moothall.app.kinds.team.files import machine_of
 from moothall.app.kinds.team.present import WIDTH, messages_of, state_tree, status_line
 from moothall.app.kinds.team.session import Chosen, Session, figures
@@ -698,3 +700,87 @@ async def test_a_switch_of_mode_keeps_memory_and_approvals() -> None:
         assert before.memory == between.memory == after.memory
         assert before.chain == after.chain
         assert before.chain.approvals
+
+
+# tools
+
+
+def with_tools(folder: Path, *tools: str) -> str:
+    plain = json.loads(shipped_text("studio"))
+    for persona in plain["personas"]:
+        if persona["id"] == "creative_partner":
+            persona["tools"] = list(tools)
+    return team_with(folder, personas=plain["personas"])
+
+
+def calls(tool: str, **arguments: Any) -> Reply:
+    return Reply("", calls=(ToolCall(tool, arguments),))
+
+
+class Caller:
+    """The creative partner with tools: it replies one after the other, and remembers what it was asked."""
+
+    def __init__(self, *replies: Any) -> None:
+        self.replies = list(replies)
+        self.asked: list[str] = []
+
+    async def reply(self, prompt: str) -> Any:
+        self.asked.append(prompt)
+        given = self.replies.pop(0)
+        return given["value"] if isinstance(given, dict) else given
+
+
+async def test_a_persona_has_its_own_tools_called_and_goes_on_with_what_they_say(tmp_path: Path) -> None:
+    async def tide(place: str) -> str:
+        return f"high water in {place} at noon"
+
+    caller = Caller(calls("tide", place="Hull"), calls("rm", path="/"), hands("Noon it is.", "ceo"))
+    more = {"creative_partner": caller.reply, "tide": tide}
+    script: Script = {"ceo": [says("Good.")]}
+    async with talk(script, "When?", team=with_tools(tmp_path, "tide"), more=more) as (session, players):
+        assert "high water in Hull at noon" in caller.asked[1]
+        assert "there is no tool 'rm' here" in caller.asked[2]
+        assert "user: When?" in caller.asked[2]
+        assert players.speakers == ["ceo"]
+        assert (await session.look()).turn == 2
+
+
+@pytest.mark.covers("T9", "T55")
+async def test_an_approval_of_a_tool_appears_in_the_conversation(tmp_path: Path) -> None:
+    called = []
+
+    async def tide(place: str) -> str:
+        called.append(place)
+        return "noon"
+
+    caller = Caller(calls("tide", place="Hull"), says("Noon it is."))
+    more, team = {"creative_partner": caller.reply, "tide": tide}, with_tools(tmp_path, "tide")
+    async with talk({}, "When?", team=team, more=more, autonomy="manual") as (session, _):
+        data = await session.look()
+        reason = 'the call of Creative Partner waits for your approval: calls tide({"place": "Hull"})'
+        assert (data.place, data.reason, called) == ("AwaitApproval", reason, [])
+        await session.type("!approve")
+        assert called == ["Hull"]
+        assert "Noon it is." in await texts(session)
+
+
+async def test_a_tool_that_fails_is_shown_to_whoever_called_it(tmp_path: Path) -> None:
+    async def tide(place: str) -> str:
+        raise RuntimeError("the gauge is dry")
+
+    caller = Caller(calls("tide", place="Hull"), says("I do not know."))
+    more, team = {"creative_partner": caller.reply, "tide": tide}, with_tools(tmp_path, "tide")
+    async with talk({}, "When?", team=team, more=more) as (session, _):
+        assert "the gauge is dry" in caller.asked[1]
+        assert (await texts(session))[-1] == "I do not know."
+
+
+async def test_tools_are_called_so_often_and_no_oftener(tmp_path: Path) -> None:
+    async def tide(place: str) -> str:
+        return "noon"
+
+    caller = Caller(*[calls("tide", place="Hull")] * 20)
+    more, team = {"creative_partner": caller.reply, "tide": tide}, with_tools(tmp_path, "tide")
+    async with talk({}, "When?", team=team, more=more) as (session, _):
+        assert (await session.look()).place == "RespondToUser"
+        assert len(caller.asked) < 20

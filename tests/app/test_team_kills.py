@@ -1,4 +1,4 @@
-"""Killed at every write, with a workflow and a panel in flight, a conversation goes on: nothing said twice, none lost."""
+"""Killed at every write, with a workflow and a panel in flight: nothing is said twice, and nothing is lost."""
 
 import asyncio
 import time

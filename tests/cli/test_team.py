@@ -200,7 +200,7 @@ def test_of_a_reply_that_is_still_coming_its_content_is_shown(heard: str, shown:
 def test_tools_hooks_and_sources_come_from_a_file_of_functions(moot: Moot, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         "async def books() -> int:\n    return 4000\n\n\nasync def note(state: str) -> None:\n"
-        "    open('notes.txt', 'a').write(f'{state}\\n')\n"
+        "    with open('notes.txt', 'a') as notes:\n        notes.write(f'{state}\\n')\n"
     )
     plain = json.loads(shipped_text("studio"))
     plain["sources"] = [{"fact": "budget_left", "tool": "books"}]

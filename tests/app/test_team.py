@@ -11,8 +11,8 @@ import pytest
 from moothall import Moothall
 from moothall.agents.ask import ToolCall
 from moothall.agents.ports import Reply
-from moothall.app.kinds.team.present import WIDTH, messages_of, state_tree, status_line
-from moothall.app.kinds.team.session import Chosen, Session, figures
+from moothall.app.kinds.team.present import WIDTH, figures, messages_of, state_tree, status_line
+from moothall.app.kinds.team.session import Chosen, Session
 from moothall.machines.team.definition import Roster, shipped_team, shipped_text
 from moothall.machines.team.state import THREAD, TRANSITIONS, Conversation
 from moothall.team import AgentState, FSMOrchestrator, StateVisualizer, TransitionEngine

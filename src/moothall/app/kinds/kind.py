@@ -155,6 +155,10 @@ class Kind:
         """What a person should know of how a run stands."""
         yield from ()
 
+    async def figures(self, store: Store, run: str, machine: Machine) -> Mapping[str, Any]:
+        """What is counted in runs of this kind and in no others, for their metrics."""
+        return {}
+
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The result of a run for programs and for people."""
         result = outcome.result

@@ -17,6 +17,7 @@ from moothall.app.kinds.team.files import machine_of, roster_at, source_of_team,
 from moothall.app.kinds.team.plan import draft_plan
 from moothall.app.kinds.team.present import (
     WIDTH,
+    figures,
     messages_of,
     result_of,
     speaker_name,
@@ -287,9 +288,7 @@ class Session:
 
     async def metrics(self) -> dict[str, Any]:
         """Figures of the conversation."""
-        data = await self.look()
-        moves = await messages_of(self.hall.store, self.run, TRANSITIONS)
-        return figures(data, moves)
+        return figures(await self.look(), await messages_of(self.hall.store, self.run, TRANSITIONS))
 
     async def result(self) -> dict[str, Any]:
         """The result for programs."""
@@ -304,25 +303,6 @@ class Session:
 def registered(functions: str) -> dict[str, Any]:
     """The functions of a module that a team file may name: tools, hooks and sources."""
     return {tool.name: tool.function for tool in tools_in(functions) if tool.function is not None}
-
-
-def figures(data: Conversation, moves: list[Any]) -> dict[str, Any]:
-    """Turns, transitions and how many of them had been worked out before, and what preparing brought."""
-    pairs = [(move["from"], move["to"]) for move in moves]
-    repeated = len(pairs) - len(set(pairs))
-    return {
-        "turns": data.turn,
-        "transitions": len(pairs),
-        "transition_cache_hit_rate": round(repeated / len(pairs), 3) if pairs else 0.0,
-        "reworks": data.reworks,
-        "approvals": len(data.chain.approvals),
-        "personas_visited": len(data.visits),
-        "warmed": data.warmed,
-        "warm_used": data.used_warm,
-        "warm_wasted": data.wasted,
-        "summaries": len(data.memory.summaries),
-        "key_decisions": len(data.memory.key),
-    }
 
 
 def fields_of(machine: Machine, text: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from moothall.kernel.effects import Effect
 from moothall.kernel.machine import Machine
 from moothall.machines.team.conversation import NAME
 from moothall.machines.team.schema import SHAPE
-from moothall.machines.team.state import TRANSITIONS, CallHooks, Conversation, ReadFact, WriteFile
+from moothall.machines.team.state import TRANSITIONS, CallHooks, Conversation, ReadFact, Summarise, WriteFile
 from moothall.runtime.hall import Cast
 from moothall.runtime.journal import Reader
 from moothall.runtime.ports import Store
@@ -32,7 +32,7 @@ class TeamKind(PythonKind):
 
     name = NAME
     effects: Mapping[str, type[Effect]] = {
-        effect.kind: effect for effect in (AskAgent, CallTool, CallHooks, ReadFact, WriteFile)
+        effect.kind: effect for effect in (AskAgent, Summarise, CallTool, CallHooks, ReadFact, WriteFile)
     }
 
     def find(self, source: str) -> Machine | None:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from moothall.app.config.models import is_offline
+from moothall.app.config.settings import configured_model
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import child_machine, source_of
 from moothall.app.kinds.team.files import machine_of, roster_at, source_of_team, team_file
@@ -99,6 +101,8 @@ class Chosen(Frozen):
     budget: Budget | None = None
     run_id: str | None = None
     workspace: str = ""
+    summarise: bool | None = None
+    """Whether a model sums up what was said; where that is not said, if one is there that is not offline."""
 
 
 class Session:
@@ -125,7 +129,8 @@ class Session:
         assert machine is not None
         approval = Approval(chosen.autonomy, chosen.autonomy) if chosen.autonomy else None
         begun = Conversation(autonomy=approval, sample=chosen.sample, now=time.time(), workspace=chosen.workspace)
-        begun = replace(begun, seed=chosen.run_id or secrets.token_hex(8))
+        sums_up = plays_online(chosen.model) if chosen.summarise is None else chosen.summarise
+        begun = replace(begun, summarise=sums_up, seed=chosen.run_id or secrets.token_hex(8))
         session = cls(hall, machine, chosen.run_id or "", agents)
         session.outcome = await hall.run(
             machine, begun, agents=agents, model=chosen.model, budget=chosen.budget, run_id=chosen.run_id
@@ -303,6 +308,12 @@ class Session:
 def registered(functions: str) -> dict[str, Any]:
     """The functions of a module that a team file may name: tools, hooks and sources."""
     return {tool.name: tool.function for tool in tools_in(functions) if tool.function is not None}
+
+
+def plays_online(model: str) -> bool:
+    """Whether a model plays that is asked over a network."""
+    named = model or configured_model()
+    return bool(named) and not is_offline(named)
 
 
 def fields_of(machine: Machine, text: str) -> dict[str, Any]:

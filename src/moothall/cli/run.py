@@ -22,7 +22,7 @@ from moothall.app.runs.present import present
 from moothall.app.runs.replay import machine_instead
 from moothall.app.runs.view import account_of, show
 from moothall.app.values import Budget, Machine, encode
-from moothall.cli.main import DONE, FAILED, PROVIDER, WAITING
+from moothall.cli.main import CANCELLED, DONE, ELSEWHERE, FAILED, LIMITED, PROVIDER, WAITING
 from moothall.cli.options import (
     MACHINE,
     add_driving,
@@ -42,6 +42,8 @@ from moothall.cli.screen import Progress, harmless, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
 
 Work = Callable[[Namespace], int]
+CODES = {"done": DONE, "waiting": WAITING, "limited": LIMITED, "cancelled": CANCELLED, "running": ELSEWHERE}
+"""The exit code of a command by how its run stands; every other way is a failure."""
 BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transitions": int}
 
 
@@ -267,7 +269,7 @@ def _shown(chosen: Namespace, outcome: Outcome, presented: Presented) -> int:
         print(harmless(presented.text) if sys.stdout.isatty() else presented.text)
     if outcome.fault == "provider":
         return PROVIDER
-    return {"done": DONE, "waiting": WAITING}.get(presented.status, FAILED)
+    return CODES.get(presented.status, FAILED)
 
 
 def _prompted(chosen: Namespace, outcome: Outcome) -> Any:

@@ -15,7 +15,8 @@ import pytest
 
 from moothall import answer
 from moothall.app.config.access import opened
-from moothall.app.kinds.arena.records import Given, identity_of, lock_store, recalled, standings
+from moothall.app.kinds.arena.records import Given, identity_of, lock_store, recalled
+from moothall.app.kinds.arena.standings import standings
 from moothall.app.runs.mirror import Mirroring
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.view import show

@@ -413,6 +413,9 @@ def test_ratings_and_traces_are_shown_to_people_and_programs(moot: Moot, workspa
     assert "lost  chore  critic beats solution  critic 1200.0 → 1216.0, solution 1200.0 → 1184.0" in history.out
     plain = moot("ratings", "--history", "--json").json
     assert {"agent", "model", "kind", "definition", "elo", "games", "wins", "fit"} == set(plain["ratings"][0])
+    page = moot("report", "lost", "--format", "html", "--output", "page.html")
+    assert (page.code, "ratings" in Path("page.html").read_text()) == (0, True), page.err
+    assert "critic scripted:" in Path("page.html").read_text()
     found = moot("recall", "cellar", "--json").json
     assert [(near["trace"]["id"], near["trace"]["outcome"]) for near in found] == [("lost", "rolled_back")]
     assert moot("recall", "cellar").out.startswith("lost  0.58  rolled back  tidy the cellar")

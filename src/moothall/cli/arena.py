@@ -10,6 +10,7 @@ from pathlib import Path
 from moothall.app.config.access import opened
 from moothall.app.kinds.arena import records
 from moothall.app.kinds.arena.files import plan_violations
+from moothall.app.kinds.arena.standings import history_lines, rating_lines, standings
 from moothall.app.kinds.arena.start import BANDS, Settings, agree, arena_machine, case_of
 from moothall.app.runs.begin import new_id
 from moothall.app.runs.moothall import Moothall
@@ -121,11 +122,11 @@ def ratings(parser: ArgumentParser) -> Work:
 
     def work(chosen: Namespace) -> int:
         with opened(chosen.store) as store:
-            told = asyncio.run(records.standings(store))
+            told = asyncio.run(standings(store))
         if chosen.json:
             print_json(told if chosen.history else {"ratings": told["ratings"]})
         else:
-            lines = records.history_lines(told) if chosen.history else records.rating_lines(told)
+            lines = history_lines(told) if chosen.history else rating_lines(told)
             print("\n".join(lines) or "no ratings yet: no run of the arena was decided by its outcome")
         return DONE
 

@@ -12,6 +12,7 @@ from moothall.agents.workspace import Execution
 from moothall.app.config.settings import state_directory
 from moothall.app.sandbox import choose_sandbox
 from moothall.errors import EffectFailed, Refused
+from moothall.sandboxes.shield import Shield
 from moothall.workspaces.files import Folder
 from moothall.workspaces.saves import Saves
 from moothall.workspaces.tools import workspace_tools
@@ -61,6 +62,9 @@ class LocalWorkspace:
         return (await self._saves().restore(save)).left
 
     def _saves(self) -> Saves:
+        """The saves of this workspace, without what a command that was killed has left in it."""
+        with suppress(Refused):
+            Shield(self._root).close()
         return Saves(self._root, saves_folder(self._root))
 
 

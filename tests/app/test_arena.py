@@ -275,6 +275,19 @@ async def test_a_mirror_that_never_answers_keeps_nobody_waiting(workspace: Path)
     assert await store.outbox("stuck") == []
 
 
+@pytest.mark.covers("A31", "A22")
+def test_what_a_run_keeps_is_in_the_mirror_too(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOOTHALL_MIRROR", f"sqlite:{tmp_path / 'mirror.db'}")
+    run_arena("look", Settings(str(workspace), dry_run=True), agents=agents(task("a")), run_id="case")
+    mirrored = SqliteMirror(tmp_path / "mirror.db").records()
+    with opened(None) as store:
+        kept = [record for name in ("audit", "decisions", "traces") for record in asyncio.run(store.records(name))]
+    assert mirrored == kept
+    assert [record.key for record in kept] == ["case"] * 3
+
+
 @pytest.mark.covers("A31")
 def test_a_second_store_that_is_locked_or_missing_gets_everything_later(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,39 @@ def workspace(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "kept.txt").write_text("kept\n")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _watched(moot: Moot) -> Iterator[None]:
+    """Over every journal here: nothing before the identity holds, and nothing once a plan is blocked."""
+    yield
+    for run in json.loads(moot("ls", "--json").out):
+        if run["machine"] == "arena":
+            entries = moot("show", run["run"], "--json").json["entries"]
+            assert not list(trespasses(entries)), run["run"]
+
+
+def trespasses(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What a run of the arena wanted before its identity held, or did after its plan was blocked."""
+    is_verified = is_blocked = False
+    for entry in entries:
+        is_verified |= entry["to"] != ["VerifyingIdentity"]
+        is_blocked |= entry["to"] == ["StoringMemory"] and entry["from"] != ["RunningTasks"]
+        for effect in entry["effects"]:
+            kind, wanted = effect["kind"], effect["effect"]
+            if not is_verified and (kind, wanted.get("collection", "")) not in IDENTITY:
+                yield f"entry {entry['seq']} wants {kind} before the identity is verified"
+            if is_blocked and kind in ("arena.task", "arena.save", "ask.agent"):
+                yield f"entry {entry['seq']} wants {kind} after the plan was blocked"
+
+
+IDENTITY = {("read.records", "identity"), ("arena.identity", "")}
+
+
+def test_the_watcher_sees_a_planted_trespass() -> None:
+    early = {"seq": 0, "from": [], "to": ["VerifyingIdentity"], "effects": [{"kind": "ask.agent", "effect": {}}]}
+    late = {"seq": 9, "from": ["x"], "to": ["StoringMemory"], "effects": [{"kind": "arena.task", "effect": {}}]}
+    assert [text.split()[1] for text in trespasses([early, late])] == ["0", "9"]
 
 
 def contents(folder: Path) -> dict[str, str]:

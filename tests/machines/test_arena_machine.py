@@ -419,6 +419,16 @@ def test_a_rollback_that_leaves_something_says_so() -> None:
     assert not rollback.is_complete
 
 
+def test_what_a_person_allowed_and_nothing_brings_back_is_told_as_left() -> None:
+    tasks = [task("a", "send", reverse="irreversible"), task("b", "fail", needs=["a"])]
+    simulation = ArenaWorld(tasks, {"critic": [vote(), {}]}, codes={"fail": 1}).begin(CASE)
+    [question] = simulation.open
+    simulation.answer(question, Answered(True, by="Ada"))
+    rollback = case_of(simulation).rollback
+    assert rollback is not None
+    assert (rollback.is_complete, rollback.left) == (False, ("task a is irreversible",))
+
+
 @pytest.mark.covers("A22", "A23")
 @pytest.mark.parametrize(
     ("world", "outcome"),

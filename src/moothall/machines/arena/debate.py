@@ -294,7 +294,8 @@ def _vetoed(case: Case) -> Case:
     reasons = case.opinions[by].reasons if by in case.opinions else ()
     told = f"{first.rule} in task {first.task}: {first.reason}" if first else "; ".join(reasons)
     veto = Veto(by, first.rule if first else None, told)
-    return replace(_blocked(case, f"{by} vetoes the plan" + (f": {told}" if told else "")), veto=veto)
+    who = "a static rule" if by == STATIC_RULES else by
+    return replace(_blocked(case, f"{who} vetoes the plan" + (f": {told}" if told else "")), veto=veto)
 
 
 def _question(case: Case, asked: str) -> str:

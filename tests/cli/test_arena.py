@@ -471,7 +471,7 @@ def test_a_configuration_can_be_begun_checked_and_used(moot: Moot, workspace: Pa
     Path("wrong.json").write_text(json.dumps({"bands": "careless", "weights": {"critc": 1}}))
     checked = moot("check", "wrong.json", "--json")
     assert checked.code == 4
-    assert [(found["code"], found["pointer"]) for found in checked.json["findings"]] == [
+    assert [(finding["code"], finding["pointer"]) for finding in checked.json["findings"]] == [
         ("E_ENUM", "/bands"),
         ("W_UNKNOWN_KEY", "/weights/critc"),
     ]

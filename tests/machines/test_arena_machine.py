@@ -253,7 +253,7 @@ def test_in_a_redebate_the_solution_hears_the_critic_and_votes_are_replaced() ->
     assert "the name is wrong" not in solutions[0].arguments["earlier"]
     assert "critic: reject (1): the name is wrong" in solutions[1].arguments["earlier"]
     assert (case.passes, len(case.votes)) == (2, 5)
-    assert {found.verdict for found in case.votes} == {"approve"}
+    assert {ballot.verdict for ballot in case.votes} == {"approve"}
 
 
 def test_who_gives_no_opinion_abstains_and_without_security_nothing_proceeds() -> None:

@@ -11,7 +11,7 @@ from moothall.app.config.access import opened
 from moothall.app.kinds.arena import records
 from moothall.app.kinds.arena.files import plan_violations
 from moothall.app.kinds.arena.standings import history_lines, rating_lines, standings
-from moothall.app.kinds.arena.start import BANDS, Settings, agree, arena_machine, case_of
+from moothall.app.kinds.arena.start import BANDS, ArenaOptions, agree, arena_machine, case_of
 from moothall.app.runs.begin import new_id
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.outcome import Outcome
@@ -48,8 +48,8 @@ def arena(parser: ArgumentParser) -> Work:
             return _check_plan(chosen)
         if chosen.request is None:
             parser.error("say what is to be done, or check a plan with --check-plan FILE")
-        settings = Settings(chosen.workspace or "", chosen.config, chosen.bands or "", chosen.dry_run, chosen.trace)
-        machine, case = arena_machine(), case_of(chosen.request, settings)
+        options = ArenaOptions(chosen.workspace or "", chosen.config, chosen.bands or "", chosen.dry_run, chosen.trace)
+        machine, case = arena_machine(), case_of(chosen.request, options)
         run = chosen.run_id or new_id(machine)
 
         async def go(hall: Moothall) -> Outcome:
@@ -67,8 +67,8 @@ def _check_plan(chosen: Namespace) -> int:
     if chosen.json:
         print_json({"veto": bool(violations), "violations": violations})
     else:
-        for found in violations:
-            print(f"{painted('veto', 'red')} {found.rule} in task {found.task}: {found.reason}")
+        for violation in violations:
+            print(f"{painted('veto', 'red')} {violation.rule} in task {violation.task}: {violation.reason}")
         if not violations:
             print("no rule vetoes this plan")
     return FAILED if violations else DONE

@@ -357,12 +357,30 @@ def test_reverse_tasks_run_last_first_and_what_is_left_is_told(moot: Moot, works
         critic=[vote(), {"diagnosis": ""}],
     )
     told = ran.json
+    assert told["status"] == "rollback_incomplete"
     assert told["rollback"] == {"complete": False, "left": ["task two was not undone: the exit code is 9"]}
     names = [entry["event"].get("task") for entry in moot("show", "case", "--json").json["entries"]]
     assert [name for name in names if name] == ["one", "two", "broken", "undo:two", "undo:one"]
     assert not outside.exists()
     plain = moot("resume", "case")
     assert "rollback incomplete: task two was not undone: the exit code is 9" in plain.out
+
+
+def test_what_git_ignores_is_in_no_save_and_is_told_as_left_where_it_was_touched(moot: Moot, workspace: Path) -> None:
+    (workspace / ".gitignore").write_text("*.log\n")
+    for name in ("gone.log", "changed.log", "kept.log"):
+        (workspace / name).write_text("before\n")
+    ran = arena(
+        moot,
+        command("a", "rm gone.log; echo more >> changed.log; echo new > new.log; echo x > kept.txt"),
+        command("b", "false", needs=["a"]),
+        critic=[vote(), {"diagnosis": ""}],
+    )
+    left = [f"{name} is not as it was" for name in ("changed.log", "gone.log", "new.log")]
+    assert ran.json["rollback"] == {"complete": False, "left": left}
+    assert (workspace / "kept.txt").read_text() == "kept\n"
+    told = moot("resume", "case").out
+    assert f"rollback incomplete: {'; '.join(left)}" in told
 
 
 def test_a_dry_run_stops_before_anything_is_executed(moot: Moot, workspace: Path) -> None:

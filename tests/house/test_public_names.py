@@ -100,6 +100,7 @@ PIPELINE: tuple[str, ...] = (
 )
 
 ARENA: tuple[str, ...] = (
+    "ArenaOptions",
     "Case",
     "Configuration",
     "Consensus",
@@ -109,7 +110,6 @@ ARENA: tuple[str, ...] = (
     "Locks",
     "Plan",
     "Rating",
-    "Settings",
     "Task",
     "Violation",
     "Vote",

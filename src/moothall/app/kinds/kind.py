@@ -7,12 +7,13 @@ A kind's module is imported when one of its machines is used, and has its kind a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from moothall.agents.ask import AskAgent, CallTool
+from moothall.app.report.charts import Bar
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
@@ -153,6 +154,10 @@ class Kind:
     def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:
         """What a person should know of how a run stands."""
         yield from ()
+
+    async def charts(self, store: Store) -> Mapping[str, Sequence[Bar]]:
+        """What a report of a run shows besides, by title: bars."""
+        return {}
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The result of a run for programs and for people."""

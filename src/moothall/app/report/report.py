@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from moothall.app.config.settings import cleaner
+from moothall.app.kinds.kind import kind_of
 from moothall.app.report.figures import plain_costs, plain_metrics
 from moothall.app.report.measures import machine_of, measure
 from moothall.app.report.page import Story, Told, page_of, row, spoken
@@ -28,7 +29,8 @@ async def report(store: Store, run: RunId, format: str, *, machine: Machine | No
     measured = await measure(store, run, writer.saw, machine=machine)
     machine = await machine_of(store, stored.record, machine)
     is_changed = machine is not None and not machine.is_defined_as(stored.definition())
-    told = writer.whole(Told(await summary(store, stored), measured, machine, is_changed))
+    charts = {} if machine is None else await kind_of(machine).charts(store)
+    told = writer.whole(Told(await summary(store, stored), measured, machine, is_changed, charts))
     return str(cleaner()(told))
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from moothall.agents.roles import Role, over_shipped, roles
+from moothall.app.kinds.kind import built_in
 from moothall.app.kinds.workflow.scripts import engine
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
@@ -118,7 +119,10 @@ def _open(path: Path, roles_from: str) -> Opened:
     document, given = document_at(path), _roles_in(roles_from)
     known_roles = over_shipped({name: one for name, one in given.items() if isinstance(one, dict)})
     resolved = Path(realpath(path))
-    around = Around(_faults if is_installed() else None, lambda name: known(name, resolved), known_roles)
+    faults = _faults if is_installed() else None
+    around = Around(
+        faults, lambda name: known(name, resolved), known_roles, has=lambda name: built_in(name) is not None
+    )
     found = Checked(str(path), _names(document), checked(document, around))
     return Opened(document, found, roles_from, given, stamps)
 

@@ -36,10 +36,12 @@ from pathlib import Path
 
 from moothall.agents.secrets import Cleaner, Secret, unfit
 from moothall.app.config.project import Project, looked_at, nearest
+from moothall.drawing.text import printable
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.ports import Store
+from moothall.stores.anchors import make_folder
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 
@@ -298,13 +300,13 @@ def open_store(address: str | None = None, durability: str | None = None) -> Sto
     if file is None:
         return MemoryStore()
     kept = durability_of(durability)
-    return SqliteStore(file, audit_key(), durability=kept, anchors=anchors_directory(), tell=_tell_once)
+    return SqliteStore(file, audit_key(), durability=kept, anchors=anchors_directory(), tell=tell_once)
 
 
 @cache
-def _tell_once(text: str) -> None:
+def tell_once(text: str) -> None:
     """Say something on stderr that is as true the next time."""
-    print(text, file=sys.stderr)
+    print(printable(text), file=sys.stderr)
 
 
 def anchors_directory() -> Path:
@@ -345,7 +347,7 @@ def _new_key(file: Path) -> bytes:
     """A new key, or the one that another process made at the same moment."""
     new = file.with_name(f"{file.name}-{secrets.token_hex(4)}")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(file.parent)
         new.touch(mode=0o600)
         new.write_bytes(secrets.token_bytes(32))
         with suppress(FileExistsError):

@@ -83,6 +83,14 @@ class Kind:
         """
         return None
 
+    def definition(self, machine: Machine) -> Mapping[str, Any]:
+        """The definition of a machine as JSON, with those that it starts; empty where it is code."""
+        return {}
+
+    def restored(self, source: str, definition: Mapping[str, Any]) -> Machine:
+        """The machine of a definition that was stored with a run, which began with it at this source."""
+        raise NotImplementedError
+
     def examine(self, source: str, check: Any) -> Iterator[Any] | None:
         """What a check finds out about the files at a source; None where the source is no file of this kind."""
         return None

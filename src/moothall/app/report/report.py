@@ -17,15 +17,16 @@ from moothall.app.report.projections.transcript import transcript
 from moothall.app.report.tables import csv_of, csv_row, markdown_of, quoted
 from moothall.app.runs.view import summary
 from moothall.kernel.codec import encode
+from moothall.kernel.machine import Machine
 from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
 
-async def report(store: Store, run: RunId, format: str) -> str:
-    """A run, told in one of the formats, without its secrets."""
+async def report(store: Store, run: RunId, format: str, *, machine: Machine | None = None) -> str:
+    """A run, told in one of the formats, without its secrets; a machine in code is drawn only where it is named."""
     stored, writer = await store.load(run), WRITERS[format]()
-    measured = await measure(store, run, writer.saw)
-    machine = await machine_of(store, stored.record)
+    measured = await measure(store, run, writer.saw, machine=machine)
+    machine = await machine_of(store, stored.record, machine)
     is_changed = machine is not None and not machine.is_defined_as(stored.definition())
     told = writer.whole(Told(await summary(store, stored), measured, machine, is_changed))
     return str(cleaner()(told))

@@ -161,6 +161,7 @@ class Moothall:
         """Begin a run and come back at once; it goes on beside, for as long as this object is open."""
         with self._settings():
             context, known = self.context(agents, performers=performers), _checked(machine, budget)
+            await beginning.require_new(context.hall.store, run_id)
             run = beginning.chosen_id(context, known, Terms(run_id))
             guest = visiting(context.hall, run)
             guest.__enter__()

@@ -22,7 +22,6 @@ from moothall.errors import Refused
 from moothall.kernel.machine import Budget
 from moothall.machines.workflow.compiler import WorkflowMachine
 from moothall.machines.workflow.work import Spoken
-from moothall.runtime.hall import messages
 from moothall.runtime.journal import RunId
 
 T = TypeVar("T")
@@ -138,8 +137,10 @@ class WorkflowStateMachine:
             for name, seat in seats.items()
         }
         self._contexts = {}
+        grown = (await hall.store.load(outcome.run)).head["snapshot"].get("threads", {})
         for context in machine.plan.workflow.contexts:
-            said = await messages(hall.context().hall, outcome.run, context.name)
+            count = grown[context.name]["count"] if context.name in grown else 0
+            said = await hall.store.thread(outcome.run, context.name, 0, count)
             present = tuple(name for name, seat in seats.items() if seat.thread == context.name)
             seat = seats[present[0]] if present else Seat("", context.name, "user", context.max_length)
             kept = shown_to_scripts(replace(seat, most=context.max_length), said)

@@ -34,6 +34,7 @@ def test_every_hostile_file_gets_its_level_at_its_place(expected: dict[str, Any]
 
 
 @without_hostile
+@pytest.mark.slow
 def test_checking_all_hostile_files_takes_little_memory_and_little_time() -> None:
     code = (
         "import re, sys; from moothall.cli.main import main; code = main(['check', sys.argv[1], '--json']);"

@@ -364,6 +364,7 @@ def test_an_endless_text_does_not_harm_those_beside_it() -> None:
     assert [chosen.then for chosen in others] == [(Value(number + 1),) for number in range(20)]
 
 
+@pytest.mark.slow
 def test_a_large_value_crosses_in_one_piece(evaluate: Evaluate) -> None:
     assert evaluate("Array.from({length: 5000}, (_, i) => ({i, text: 'é' + i}))") == Value(
         [{"i": number, "text": f"é{number}"} for number in range(5000)]

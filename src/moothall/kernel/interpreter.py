@@ -120,16 +120,16 @@ def transition(
 
 
 def accepts(machine: Machine, snapshot: Snapshot, event: Event | str) -> bool:
-    """Whether a row of the active states names this event, whatever its guard will say."""
+    """Whether a row of the active states names this event, whatever its guard will say; an inner event never."""
     name = event if isinstance(event, str) else event.name
-    if snapshot.status != "live":
+    if snapshot.status != "live" or name in machine.inner:
         return False
     regions = _candidates(machine.chart, (snapshot.active, name, None))
     return any(_bounded(row, snapshot) for region in regions for row, _ in region)
 
 
 def possible(machine: Machine, snapshot: Snapshot) -> tuple[str, ...]:
-    """The events that rows of the active states name, inner states first; "*" stands for any."""
+    """The events from outside that rows of the active states name, inner states first; "*" stands for any."""
     if snapshot.status != "live":
         return ()
     chart = machine.chart
@@ -140,7 +140,7 @@ def possible(machine: Machine, snapshot: Snapshot) -> tuple[str, ...]:
             for row in place.rows:
                 if row.descriptors is not None and _bounded(row, snapshot):
                     found |= dict.fromkeys(descriptor or "*" for descriptor in row.descriptors)
-    return tuple(found)
+    return tuple(name for name in found if name not in machine.inner)
 
 
 def _bounded(row: Row, snapshot: Snapshot) -> bool:

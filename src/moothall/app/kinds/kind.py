@@ -39,6 +39,7 @@ KINDS = {
     "pipeline": Listing("moothall.app.kinds.pipeline"),
     "turn": Listing("moothall.app.kinds.turn"),
     "debate": Listing("moothall.app.kinds.debate", files=True),
+    "arena": Listing("moothall.app.kinds.arena", files=True),
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
     PLAIN: Listing("moothall.app.kinds.python", looks=True),
 }

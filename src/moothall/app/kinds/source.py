@@ -45,7 +45,7 @@ def kinds_at(source: str) -> list[Kind]:
     """The kinds that may have files at a source."""
     if _is_python(source):
         return []
-    return [kind_named(name) for name, listing in KINDS.items() if listing.looks]
+    return [kind_named(name) for name, listing in KINDS.items() if listing.looks or listing.files]
 
 
 def named_machine(name: str) -> Machine | None:

@@ -28,7 +28,7 @@ TWICE = 10_010
 """So many pairs of points there are at least."""
 EVERY = 37
 """In a hurry, one of so many pairs is tried."""
-UNUSED = frozenset(("forget",))
+UNUSED = frozenset(("accept", "forget"))
 """Writes that belong to no life of a run."""
 
 

@@ -22,6 +22,8 @@ from tests.cli.process import started
 from tests.cli.ran import Moot, Ran
 from tests.faults.place import SOON, wait_for
 
+pytestmark = pytest.mark.slow
+
 MORE = """
 import asyncio, os
 from moothall import Alarm, Cancelled, Expired, GaveUp

@@ -71,6 +71,7 @@ def run(parser: ArgumentParser) -> Work:
 def start(chosen: Namespace, machine: Machine, given: Any, budget: Budget | None) -> int:
     """Begin a run with what every command has that begins one, and drive it."""
     run, model = chosen.run_id or new_id(machine), chosen.model or ""
+    chosen.begun_with = machine
     return drive(chosen, run, lambda hall: hall.run(machine, given, model=model, budget=budget, run_id=run))
 
 
@@ -154,7 +155,9 @@ def add_definition(parser: ArgumentParser) -> None:
 
 
 async def _machine_now(chosen: Namespace, hall: Moothall) -> Machine | None:
-    """The machine that is named instead of the one that the run knows; None where none is."""
+    """The machine that the run was begun with here, or that is named instead of the one that it knows; else None."""
+    if (begun_with := getattr(chosen, "begun_with", None)) is not None:
+        return begun_with  # type: ignore[no-any-return]  # a Namespace knows no types
     source = getattr(chosen, "machine_now", None)
     return await machine_instead(hall.store, chosen.run, source) if source else None
 

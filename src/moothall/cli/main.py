@@ -37,6 +37,7 @@ COMMANDS = {
     "pipeline": Command("plan, validate, implement and judge until the judge is content", "pipeline"),
     "debate": Command("let agents clarify, propose, critique and refine until they agree", "debate"),
     "arena": Command("debate a request, carry it out in a sandbox, heal or roll back, and audit it", "arena"),
+    "team": Command("talk with a team of personas that hand off, approve and ask for rework", "team"),
     "resume": Command("go on with a run where its journal ends", "run"),
     "answer": Command("answer a question of a waiting run, and go on", "run"),
     "send": Command("tell a run an event from outside, and go on", "run"),

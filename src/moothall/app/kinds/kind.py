@@ -41,6 +41,7 @@ KINDS = {
     "turn": Listing("moothall.app.kinds.turn"),
     "debate": Listing("moothall.app.kinds.debate", files=True),
     "arena": Listing("moothall.app.kinds.arena", files=True),
+    "team": Listing("moothall.app.kinds.team", looks=True, files=True),
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
     PLAIN: Listing("moothall.app.kinds.python", looks=True),
 }

@@ -32,6 +32,9 @@ def debate(parser: ArgumentParser) -> Work:
         "On recorded debates a gate was as right as a debate at a quarter of the text, so it is the default where "
         "answers can be counted; open answers are debated",
     )
+    parser.add_argument(
+        "--functions", type=named, metavar="MODULE", help="FILE.py or module: has the function that debate.check names"
+    )
     parser.add_argument("--seat", type=named, metavar="NAME", help="take a seat on the panel yourself")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="also write it: x.json the whole state, x.md a document"
@@ -53,6 +56,6 @@ def debate(parser: ArgumentParser) -> Work:
                 seat=chosen.seat or "",
             )
         )
-        return start(chosen, machine_for(begun), begun, chosen.budget)
+        return start(chosen, machine_for(begun, chosen.functions or ""), begun, chosen.budget)
 
     return work

@@ -162,7 +162,7 @@ class Kind:
 
 def kinds_for(source: str) -> Iterator[Kind]:
     """The kinds that a source may be of, in the order of the table."""
-    family = source.partition("-")[0]
+    family = source.partition("?")[0].partition("-")[0]
     return (kind_named(name) for name, listing in KINDS.items() if listing.looks or name == family)
 
 

@@ -36,7 +36,20 @@ from moothall.machines.debate.state import (
     Summary,
     Termination,
 )
-from moothall.machines.debate.votes import flips, labels, normalise, pooled, shuffled, similarity, tally
+from moothall.machines.debate.votes import (
+    Ballot,
+    Tally,
+    elected,
+    flips,
+    holds,
+    labels,
+    next_to_check,
+    normalise,
+    shuffled,
+    similarity,
+    tally,
+    weighed,
+)
 
 UNMET_CAP = 50.0
 """The most confidence of a solution that does not meet a requirement."""
@@ -83,7 +96,10 @@ def _clarified(debate: Debate) -> str:
 
 
 def _steered(debate: Debate) -> str:
-    return "The user adds:\n" + "\n".join(debate.steering) + "\n" if debate.steering else ""
+    """What the user adds, and what the check rejects."""
+    added = "The user adds:\n" + "\n".join(debate.steering) + "\n" if debate.steering else ""
+    wrong = [f"{answer}: {why}" for answer, why in debate.checks.items() if why]
+    return added + ("A check rejects these answers:\n" + "\n".join(wrong) + "\n" if wrong else "")
 
 
 def _wanted(debate: Debate) -> str:
@@ -436,22 +452,20 @@ def drafts_in(debate: Debate, _: Event) -> Moved:
     chosen = debate.configuration.debate
     if chosen.chosen_protocol == "debate":
         return raised(debate, "PROPOSALS_COMPLETE")
-    answer = leading(debate, debate.proposals)
-    if chosen.check and answer:
-        arguments = {"answer": answer, "problem": debate.problem}
-        return Move(debate, (CallTool(chosen.check, arguments, repeats="pure", id=CHECK),))
-    return vote(debate)
+    answer = next_to_check(draft_ballots(debate), debate.checks) if chosen.check else ""
+    if not answer:
+        return vote(debate)
+    arguments = {"answer": answer, "problem": debate.problem}
+    return Move(debate, (CallTool(chosen.check, arguments, repeats="pure", id=CHECK),))
 
 
 def vote(debate: Debate) -> Moved:
-    """A vote ends it; in the gated protocol only where a majority holds and the check does not reject it."""
-    chosen, answer = debate.configuration.debate, leading(debate, debate.proposals)
-    share = agreement(debate, debate.proposals)
-    holds = bool(answer) and share > 0.5 and not debate.check
-    if chosen.chosen_protocol == "gated" and not holds:
+    """A vote ends it; in the gated protocol only where a majority holds, or where a check accepts an answer."""
+    ballots = draft_ballots(debate)
+    if debate.configuration.debate.chosen_protocol == "gated" and not holds(ballots, debate.checks):
         return raised(debate, "PROPOSALS_COMPLETE")
     counted = Round(debate.round, **_counted(debate, debate.proposals))
-    ended = Termination("vote", 100 * share, None)
+    ended = Termination("vote", round(100 * weighed(ballots).share, 4), None)
     return raised(
         replace(debate, history=(*debate.history, counted), rounds=debate.rounds + 1, termination=ended),
         "CONSENSUS_REACHED",
@@ -459,16 +473,16 @@ def vote(debate: Debate) -> Moved:
 
 
 def keep_check(debate: Debate, returned: Returned) -> Moved:
-    """Go on with what the registered check says to the leading answer."""
-    debate = replace(debate, check=rejected(returned.value), checked=True)
-    return vote(debate)
+    """Keep what the registered check says to an answer; an answer that it rejects is followed by the next one."""
+    answer = next_to_check(draft_ballots(debate), debate.checks)
+    return raised(replace(debate, checks={**debate.checks, answer: rejected(returned.value)}), "DRAFTS_IN")
 
 
 def lose_draft(debate: Debate, gave_up: GaveUp) -> Moved:
     """A draft that did not come; or a check that cannot be had, without which the vote decides."""
     if gave_up.id != CHECK:
         return lose("DRAFTS_IN")(debate, gave_up)
-    return vote(replace(debate, carried=(*debate.carried, f"the check could not be made: {gave_up.reason}")))
+    return vote(replace(debate, carried=(*debate.carried, f"an answer could not be checked: {gave_up.reason}")))
 
 
 def rejected(value: Any) -> str:
@@ -492,6 +506,20 @@ def normal_answers(debate: Debate, drafts: Mapping[str, Proposal]) -> dict[str, 
     if not answers.is_closed:
         return {}
     return {name: normalise(draft.answer or draft.text, answers) for name, draft in drafts.items()}
+
+
+def ballots_of(debate: Debate, answers: Mapping[str, str], confidences: Mapping[str, float]) -> list[Ballot]:
+    """Voices as the protocol weighs them: in a gated debate by how sure each says it is, else all alike."""
+    if debate.configuration.debate.chosen_protocol != "gated":
+        return [Ballot(answer) for answer in answers.values()]
+    return [Ballot(answer, max(confidences.get(name, 50.0), 1.0)) for name, answer in answers.items()]
+
+
+def draft_ballots(debate: Debate) -> list[Ballot]:
+    """The voices of the independent drafts."""
+    drafts = debate.drafts or debate.proposals
+    confidences = {name: draft.confidence for name, draft in drafts.items()}
+    return ballots_of(debate, normal_answers(debate, drafts), confidences)
 
 
 def leading(debate: Debate, drafts: Mapping[str, Proposal]) -> str:
@@ -745,9 +773,11 @@ def _votes(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{answer}: {number}" for answer, number in counts.items())
 
 
-def final_vote(debate: Debate) -> Any:
-    """The vote pooled over rounds: the independent drafts, and the answers of every round."""
-    return pooled(answers_by_round(debate))
+def final_vote(debate: Debate) -> Tally:
+    """The vote pooled over rounds: the independent drafts and the answers of every round, less what was rejected."""
+    debated = () if debate.termination.reason == "vote" else debate.history
+    later = [ballot for known in debated for ballot in ballots_of(debate, known.answers, known.confidences)]
+    return elected([*draft_ballots(debate), *later], debate.checks)
 
 
 def answers_by_round(debate: Debate) -> list[Mapping[str, str]]:
@@ -783,8 +813,8 @@ def _settled(debate: Debate, solution: Solution) -> Solution:
     if answers.is_closed:
         counted = final_vote(debate)
         chosen = normalise(solution.answer or solution.description, answers)
-        tied = {answer for answer, number in counted.counts.items() if number == max(counted.counts.values())}
-        answer = counted.leader or (chosen if chosen in tied else min(tied, default=chosen))
+        first = counted.leaders[0] if counted.leaders else chosen
+        answer = counted.leader or (chosen if chosen in counted.leaders else first)
         solution = replace(solution, answer=answer)
     else:
         solution = replace(solution, answer="")

@@ -13,8 +13,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from moothall.agents.roles import Role
+from moothall.app.kinds.functions import tools_in
 from moothall.app.kinds.source import child_machine, remember, source_of
-from moothall.app.kinds.workflow.functions import tools_in
 from moothall.app.kinds.workflow.spot import spot_of
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import decode, encode

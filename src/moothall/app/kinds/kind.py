@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from moothall.agents.ask import AskAgent, CallTool
+from moothall.app.runs.news import Committed
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
@@ -57,6 +58,13 @@ class Presented(Frozen):
     status: str
 
 
+class Line(Frozen):
+    """A line that tells of a run while it goes on: what stands out, and the rest."""
+
+    head: str
+    text: str = ""
+
+
 class Kind:
     """A kind of machine. What it does not say itself is as for a plain machine in Python."""
 
@@ -82,6 +90,10 @@ class Kind:
         `kept` is what a check remembers for this kind.
         """
         return None
+
+    def claims(self, document: Any) -> bool:
+        """Whether what a JSON or YAML file says defines or configures machines of this kind."""
+        return False
 
     def examine(self, source: str, check: Any) -> Iterator[Any] | None:
         """What a check finds out about the files at a source; None where the source is no file of this kind."""
@@ -144,6 +156,14 @@ class Kind:
     def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:
         """What a person should know of how a run stands."""
         yield from ()
+
+    def told(self, news: Committed, *, whole: bool = False) -> tuple[Line, ...] | None:
+        """A step in the words of this kind, with whole texts or their beginnings; None: as the journal has it."""
+        return None
+
+    def standing(self, news: Committed) -> str:
+        """How far a run has come, for a line that changes while it goes on; "" where nothing is to be said."""
+        return ""
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The result of a run for programs and for people."""

@@ -13,6 +13,7 @@ from types import ModuleType
 from weakref import WeakKeyDictionary
 
 from moothall.agents.ask import Starting
+from moothall.app.kinds.document import is_definition, read_document
 from moothall.app.kinds.kind import KINDS, PLAIN, Kind, kind_named, kind_of, kinds_for
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.machine import Machine
@@ -40,10 +41,19 @@ def _is_python(source: str) -> bool:
 
 
 def kinds_at(source: str) -> list[Kind]:
-    """The kinds that may have files at a source."""
+    """The kinds that may have files at a source; those that claim what a file says stand first."""
     if _is_python(source):
         return []
-    return [kind_named(name) for name, listing in KINDS.items() if listing.looks]
+    looking = [kind_named(name) for name, listing in KINDS.items() if listing.looks]
+    return [*_claimants(source), *looking]
+
+
+def _claimants(source: str) -> list[Kind]:
+    if not is_definition(source):
+        return []
+    said = read_document(Path(source)).value
+    kinds = (kind_named(name) for name, listing in KINDS.items() if listing.files)
+    return [kind for kind in kinds if kind.claims(said)]
 
 
 def named_machine(name: str) -> Machine | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from moothall.agents.ask import AskAgent
+from moothall.agents.conversation import Converse
 from moothall.app.report.amounts import Account
 from moothall.kernel.effects import AskPerson
 from moothall.kernel.frozen import Frozen, slotted
@@ -44,6 +45,13 @@ class Committed(Frozen):
         """Whom or what the run waits for, but for people."""
         effects = (pending.effect for pending in self.head.pending if not isinstance(pending.effect, AskPerson))
         return tuple(getattr(effect, "agent", "") or getattr(effect, "tool", "") or effect.kind for effect in effects)
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that are at work."""
+        return tuple(
+            pending.effect.agent for pending in self.head.pending if isinstance(pending.effect, AskAgent | Converse)
+        )
 
     def account(self, now: float) -> Account:
         """How far the run has come, and what it has spent of its budget."""

@@ -7,12 +7,19 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from moothall.app.kinds.bindings import Provided, bind_functions
+from moothall.app.kinds.check import Check, Examined
+from moothall.app.kinds.debate.examine import examine_file
+from moothall.app.kinds.debate.files import is_configuration, template
 from moothall.app.kinds.debate.present import explain, result_of
-from moothall.app.kinds.kind import Kind, Presented
+from moothall.app.kinds.debate.progress import lines_of, standing_of
+from moothall.app.kinds.document import is_definition
+from moothall.app.kinds.kind import Kind, Line, Presented
 from moothall.app.kinds.python import PythonKind
+from moothall.app.runs.news import Committed
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
@@ -68,6 +75,22 @@ class DebateKind(PythonKind):
         """The shape of a configuration."""
         return SHAPE.plain
 
+    def claims(self, document: Any) -> bool:
+        """Whether a file configures a debate."""
+        return is_configuration(document)
+
+    def examine(self, source: str, check: Check) -> Iterator[Examined] | None:
+        """What is wrong with a configuration, and what a debate of its size can cost."""
+        return iter((examine_file(Path(source), check),)) if is_definition(source) else None
+
+    def template(self, name: str) -> str | None:
+        """A configuration to begin with."""
+        return template(name)
+
+    def way_to_run(self, file: str) -> str:
+        """The command that debates with a configuration."""
+        return f"moot {NAME} -c {file} 'a problem'"
+
     def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:
         """A panel that is one model, or one agent alone."""
         data = outcome.data
@@ -78,6 +101,14 @@ class DebateKind(PythonKind):
             yield "one agent debated alone: there were no critiques"
         elif len({agent.played_by for agent in panel}) == 1:
             yield "all agents share one model: they are less independent than they look"
+
+    def told(self, news: Committed, *, whole: bool = False) -> tuple[Line, ...] | None:
+        """Who said what, and where the debate went."""
+        return lines_of(news, whole=whole) if isinstance(news.head.snapshot.data, Debate) else None
+
+    def standing(self, news: Committed) -> str:
+        """The round, the node, and how far all agree."""
+        return standing_of(news) if isinstance(news.head.snapshot.data, Debate) else ""
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The solution for people, and for programs with all that defends it."""

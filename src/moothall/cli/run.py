@@ -9,7 +9,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from moothall.app.kinds.kind import Presented, kind_of
 from moothall.app.kinds.source import find, with_files
@@ -42,6 +42,9 @@ from moothall.cli.screen import Progress, harmless, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
 
 Work = Callable[[Namespace], int]
+T = TypeVar("T")
+After = Callable[[Moothall, Outcome, Presented], Coroutine[Any, Any, Presented]]
+"""What a command does when a run has gone as far as it goes; it may add to what is shown."""
 BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transitions": int}
 
 
@@ -66,10 +69,10 @@ def run(parser: ArgumentParser) -> Work:
     return work
 
 
-def start(chosen: Namespace, machine: Machine, given: Any, budget: Budget | None) -> int:
+def start(chosen: Namespace, machine: Machine, given: Any, budget: Budget | None, after: After | None = None) -> int:
     """Begin a run with what every command has that begins one, and drive it."""
     run, model = chosen.run_id or new_id(machine), chosen.model or ""
-    return drive(chosen, run, lambda hall: hall.run(machine, given, model=model, budget=budget, run_id=run))
+    return drive(chosen, run, lambda hall: hall.run(machine, given, model=model, budget=budget, run_id=run), after)
 
 
 def add_beginning(parser: ArgumentParser) -> None:
@@ -206,14 +209,19 @@ def send(parser: ArgumentParser) -> Work:
     return work
 
 
-def drive(chosen: Namespace, run: str, go: Callable[[Moothall], Coroutine[Any, Any, Outcome]]) -> int:
-    """Let a run go on, tell of it, and present how it stands in the end."""
-    progress = Progress()
+def drive(
+    chosen: Namespace,
+    run: str,
+    go: Callable[[Moothall], Coroutine[Any, Any, Outcome]],
+    after: After | None = None,
+) -> int:
+    """Let a run go on, tell of it, and present how it stands in the end; `after` that a command may do more."""
+    progress = Progress(whole=getattr(chosen, "verbose", False))
     watching = () if chosen.quiet else (progress,)
     with hall_of(chosen, progress.notice, told_on_screen(chosen), *watching) as hall:
         try:
             with own_exit_code():
-                return asyncio.run(_driven(chosen, hall, progress, go))
+                return asyncio.run(_driven(chosen, hall, progress, go, after))
         except KeyboardInterrupt:
             progress.clear()
             notice(_stopped(asyncio.run(exists(hall.store, run)), command("resume", chosen, run)))
@@ -221,15 +229,23 @@ def drive(chosen: Namespace, run: str, go: Callable[[Moothall], Coroutine[Any, A
 
 
 async def _driven(
-    chosen: Namespace, hall: Moothall, progress: Progress, go: Callable[[Moothall], Coroutine[Any, Any, Outcome]]
+    chosen: Namespace,
+    hall: Moothall,
+    progress: Progress,
+    go: Callable[[Moothall], Coroutine[Any, Any, Outcome]],
+    after: After | None,
 ) -> int:
     async with hall:
-        outcome = await _watched(progress, go(hall))
+        outcome = await watched(progress, go(hall))
         while (value := _prompted(chosen, outcome)) is not LATER:
-            outcome = await _watched(progress, _answered(chosen, hall, outcome, value))
+            outcome = await watched(progress, _answered(chosen, hall, outcome, value))
         presented = await present(hall, outcome, await _machine_now(chosen, hall))
+        if after is not None and chosen.json:  # JSON is one value, and so it waits for the rest
+            presented = await watched(progress, after(hall, outcome, presented))
         code = _shown(chosen, outcome, presented)
         _explain(chosen, outcome, await account_of(hall.store, outcome.run))
+        if after is not None and not chosen.json:
+            await watched(progress, after(hall, outcome, presented))
         return code
 
 
@@ -251,7 +267,8 @@ def _stopped(begun: bool, go_on: str) -> str:
     return f"stopped; nothing is lost. Go on with:  {go_on}" if begun else "stopped before the run began"
 
 
-async def _watched(progress: Progress, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+async def watched(progress: Progress, work: Coroutine[Any, Any, T]) -> T:
+    """Wait for work that is told of meanwhile."""
     ticking = asyncio.create_task(progress.tick())
     try:
         return await work

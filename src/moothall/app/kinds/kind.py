@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import Any
 
 from moothall.agents.ask import AskAgent, CallTool
+from moothall.app.report.projections.costs import Costs
+from moothall.app.report.section import Section
 from moothall.app.runs.news import Committed
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
@@ -22,6 +24,7 @@ from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.runtime.hall import Cast
+from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
 
@@ -164,6 +167,10 @@ class Kind:
     def standing(self, news: Committed) -> str:
         """How far a run has come, for a line that changes while it goes on; "" where nothing is to be said."""
         return ""
+
+    async def sections(self, store: Store, run: RunId, data: Any, costs: Costs) -> tuple[Section, ...]:
+        """What the report of a run has beside what every report has."""
+        return ()
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The result of a run for programs and for people."""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from moothall.agents.ask import AskAgent
-from moothall.agents.conversation import Converse
 from moothall.app.report.amounts import Account
 from moothall.kernel.effects import AskPerson
 from moothall.kernel.frozen import Frozen, slotted
@@ -49,9 +48,7 @@ class Committed(Frozen):
     @property
     def agents(self) -> tuple[str, ...]:
         """The agents that are at work."""
-        return tuple(
-            pending.effect.agent for pending in self.head.pending if isinstance(pending.effect, AskAgent | Converse)
-        )
+        return tuple(pending.effect.agent for pending in self.head.pending if isinstance(pending.effect, AskAgent))
 
     def account(self, now: float) -> Account:
         """How far the run has come, and what it has spent of its budget."""

@@ -12,13 +12,17 @@ from typing import Any
 
 from moothall.app.kinds.bindings import Provided, bind_functions
 from moothall.app.kinds.check import Check, Examined
+from moothall.app.kinds.debate.compare import bought_vote
 from moothall.app.kinds.debate.examine import examine_file
 from moothall.app.kinds.debate.files import is_configuration, template
 from moothall.app.kinds.debate.present import explain, result_of
 from moothall.app.kinds.debate.progress import lines_of, standing_of
+from moothall.app.kinds.debate.report import Told, sections_of
 from moothall.app.kinds.document import is_definition
 from moothall.app.kinds.kind import Kind, Line, Presented
 from moothall.app.kinds.python import PythonKind
+from moothall.app.report.projections.costs import Costs
+from moothall.app.report.section import Section
 from moothall.app.runs.news import Committed
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
@@ -28,6 +32,7 @@ from moothall.machines.debate import NAME, Size, debate, size_of
 from moothall.machines.debate.definition import SHAPE, Configuration, read_configuration
 from moothall.machines.debate.state import Debate
 from moothall.runtime.hall import Cast
+from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
 LIVE = ("running", "waiting", "stuck")
@@ -109,6 +114,12 @@ class DebateKind(PythonKind):
     def standing(self, news: Committed) -> str:
         """The round, the node, and how far all agree."""
         return standing_of(news) if isinstance(news.head.snapshot.data, Debate) else ""
+
+    async def sections(self, store: Store, run: RunId, data: Any, costs: Costs) -> tuple[Section, ...]:
+        """Why the answer is what it is."""
+        if not isinstance(data, Debate):
+            return ()
+        return sections_of(Told(data, await store.entries(run), costs, await bought_vote(store, run)))
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The solution for people, and for programs with all that defends it."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from moothall.app.kinds.debate.output import ENDINGS, compare, text_of, vote_for
-from moothall.app.kinds.debate.start import PROTOCOLS, Chosen, debate_of, machine_for
+from moothall.app.kinds.debate.start import PROTOCOLS, Chosen, debate_of, machine_for, model_for
 from moothall.app.kinds.kind import Presented
 from moothall.app.report.report import FORMATS
 from moothall.app.report.report import report as reported
@@ -52,6 +52,10 @@ def debate(parser: ArgumentParser) -> Work:
             ),
             notice,
         )
+        if begun.configuration.debate.check:
+            why = "a check is a function, which only a program can register"
+            raise DefinitionError(f"debate.check: {why}; use moothall.debate, or leave it out")
+        chosen.model = model_for(begun, chosen.model or "")
         if chosen.seat and not getattr(chosen, "person", ""):
             chosen.person = chosen.seat
         return start(chosen, machine_for(begun), begun, chosen.budget, lambda *run: _end(chosen, *run))

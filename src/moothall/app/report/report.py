@@ -122,7 +122,7 @@ class Json:
             "summary": told.summary,
             "metrics": plain_metrics(told.measured),
             "costs": plain_costs(metrics.costs),
-            "sections": told.sections,
+            **({"sections": told.sections} if told.sections else {}),
             "timeline": [*self._timeline, *map(_plain_span, metrics.flight.spans.values())],
             "transcript": self._said,
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from hashlib import file_digest
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from moothall.app.kinds.document import read_document
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
 from moothall.machines.debate.definition import AgentConfig, Configuration, findings, read_configuration
+from moothall.machines.debate.state import FileDigest
 from moothall.machines.schema import NAME
 from moothall.machines.workflow.document import LARGEST, Document, Problem
 
 NAMED = re.compile(NAME)
+MOST_FILES = 1_000
 
 FIELDS = {
     "clarification": frozenset(("problem", "context", "clarifications", "steering", "most")),
@@ -158,3 +161,26 @@ def read_answers(path: Path) -> dict[str, str]:
     if not isinstance(plain, dict) or not all(isinstance(answer, str) for answer in plain.values()):
         raise DefinitionError(f'{path}: answers are an object, such as {{"Which database?": "PostgreSQL", "q2": "NA"}}')
     return {str(key): answer for key, answer in plain.items()}
+
+
+def digests_of(folder: Path) -> tuple[FileDigest, ...]:
+    """The files of a folder and of those inside, without hidden ones and links, each with the hash of its content."""
+    if not folder.is_dir():
+        raise DefinitionError(f"there is no folder {folder}; name the folder with the files of the debate")
+    files_inside = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    paths = sorted(path for path in files_inside if not _is_hidden(path.relative_to(folder)))
+    if len(paths) > MOST_FILES:
+        raise DefinitionError(f"{folder} has {len(paths)} files; name a folder with at most {MOST_FILES}")
+    return tuple(FileDigest(path.relative_to(folder).as_posix(), _digest(path)) for path in paths)
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DefinitionError(f"the file {path} cannot be read: {error.strerror}") from error

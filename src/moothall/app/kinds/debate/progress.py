@@ -23,6 +23,8 @@ from moothall.machines.debate.state import (
 )
 
 SHORT = 100
+BOOKKEEPING = frozenset(("QUESTIONS_COLLECTED", "DRAFTS_IN", "SOLUTION_WRITTEN"))
+"""Events of a node's own, which lead nowhere."""
 
 
 def lines_of(news: Committed, *, whole: bool) -> tuple[Line, ...]:
@@ -78,7 +80,7 @@ def _said(agent: str, value: Any, where: str) -> tuple[str, str]:
 
 def _went(entry: Mapping[str, Any], data: Debate) -> list[Line]:
     """Where the debate went, by the events of the document; a round that is over tells how far all agree."""
-    events = [event for event in entry.get("raised", ()) if event in PUBLIC]
+    events = [event for event in entry.get("raised", ()) if event not in BOOKKEEPING]
     if entry["event"]["name"] in PUBLIC:
         events = [entry["event"]["name"], *events]
     if not events:

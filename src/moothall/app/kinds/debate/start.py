@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
+from moothall.app.config.settings import configured_model
 from moothall.app.kinds.debate import begin
 from moothall.app.kinds.debate.files import ReadConfig, panel_of, read_answers, read_config, read_text
 from moothall.errors import DefinitionError, Refused
@@ -76,3 +77,12 @@ def _over(chosen: Chosen, configuration: Configuration) -> DebateConfig:
 def machine_for(begun: Debate) -> Machine:
     """The machine of the size that a debate needs."""
     return debate(size_of(begun))
+
+
+def model_for(begun: Debate, named: str) -> str:
+    """The model of a run: the one that is named or set, else the judge's own, else the first of the panel's.
+
+    Seats that name none are played by it.
+    """
+    seats = (begun.configuration.judge, *begun.configuration.panel)
+    return named or configured_model() or next((seat.played_by for seat in seats if seat.played_by), "")

@@ -74,24 +74,24 @@ async def test_coder_and_reviewer_of_the_document_see_exactly_this(tmp_path: Pat
             ("user", "Perform following task: make tea"),
             ("assistant", "I boil water."),
             ("assistant", instruction),
-            ("user", f"Not yet.\n{called}"),
+            ("user", f"reviewer: Not yet.\n{called}"),
             ("user", "add milk"),
         ],
     ]
     assert played.model.shown("reviewer") == [
         [
             ("assistant", "Perform following task: make tea"),
-            ("user", "I boil water."),
+            ("user", "coder: I boil water."),
             ("user", instruction),
         ],
         [
             ("assistant", "Perform following task: make tea"),
-            ("user", "I boil water."),
+            ("user", "coder: I boil water."),
             ("user", instruction),
             ("assistant", "Not yet."),
             ("tool", '"noted"'),
             ("assistant", "add milk"),
-            ("user", "I add milk."),
+            ("user", "coder: I add milk."),
             ("user", instruction),
         ],
     ]
@@ -286,9 +286,9 @@ async def test_what_one_agent_calls_the_others_read(tmp_path: Path) -> None:
     assert played.model.shown("reviewer") == [
         [
             ("assistant", "calculate"),
-            ("user", 'Hm.\n[coder called add({"a": 1, "b": 2})]'),
+            ("user", 'coder: Hm.\n[coder called add({"a": 1, "b": 2})]'),
             ("user", "[coder: add returned: 3]"),
-            ("user", "It is 3."),
+            ("user", "coder: It is 3."),
             ("user", "look"),
         ]
     ]

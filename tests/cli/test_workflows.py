@@ -220,23 +220,92 @@ def test_a_run_goes_on_after_its_file_was_read_from_another_folder(
     assert moot("replay", "mine").code == 0
 
 
-def test_a_changed_file_adopts_a_run_if_it_says_the_same_so_far_and_else_refuses_it(moot: Moot, tmp_path: Path) -> None:
-    def waiting(who: str, output: str) -> object:
-        asking = {
-            "name": "start",
-            "ask": {"question": "Go?", "who": who},
-            "transition": [{"target": "stop", "condition": "true"}],
-        }
-        return {**BASE, "states": [asking, {"name": "stop", "input": output}]}
+def waiting(who: str, output: str, question: str = "Go?") -> Any:
+    asking = {
+        "name": "start",
+        "ask": {"question": question, "who": who},
+        "transition": [{"target": "stop", "condition": "true"}],
+    }
+    return {**BASE, "states": [asking, {"name": "stop", "input": output}]}
 
+
+def events(moot: Moot, run: str = "mine") -> list[str]:
+    return [entry["event"]["name"] for entry in moot("export", run).json["entries"]]
+
+
+def test_a_run_keeps_the_definition_that_it_began_with_and_the_door_says_so(moot: Moot, tmp_path: Path) -> None:
+    write(tmp_path / "mine.json", waiting("", "1"))
+    assert moot("run", "mine.json", "x", "--run-id", "mine").code == 5
+    write(tmp_path / "mine.json", waiting("ada", "2"))
+    ran = moot("answer", "mine", "--yes")
+    assert (ran.code, ran.out) == (0, "1\n"), ran.err
+    assert f"{tmp_path / 'mine.json'} has changed; run mine keeps the definition that it began with" in ran.err
+    assert events(moot) == ["run.started", "answered"]
+    assert moot("replay", "mine").code == 0
+
+
+@pytest.mark.parametrize("harm", ["deleted", "moved", "broken"])
+def test_a_file_that_is_gone_does_not_strand_a_run(moot: Moot, tmp_path: Path, harm: str) -> None:
+    inner = {**waiting("", "'from below'"), "workflow_name": "inner"}
+    outer = {
+        **BASE,
+        "states": [
+            {
+                "name": "start",
+                "action": {"sub_workflow": "inner", "sub_workflow_input": {"task": "'y'"}},
+                "transition": [{"target": "stop", "condition": "true"}],
+            },
+            {"name": "stop", "input": "sub_workflow_result"},
+        ],
+    }
+    write(tmp_path / "outer.json", outer)
+    write(tmp_path / "inner.json", inner)
+    assert moot("run", "outer.json", "x", "--run-id", "mine").code == 5
+    assert moot("fork", "mine", "--run-id", "other", "--repeat").code == 5
+    for name in ("outer.json", "inner.json"):
+        match harm:
+            case "deleted":
+                (tmp_path / name).unlink()
+            case "moved":
+                (tmp_path / name).rename(tmp_path / f"old-{name}.txt")
+            case "broken":
+                (tmp_path / name).write_text("{")
+    for run in ("mine", "other"):
+        ran = moot("answer", run, "--yes")
+        assert (ran.code, ran.out) == (0, "from below\n"), ran.err
+        assert moot("replay", run).code == 0
+    assert moot("audit").code == 0
+
+
+def test_a_changed_file_that_is_named_adopts_a_run_if_it_says_the_same_so_far_and_else_refuses_it(
+    moot: Moot, tmp_path: Path
+) -> None:
     write(tmp_path / "mine.json", waiting("", "1"))
     assert moot("run", "mine.json", "x", "--run-id", "mine").code == 5
     write(tmp_path / "mine.json", waiting("ada", "1"))
-    ran = moot("answer", "mine", "--yes")
+    ran = moot("answer", "mine", "--yes", "--machine", "mine.json")
     assert ran.code != 0
     assert "definition" in ran.err
+    write(tmp_path / "mine.json", waiting("", "1", "Shall we go?"))
+    assert moot("resume", "mine", "--machine", "mine.json").code == 5
+    assert moot("export", "mine").json["entries"][-1]["event"]["reason"] == "another wording"
     write(tmp_path / "mine.json", waiting("", "2"))
-    assert moot("answer", "mine", "--yes").out == "2\n"
+    assert moot("answer", "mine", "--yes", "--machine", "mine.json").out == "2\n"
+    assert events(moot) == ["run.started", "run.adopted", "run.adopted", "answered"]
+
+
+def test_a_secret_of_a_file_is_not_stored_with_the_run(
+    moot: Moot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_SECRET", "swordfish-4711-swordfish")
+    monkeypatch.setenv("MOOTHALL_SECRETS", "MY_SECRET")
+    write(tmp_path / "mine.json", waiting("", "1", "Go with swordfish-4711-swordfish?"))
+    assert moot("run", "mine.json", "x", "--run-id", "mine").code == 5
+    exported = moot("export", "mine")
+    assert "swordfish-4711" not in exported.out
+    assert "Go with " in json.dumps(exported.json["record"]["definition"])
+    (tmp_path / "mine.json").unlink()
+    assert moot("answer", "mine", "--yes").out == "1\n"
 
 
 FUNCTIONS = """

@@ -52,9 +52,6 @@ def debate(parser: ArgumentParser) -> Work:
             ),
             notice,
         )
-        if begun.configuration.debate.check:
-            why = "a check is a function, which only a program can register"
-            raise DefinitionError(f"debate.check: {why}; use moothall.debate, or leave it out")
         chosen.model = model_for(begun, chosen.model or "")
         if chosen.seat and not getattr(chosen, "person", ""):
             chosen.person = chosen.seat

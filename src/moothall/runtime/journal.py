@@ -174,6 +174,8 @@ class Record(Frozen):
     shared: int = -1
     performed: tuple[str, ...] = ()
     """Fingerprints of what the origin has done behind that entry, which is not done again unasked."""
+    definition: Mapping[str, Any] = field(default_factory=dict)
+    """The definition itself, where it is data and no code; empty for machines that are written in Python."""
 
 
 class Reader(Frozen):

@@ -5,6 +5,8 @@ addresses that get keys, and commands that are run, and it comes with code that 
 before `moot trust` has remembered its place and the hash of its bytes. The bytes that were hashed are those that are
 parsed: the file is read once, and until it is trusted nobody looks into it. The same bytes in another place are not
 trusted, for they may name what lies beside them.
+
+The same holds for a file of roles, or of workflows, that would take the place of what comes with Moothall.
 """
 
 from __future__ import annotations
@@ -20,9 +22,12 @@ from pathlib import Path
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
+from moothall.stores.anchors import make_folder
 
 NAME = "moothall.toml"
 LARGEST = 64 * 1024
+LARGEST_OTHERS = 16 * 1024 * 1024
+"""The same for files of roles and workflows."""
 REPOSITORY = ".git"
 
 
@@ -43,7 +48,7 @@ class Project(Frozen):
         if self.digest == self.trusted:
             return ""
         why = "it has changed since it was trusted" if self.trusted else "it is not trusted"
-        return f"{why}; read it, then run `moot trust`"
+        return f"{why}; read it, then run `moot trust{'' if self.file.name == NAME else f' {self.file}'}`"
 
 
 def nearest() -> Path | None:
@@ -62,25 +67,25 @@ def nearest() -> Path | None:
 def looked_at(file: Path, home: Path) -> Project:
     """A project's file as it is now, held against what is remembered in the state directory."""
     try:
-        content = _content(file)
+        content = _content(file, LARGEST if file.name == NAME else LARGEST_OTHERS)
         trusted = remembered(home).get(str(file), "")
     except (Refused, DefinitionError) as error:
         return Project(file, problem=str(error))
     return Project(file, content, sha256(content).hexdigest(), trusted)
 
 
-def _content(file: Path) -> bytes:
+def _content(file: Path, largest: int) -> bytes:
     """All of a file, if it is one: not a pipe that nobody fills, nor more than anybody would write."""
     try:
         opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(opened, "rb") as source:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
                 raise Refused("it is no file")
-            content = source.read(LARGEST + 1)
+            content = source.read(largest + 1)
     except OSError as error:
         raise Refused(f"it cannot be read: {error.strerror}") from error
-    if len(content) > LARGEST:
-        raise Refused(f"it is larger than {LARGEST // 1024} KB")
+    if len(content) > largest:
+        raise Refused(f"it is larger than {largest // 1024} KB")
     return content
 
 
@@ -99,7 +104,7 @@ def remember(home: Path, trusted: Mapping[str, str]) -> None:
     """Keep which files are trusted; nobody but the user may read or write it."""
     file = _memory(home)
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        make_folder(home)
         opened, name = tempfile.mkstemp(prefix=f"{file.name}-", dir=home)  # its mode is 0600
         with open(opened, "w", encoding="utf-8") as target:
             json.dump(trusted, target, indent=1, sort_keys=True)

@@ -1,13 +1,19 @@
-"""What `moot trust` does: shows what a project's file says, and remembers that the user trusts it."""
+"""What `moot trust` does: shows what a project's file says, and remembers that the user trusts it.
+
+Besides a project's settings, a file of roles or workflows can be trusted, to take the place of what is shipped.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from moothall.app.config.project import NAME, looked_at, nearest, remember, remembered
 from moothall.app.config.settings import Settings, project_settings, state_directory
+from moothall.drawing.text import printable
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
 
@@ -27,7 +33,7 @@ def trust(given: str | None = None) -> tuple[Trusted, Settings]:
     project = looked_at(_named(given), home)
     if project.problem:
         raise DefinitionError(f"{project.file}: {project.problem}")
-    found = project_settings(project)
+    found = project_settings(project) if project.file.name == NAME else Settings()
     remember(home, known | {str(project.file): project.digest})
     return Trusted(str(project.file), project.digest), found
 
@@ -52,12 +58,19 @@ def all_trusted() -> tuple[Trusted, ...]:
 
 def lines_of(settings: Settings) -> Iterator[str]:
     """What a project's file sets, for whoever is to trust it."""
-    for name in ("model", "store", "durability", "on_wait"):
-        if value := getattr(settings, name):
-            yield f"{name} = {value}"
-    yield from (f"level {name} = {model}" for name, model in settings.levels.items())
-    for address, set_ in settings.addresses.items():
-        yield f"address {address}" + (f" gets the key in {set_.key_from}" if set_.key_from else "")
+    for field in fields(settings):
+        match getattr(settings, field.name):
+            case str(value) if value:
+                yield printable(f"{field.name} = {value}")
+            case Mapping() as table:
+                yield from (printable(line) for line in _table_lines(field.name, table))
+
+
+def _table_lines(name: str, table: Mapping[str, Any]) -> Iterator[str]:
+    if name != "addresses":
+        yield from (f"{name.removesuffix('s')} {key} = {value}" for key, value in table.items())
+    for address, bound in table.items() if name == "addresses" else ():
+        yield f"address {address}" + (f" gets the key in {bound.key_from}" if bound.key_from else "")
 
 
 def _named(given: str | None) -> Path:
@@ -69,6 +82,7 @@ def _named(given: str | None) -> Path:
         return file
     path = Path(given)
     path = path / NAME if os.path.isdir(path) else path
-    if path.name != NAME:
-        raise DefinitionError(f"{given}: only files that are called {NAME} are used; there is nothing to trust")
-    return Path(os.path.realpath(path.parent)) / NAME
+    if path.name != NAME and path.suffix != ".json":
+        also = "and .json files of roles or workflows"
+        raise DefinitionError(f"{given}: only files that are called {NAME} are used, {also}; there is nothing to trust")
+    return Path(os.path.realpath(path.parent)) / path.name

@@ -1,7 +1,7 @@
 """Definition files as they are read from the disk: JSON or YAML, with the line of every value.
 
-Kinds say what a file means; whose it is, its content says (`Kind.claims`). What two readers could understand
-differently is a problem in both languages: a key that stands twice, a value that JSON does not have.
+Kinds say what a file means, and by its content whose it is. What two readers could understand differently is a problem
+in both languages: a key that stands twice, a value that JSON does not have.
 """
 
 from __future__ import annotations

@@ -43,6 +43,7 @@ KINDS = {
     "pipeline": Listing("moothall.app.kinds.pipeline"),
     "turn": Listing("moothall.app.kinds.turn"),
     "debate": Listing("moothall.app.kinds.debate", files=True),
+    "arena": Listing("moothall.app.kinds.arena", files=True),
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
     PLAIN: Listing("moothall.app.kinds.python", looks=True),
 }
@@ -94,9 +95,13 @@ class Kind:
         """
         return None
 
-    def claims(self, document: Any) -> bool:
-        """Whether what a JSON or YAML file says defines or configures machines of this kind."""
-        return False
+    def definition(self, machine: Machine) -> Mapping[str, Any]:
+        """The definition of a machine as JSON, with those that it starts; empty where it is code."""
+        return {}
+
+    def restored(self, source: str, definition: Mapping[str, Any]) -> Machine:
+        """The machine of a definition that was stored with a run, which began with it at this source."""
+        raise NotImplementedError
 
     def examine(self, source: str, check: Any) -> Iterator[Any] | None:
         """What a check finds out about the files at a source; None where the source is no file of this kind."""

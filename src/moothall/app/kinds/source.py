@@ -7,13 +7,14 @@ package. Each kind knows its own; a name that is nobody else's is a module in Py
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from os.path import exists, isabs
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from moothall.agents.ask import Starting
-from moothall.app.kinds.document import is_definition, read_document
 from moothall.app.kinds.kind import KINDS, PLAIN, Kind, kind_named, kind_of, kinds_for
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.machine import Machine
@@ -41,19 +42,10 @@ def _is_python(source: str) -> bool:
 
 
 def kinds_at(source: str) -> list[Kind]:
-    """The kinds that may have files at a source; those that claim what a file says stand first."""
+    """The kinds that may have files at a source; each looks whether the content of a file is its own."""
     if _is_python(source):
         return []
-    looking = [kind_named(name) for name, listing in KINDS.items() if listing.looks]
-    return [*_claimants(source), *looking]
-
-
-def _claimants(source: str) -> list[Kind]:
-    if not is_definition(source):
-        return []
-    said = read_document(Path(source)).value
-    kinds = (kind_named(name) for name, listing in KINDS.items() if listing.files)
-    return [kind for kind in kinds if kind.claims(said)]
+    return [kind_named(name) for name, listing in KINDS.items() if listing.looks or listing.files]
 
 
 def named_machine(name: str) -> Machine | None:
@@ -78,6 +70,17 @@ def child_machine(parent: Machine, name: str) -> Machine:
     if machine is None:
         raise DefinitionError(f"no machine is called {name!r}; put it into the same file as {parent.name!r}")
     return machine
+
+
+def definition_of(machine: Machine) -> Mapping[str, Any]:
+    """What is stored with a run of a machine, so that it needs no file to go on; empty where its definition is code."""
+    content = kind_of(machine).definition(machine)
+    return {"kind": machine.kind, "content": content} if content else {}
+
+
+def restored(source: str, definition: Mapping[str, Any]) -> Machine:
+    """The machine of a definition that was stored with a run."""
+    return kind_named(definition["kind"]).restored(source, definition["content"])
 
 
 def _started_in(parent: Machine) -> dict[str, Machine]:

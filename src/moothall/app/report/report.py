@@ -26,11 +26,11 @@ from moothall.runtime.journal import Reader, RunId
 from moothall.runtime.ports import Store, Stored
 
 
-async def report(store: Store, run: RunId, format: str) -> str:
-    """A run, told in one of the formats, without its secrets."""
+async def report(store: Store, run: RunId, format: str, *, machine: Machine | None = None) -> str:
+    """A run, told in one of the formats, without its secrets; a machine in code is drawn only where it is named."""
     stored, writer = await store.load(run), WRITERS[format]()
-    measured = await measure(store, run, writer.saw)
-    machine = await machine_of(store, stored.record)
+    measured = await measure(store, run, writer.saw, machine=machine)
+    machine = await machine_of(store, stored.record, machine)
     is_changed = machine is not None and not machine.is_defined_as(stored.definition())
     sections = await sections_of(store, stored, machine, measured.metrics.costs) if machine is not None else ()
     told = writer.whole(Told(await summary(store, stored), measured, machine, is_changed, sections))

@@ -226,9 +226,10 @@ def does(state: StateDefinition) -> Does:
         return "ask"
     if action is not None and action.sub_workflow:
         return "sub"
-    if not state.agent or (action is not None and action.function == "script"):
-        return "nothing"
     function = action.function if action is not None else None
+    only_script = action is not None and bool(action.script) and not function and state.input is None
+    if not state.agent or function == "script" or only_script:
+        return "nothing"
     return "add" if function == "addUserMessage" else "clear" if function == "clearConversation" else "converse"
 
 

@@ -18,7 +18,7 @@ from moothall.app.kinds.debate.files import is_configuration, template
 from moothall.app.kinds.debate.present import explain, result_of
 from moothall.app.kinds.debate.progress import lines_of, standing_of
 from moothall.app.kinds.debate.report import Told, sections_of
-from moothall.app.kinds.document import is_definition
+from moothall.app.kinds.document import is_definition, read_document
 from moothall.app.kinds.kind import Kind, Line, Presented
 from moothall.app.kinds.python import PythonKind
 from moothall.app.report.projections.costs import Costs
@@ -80,13 +80,11 @@ class DebateKind(PythonKind):
         """The shape of a configuration."""
         return SHAPE.plain
 
-    def claims(self, document: Any) -> bool:
-        """Whether a file configures a debate."""
-        return is_configuration(document)
-
     def examine(self, source: str, check: Check) -> Iterator[Examined] | None:
-        """What is wrong with a configuration, and what a debate of its size can cost."""
-        return iter((examine_file(Path(source), check),)) if is_definition(source) else None
+        """What is wrong with a configuration, and what a debate of its size can cost; None where a file is none."""
+        if not is_definition(source) or not is_configuration(read_document(Path(source)).value):
+            return None
+        return iter((examine_file(Path(source), check),))
 
     def template(self, name: str) -> str | None:
         """A configuration to begin with."""

@@ -25,7 +25,7 @@ MOST_FILES = 1_000
 
 FIELDS = {
     "clarification": frozenset(("problem", "context", "clarifications", "steering", "most")),
-    "summary": frozenset(("problem", "clarifications", "steering", "agent", "most", "history")),
+    "summary": frozenset(("problem", "clarifications", "steering", "agent", "most", "summary", "history")),
 }
 """What prompts of one's own may name in braces."""
 

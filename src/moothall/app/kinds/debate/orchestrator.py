@@ -33,7 +33,6 @@ from moothall.machines.debate.definition import (
     DebateConfig,
     read_configuration,
 )
-from moothall.machines.debate.moves import CHECK
 from moothall.machines.debate.state import Clarification, Debate, Solution
 from moothall.runtime.journal import RunId
 
@@ -152,7 +151,7 @@ class StateMachineOrchestrator:
         if wanted := self.configuration.debate.check:
             if wanted not in self._terms.checks:
                 raise DefinitionError(f"no check is called {wanted!r}; pass checks={{{wanted!r}: …}}")
-            tools[CHECK] = self._terms.checks[wanted]
+            tools[wanted] = self._terms.checks[wanted]
         return tools
 
     def _machine(self, begun: Debate) -> Machine:

@@ -120,7 +120,7 @@ def _compile(spot: Spot, opened: Opened) -> WorkflowMachine:
         raise DefinitionError(f"{spot.path} has no workflow {spot.name!r}; it has {names}")
     workflow = decode(Workflow, cleaned(plain), spot.name)
     tools = [Use(one.name, one.repeats, one.timeout) for one in tools_in(spot.functions)]
-    return machine_of(workflow, opened.roles, tools)
+    return machine_of(workflow, opened.roles([agent.agent_role for agent in workflow.agents]), tools)
 
 
 def sub_workflow(source: str, name: str, shelf: Shelf | None = None) -> Machine | None:

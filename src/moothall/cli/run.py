@@ -37,7 +37,7 @@ from moothall.cli.options import (
     told_on_screen,
     words,
 )
-from moothall.cli.questions import LATER, parsed, prompted, read_json, shown
+from moothall.cli.questions import LATER, is_at_terminal, parsed, prompted, read_json, shown
 from moothall.cli.screen import Progress, harmless, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
 
@@ -130,6 +130,8 @@ def answer(parser: ArgumentParser) -> Work:
     async def go_on(chosen: Namespace, value: Any, hall: Moothall) -> Outcome:
         machine, by = await _machine_now(chosen, hall), _person(chosen)
         question, adopt = chosen.question, chosen.adopt
+        if value is LATER:
+            return await hall.resume(chosen.run, machine, adopt=adopt)
         return await hall.answer(chosen.run, value, question=question, machine=machine, by=by, adopt=adopt)
 
     def work(chosen: Namespace) -> int:
@@ -342,9 +344,14 @@ def _input(parser: ArgumentParser, chosen: Namespace, *, is_text: bool) -> Any:
 
 
 def _answer(parser: ArgumentParser, chosen: Namespace) -> Any:
-    """The one answer that was given. `--json` alone asks for JSON and is no answer."""
+    """The one answer that was given; LATER where a person at the terminal is to be asked for it.
+
+    `--json` alone asks for JSON and is no answer.
+    """
     files = [one for one in chosen.json or () if one is not True]
     given = [one for one in (chosen.yes or None, chosen.no or None, chosen.text, *files) if one is not None]
+    if not given and not chosen.json and is_at_terminal():
+        return LATER
     if len(given) != 1:
         parser.error("give one answer: --yes, --no, --text TEXT or --json FILE")
     if chosen.yes or chosen.no:

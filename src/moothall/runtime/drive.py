@@ -405,7 +405,7 @@ async def _attempt(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Ev
     doing.heard[key] = heard
     again = attempt > 1 or (pending.began and pending.key not in doing.begun)
     try:
-        context = make_context(run, key, pending.nth, attempt, again, deadline, doing, hall.clean)
+        context = make_context(run, key, pending.nth, attempt, again, deadline, doing, hall.clean, hall.store)
         event = await doing.performers[effect.kind].perform(effect, context)
     except (DefinitionError, Broken) as error:
         return GaveUp(f"{_who(effect)}: {error}", "definition")

@@ -325,6 +325,8 @@ class Context(Frozen):
     deadline: float | None = None
     desk: Desk | None = None
     clean: Clean = as_it_is
+    records: Records | None = None
+    """What outlives runs, to be read; only a step writes it."""
 
     def beat(self) -> None:
         """Tell that the performer is still at work, where its effect has a time-out."""

@@ -53,6 +53,7 @@ VARIABLES = {
     "durability": "MOOTHALL_DURABILITY",
     "on_wait": "MOOTHALL_ON_WAIT",
     "telemetry": "MOOTHALL_TELEMETRY",
+    "mirror": "MOOTHALL_MIRROR",
 }
 
 
@@ -84,6 +85,7 @@ class Settings(Frozen):
     durability: str = ""
     on_wait: str = ""
     telemetry: str = ""
+    mirror: str = ""
     levels: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, AddressSettings] = field(default_factory=dict)
 
@@ -369,6 +371,11 @@ def durability_of(named: str | None = None) -> str:
 def configured_hook() -> str:
     """What to call when a run waits, where nothing is named; "" where nothing is configured."""
     return _value("on_wait")
+
+
+def configured_mirror() -> str:
+    """Where records are mirrored; "" where they are not."""
+    return _value("mirror")
 
 
 def configured_telemetry(named: str | None = None) -> str:

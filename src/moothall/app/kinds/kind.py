@@ -13,6 +13,9 @@ from importlib import import_module
 from typing import Any
 
 from moothall.agents.ask import AskAgent, CallTool
+from moothall.app.report.projections.costs import Costs
+from moothall.app.report.section import Section
+from moothall.app.runs.news import Committed
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
@@ -21,6 +24,7 @@ from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.runtime.hall import Cast
+from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
 
@@ -39,6 +43,7 @@ KINDS = {
     "pipeline": Listing("moothall.app.kinds.pipeline"),
     "turn": Listing("moothall.app.kinds.turn"),
     "debate": Listing("moothall.app.kinds.debate", files=True),
+    "arena": Listing("moothall.app.kinds.arena", files=True),
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
     PLAIN: Listing("moothall.app.kinds.python", looks=True),
 }
@@ -55,6 +60,13 @@ class Presented(Frozen):
     plain: Any
     text: str
     status: str
+
+
+class Line(Frozen):
+    """A line that tells of a run while it goes on: what stands out, and the rest."""
+
+    head: str
+    text: str = ""
 
 
 class Kind:
@@ -152,6 +164,18 @@ class Kind:
     def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:
         """What a person should know of how a run stands."""
         yield from ()
+
+    def told(self, news: Committed, *, whole: bool = False) -> tuple[Line, ...] | None:
+        """A step in the words of this kind, with whole texts or their beginnings; None: as the journal has it."""
+        return None
+
+    def standing(self, news: Committed) -> str:
+        """How far a run has come, for a line that changes while it goes on; "" where nothing is to be said."""
+        return ""
+
+    async def sections(self, store: Store, run: RunId, data: Any, costs: Costs) -> tuple[Section, ...]:
+        """What the report of a run has beside what every report has."""
+        return ()
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The result of a run for programs and for people."""

@@ -32,6 +32,7 @@ from moothall.app.runs import fork as forks
 from moothall.app.runs import resume as resuming
 from moothall.app.runs.begin import Terms
 from moothall.app.runs.context import RunContext, new_hall
+from moothall.app.runs.mirror import Mirroring, open_mirror
 from moothall.app.runs.news import Broadcast, Listener, News, Noticed, Said
 from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.view import Shown, Summary, follow, show, summaries
@@ -74,9 +75,14 @@ class Moothall:
         self._under_way: dict[RunId, asyncio.Task[Outcome]] = {}
         self._telemetry_named = telemetry
         self._telemetry: Any = None
+        self._mirroring: Mirroring | None = None
 
     async def __aenter__(self) -> Moothall:
         self.context()
+        with self._settings():
+            mirror = open_mirror()
+        if mirror is not None:
+            self._mirroring = Mirroring(self.store, mirror)
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -125,6 +131,8 @@ class Moothall:
         for task in self._under_way.values():
             task.cancel()
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+        if self._mirroring is not None and (behind := await self._mirroring.finish()):
+            self._broadcast.notice(behind)
         if "_opened" in self.__dict__:
             del self.__dict__["_opened"]
             self._place.__exit__(None, None, None)

@@ -8,15 +8,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from os.path import realpath
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
 from moothall.app.kinds.bindings import Provided, bind_functions
+from moothall.app.kinds.check import Check, Examined
+from moothall.app.kinds.debate.compare import bought_vote
+from moothall.app.kinds.debate.examine import examine_file
+from moothall.app.kinds.debate.files import is_configuration, template
 from moothall.app.kinds.debate.present import explain, result_of
+from moothall.app.kinds.debate.progress import lines_of, standing_of
+from moothall.app.kinds.debate.report import Told, sections_of
+from moothall.app.kinds.document import is_definition, read_document
 from moothall.app.kinds.functions import functions_in
-from moothall.app.kinds.kind import Kind, Presented
+from moothall.app.kinds.kind import Kind, Line, Presented
 from moothall.app.kinds.python import PythonKind
 from moothall.app.kinds.source import remember, source_of
+from moothall.app.report.projections.costs import Costs
+from moothall.app.report.section import Section
+from moothall.app.runs.news import Committed
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
@@ -25,6 +36,7 @@ from moothall.machines.debate import NAME, Size, debate, debate_with, size_of
 from moothall.machines.debate.definition import SHAPE, Configuration, read_configuration
 from moothall.machines.debate.state import Debate
 from moothall.runtime.hall import Cast
+from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
 FUNCTIONS = "?functions="
@@ -85,6 +97,20 @@ class DebateKind(PythonKind):
         """The shape of a configuration."""
         return SHAPE.plain
 
+    def examine(self, source: str, check: Check) -> Iterator[Examined] | None:
+        """What is wrong with a configuration, and what a debate of its size can cost; None where a file is none."""
+        if not is_definition(source) or not is_configuration(read_document(Path(source)).value):
+            return None
+        return iter((examine_file(Path(source), check),))
+
+    def template(self, name: str) -> str | None:
+        """A configuration to begin with."""
+        return template(name)
+
+    def way_to_run(self, file: str) -> str:
+        """The command that debates with a configuration."""
+        return f"moot {NAME} -c {file} 'a problem'"
+
     def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:
         """A panel that is one model, or one agent alone."""
         data = outcome.data
@@ -95,6 +121,20 @@ class DebateKind(PythonKind):
             yield "one agent debated alone: there were no critiques"
         elif len({agent.played_by for agent in panel}) == 1:
             yield "all agents share one model: they are less independent than they look"
+
+    def told(self, news: Committed, *, whole: bool = False) -> tuple[Line, ...] | None:
+        """Who said what, and where the debate went."""
+        return lines_of(news, whole=whole) if isinstance(news.head.snapshot.data, Debate) else None
+
+    def standing(self, news: Committed) -> str:
+        """The round, the node, and how far all agree."""
+        return standing_of(news) if isinstance(news.head.snapshot.data, Debate) else ""
+
+    async def sections(self, store: Store, run: RunId, data: Any, costs: Costs) -> tuple[Section, ...]:
+        """Why the answer is what it is."""
+        if not isinstance(data, Debate):
+            return ()
+        return sections_of(Told(data, await store.entries(run), costs, await bought_vote(store, run)))
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The solution for people, and for programs with all that defends it."""

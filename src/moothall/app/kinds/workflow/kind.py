@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from os.path import isdir
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,8 @@ class WorkflowKind(Kind):
         if not is_file_or_folder(source) and not is_workflow(source):
             return None
         shelf: Shelf = check.kept.setdefault(self.name, Shelf())
+        if isdir(source):
+            return (found for path in files_at(Path(source)) for found in check.examine(str(path)))
         files = files_at(Path(source) if is_file_or_folder(source) else spot_of(source).path)
         return (_examined(path, shelf, check) for path in files)
 

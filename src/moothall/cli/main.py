@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from moothall import __version__
 from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, MoothallError, Refused, words_of
 
-DONE, FAILED, USAGE, PROVIDER, DEFINITION, WAITING, CANNOT_TELL = range(7)
+DONE, FAILED, USAGE, PROVIDER, DEFINITION, WAITING, CANNOT_TELL, LIMIT = range(8)
 
 
 class Command(NamedTuple):

@@ -22,7 +22,7 @@ from moothall.app.runs.present import present
 from moothall.app.runs.replay import machine_instead
 from moothall.app.runs.view import account_of, show
 from moothall.app.values import Budget, Machine, encode
-from moothall.cli.main import DONE, FAILED, PROVIDER, WAITING
+from moothall.cli.main import DONE, FAILED, LIMIT, PROVIDER, WAITING
 from moothall.cli.options import (
     MACHINE,
     add_driving,
@@ -286,7 +286,7 @@ def _shown(chosen: Namespace, outcome: Outcome, presented: Presented) -> int:
         print(harmless(presented.text) if sys.stdout.isatty() else presented.text)
     if outcome.fault == "provider":
         return PROVIDER
-    return {"done": DONE, "waiting": WAITING}.get(presented.status, FAILED)
+    return {"done": DONE, "waiting": WAITING, "at limit": LIMIT}.get(presented.status, FAILED)
 
 
 def _prompted(chosen: Namespace, outcome: Outcome) -> Any:

@@ -55,7 +55,10 @@ DIGITS = 9
 
 
 class Presented(Frozen):
-    """The result of a run as a door shows it: for programs, for people, and whether the run came to a good end."""
+    """The result of a run as a door shows it: for programs, for people, and whether the run came to a good end.
+
+    A run that ended at a limit, and whose best result so far is worth having, is "at limit".
+    """
 
     plain: Any
     text: str

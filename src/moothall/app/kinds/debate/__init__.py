@@ -141,7 +141,8 @@ class DebateKind(PythonKind):
         result = await result_of(store, machine, outcome)
         if outcome.status in LIVE:
             return Presented(result, "", outcome.status)
-        status = "failed" if outcome.states == ("Failed",) else outcome.status
+        status = "at limit" if outcome.status == "limited" else outcome.status
+        status = "failed" if outcome.states == ("Failed",) else status
         return Presented(result, explain(result), status)
 
 

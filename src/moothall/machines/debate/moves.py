@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moothall.agents.ask import AskAgent, CallTool, FormField, Replied, Returned, Window, form
+from moothall.agents.ask import AskAgent, CallTool, FormField, Replied, Returned, Window, form, texts
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send
 from moothall.kernel.events import Answered, Event, GaveUp, Named
 from moothall.kernel.step import Append, Move
@@ -72,7 +72,7 @@ def raised(debate: Debate, *names: str, effects: Sequence[Effect] = (), appends:
 # what agents are told
 
 
-def ask_of(debate: Debate, name: str, template: str, shape: str, **arguments: str) -> AskAgent:
+def ask_of(debate: Debate, name: str, template: str, shape: str, **arguments: Any) -> AskAgent:
     """Ask an agent, in the way of its seat."""
     seat = debate.seat(name)
     return AskAgent(
@@ -113,13 +113,13 @@ def _wanted(debate: Debate) -> str:
             return "Write the proposal as text; leave answer empty."
 
 
-def _history(debate: Debate, name: str) -> dict[str, str]:
+def _history(debate: Debate, name: str) -> dict[str, Any]:
     summary = debate.contexts.get(name, "")
-    return {"summary": f"The debate so far:\n{summary}\n" if summary else ""}
+    return {"summary": texts("The debate so far:", summary, "") if summary else ""}
 
 
-def _context(debate: Debate) -> dict[str, str]:
-    return {"context": f"Context:\n{debate.context}\n" if debate.context else ""}
+def _context(debate: Debate) -> dict[str, Any]:
+    return {"context": texts("Context:", debate.context, "") if debate.context else ""}
 
 
 def labelled(debate: Debate, reader: str, names: Iterable[str]) -> dict[str, str]:
@@ -128,15 +128,15 @@ def labelled(debate: Debate, reader: str, names: Iterable[str]) -> dict[str, str
     return dict(zip(labels(len(order)), order, strict=True))
 
 
-def _arguments(debate: Debate, reader: str, drafts: Mapping[str, Proposal]) -> dict[str, str]:
+def _arguments(debate: Debate, reader: str, drafts: Mapping[str, Proposal]) -> dict[str, Any]:
     shown = labelled(debate, reader, (name for name in drafts if name != reader))
-    texts = [f"[{label}]\n{_shown(debate, drafts[name])}" for label, name in shown.items()]
-    return {"arguments": "\n\n".join(texts), "labels": ", ".join(shown)}
+    parts = [part for label, name in shown.items() for part in (f"[{label}]", *_parts(debate, drafts[name]), "")]
+    return {"arguments": texts(*parts[:-1]), "labels": ", ".join(shown)}
 
 
-def _shown(debate: Debate, draft: Proposal) -> str:
+def _parts(debate: Debate, draft: Proposal) -> tuple[str, ...]:
     closed = debate.configuration.debate.answer.is_closed
-    return f"{draft.text}\nAnswer: {draft.answer}" if closed and draft.answer else draft.text
+    return (draft.text, f"Answer: {draft.answer}") if closed and draft.answer else (draft.text,)
 
 
 def member(debate: Debate, name: str) -> str:
@@ -272,8 +272,8 @@ def keep_questions(debate: Debate, replied: Replied) -> Moved:
     """Keep an agent's new questions; a question that was asked before is not asked again."""
     value: Questions = replied.value
     known = {(asked.agent, asked.text.strip().casefold()) for asked in debate.clarifications}
-    texts = dict.fromkeys(text.strip() for text in value.questions if text.strip())
-    fresh = [text for text in texts if (replied.id, text.casefold()) not in known]
+    asked = dict.fromkeys(text.strip() for text in value.questions if text.strip())
+    fresh = [text for text in asked if (replied.id, text.casefold()) not in known]
     number, most = len(debate.clarifications), debate.configuration.debate.clarificationsMaxPerAgent
     new = tuple(
         Clarification(f"q{number + place}", replied.id, text, _brought(debate, text, number + place))
@@ -577,11 +577,11 @@ def keep_critique(debate: Debate, replied: Replied) -> Moved:
         if (label := review.label.strip(" []().")) in known and review.text.strip()
     ]
     debate = replace(_back(debate, replied.id), critiques=(*debate.critiques, *reviews))
-    if not reviews:
-        return close(debate, "CRITIQUES_COMPLETE")
-    texts = [f"of {member(debate, review.of)}: {review.text}" for review in reviews]
-    record = said(debate, replied.id, "critique", "\n".join(texts))
-    return close(_recorded(debate, record), "CRITIQUES_COMPLETE", record)
+    records: list[Append] = []
+    for review in reviews:
+        records.append(said(debate, replied.id, f"critique of {member(debate, review.of)}", review.text))
+        debate = _recorded(debate, records[-1])
+    return close(debate, "CRITIQUES_COMPLETE", *records)
 
 
 def go_on_without_critics(debate: Debate, _: Event) -> Moved:
@@ -605,17 +605,19 @@ def refine(debate: Debate, _: Event) -> Moved:
 def _refine_ask(debate: Debate, name: str) -> Effect:
     own = [remark for remark in debate.critiques if remark.of == name]
     order = shuffled([remark.by for remark in own], f"{debate.digest}/{debate.round}/{name}/critics")
-    texts = {remark.by: remark.text for remark in own}
-    shown = "\n\n".join(f"[critic {number}]\n{texts[by]}" for number, by in enumerate(order, 1)) or "There are none."
+    said_by = {remark.by: remark.text for remark in own}
+    shown = [part for number, by in enumerate(order, 1) for part in (f"[critic {number}]", said_by[by], "")]
+    shown = shown[:-1] or ["There are none."]
     if debate.seat(name).person:
-        return _person_form(debate, name, "Your proposal now", f"{debate.proposals[name].text}\n\n{shown}")
+        parts = (*_parts(debate, debate.proposals[name]), "", *shown)
+        return _person_form(debate, name, "Your proposal now", "\n".join(parts))
     return ask_of(
         debate,
         name,
         "refine",
         "Proposal",
-        proposal=_shown(debate, debate.proposals[name]),
-        critiques=shown,
+        proposal=texts(*_parts(debate, debate.proposals[name])),
+        critiques=texts(*shown),
         wanted=_wanted(debate),
         **_history(debate, name),
     )

@@ -1,7 +1,7 @@
 """Conversations of a team: who speaks next and why, what is kept, and what a person can do about it."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from moothall import Moothall
-from moothall.app.kinds.team.files import machine_of
-from moothall.app.kinds.team.present import WIDTH, messages_of, state_tree, status_line
+from moothall.app.kinds.team.present import messages_of
 from moothall.app.kinds.team.session import Chosen, Session, figures
-from moothall.machines.team.definition import Roster, shipped_team, shipped_text
+from moothall.machines.team.definition import shipped_text
 from moothall.machines.team.state import THREAD, TRANSITIONS, Conversation
-from moothall.team import AgentState, FSMOrchestrator, StateVisualizer, TransitionEngine
 from tests.team_scripts import HAND_OFF, Script, approves, hands, rejects, says
 
 pytestmark = pytest.mark.anyio
@@ -169,7 +167,7 @@ async def test_what_cannot_be_followed_is_shown_back_once_and_stays_out_of_the_c
     reply: Any, told: str
 ) -> None:
     async with talk({"creative_partner": [reply, says("Once more.")]}, "Go") as (session, players):
-        assert f"Your last reply cannot be used: " in players.prompt(1)
+        assert "Your last reply cannot be used: " in players.prompt(1)
         assert told in players.prompt(1)
         assert await texts(session) == ["Go", "Once more."]
         assert [to for _, to, _, _ in await ways(session)] == ["creative_partner", "RespondToUser"]

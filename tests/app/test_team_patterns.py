@@ -110,7 +110,7 @@ async def test_five_patterns_go_on_at_once_in_one_run() -> None:
         await gate.wait()
         return {"content": "Yes."}
 
-    functions = {name: reply for name in ("ceo", "cfo", "cmo", "creative_partner", "game_designer")}
+    functions = dict.fromkeys(("ceo", "cfo", "cmo", "creative_partner", "game_designer"), reply)
     lines = (
         "!workflow handoff ceo, cfo: a",
         "!workflow approval ceo, cfo: b",

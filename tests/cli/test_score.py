@@ -10,8 +10,15 @@ from tests.cli.process import EXAMPLES
 from tests.cli.ran import Moot
 
 RUBRIC = {"criteria": ["correct", "clear"], "judges": [{"id": "ann", "role": "judge"}, {"id": "bob", "role": "judge"}]}
-ANN: dict[str, Any] = {"agent": "ann", "value": {"points": {"correct": 8, "clear": 6}, "reason": "=1+1"}}
-BOB: dict[str, Any] = {"agent": "bob", "value": {"points": {"correct": 7, "other": 1}, "reason": "good"}}
+
+
+def given(agent: str, reason: str, **points: float) -> dict[str, Any]:
+    """What a judge says."""
+    listed = [{"criterion": name, "points": number} for name, number in points.items()]
+    return {"agent": agent, "value": {"points": listed, "reason": reason}}
+
+
+ANN, BOB = given("ann", "=1+1", correct=8, clear=6), given("bob", "good", Correct=7, other=1)
 
 
 def debated(moot: Moot, *runs: str) -> None:

@@ -52,15 +52,29 @@ class Rubric(Frozen):
     judges: tuple[AgentConfig, ...] = (JUDGE,)
 
 
+class Point(Frozen):
+    """What a judge gives for one criterion, from 1 to 10."""
+
+    criterion: str
+    points: float
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.points <= 10:
+            raise ValueError("points go from 1 to 10")
+
+
 class Points(Frozen):
-    """What a judge says of one solution: points from 1 to 10 for each criterion, and why."""
+    """What a judge says of one solution: points for each criterion, and why."""
+
+    points: tuple[Point, ...]
+    reason: str = ""
+
+
+class Scored(Frozen):
+    """The points of one judge for one solution, by criterion, and why."""
 
     points: Mapping[str, float]
     reason: str = ""
-
-    def __post_init__(self) -> None:
-        if any(not 1 <= points <= 10 for points in self.points.values()):
-            raise ValueError("points go from 1 to 10")
 
 
 class Subject(Frozen):
@@ -76,7 +90,7 @@ class Scoring(Frozen):
 
     rubric: Rubric
     subjects: tuple[Subject, ...]
-    points: Mapping[str, Points] = field(default_factory=dict)
+    points: Mapping[str, Scored] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -157,10 +171,11 @@ def ask_judges(data: Scoring, _: Event) -> Move[Scoring]:
 def keep_points(data: Scoring, replied: Replied) -> Move[Scoring]:
     """Keep the points for the criteria of the rubric."""
     given: Points = replied.value
-    known = {name: given.points[name] for name in data.rubric.criteria if name in given.points}
+    said = {point.criterion.strip().casefold(): point.points for point in given.points}
+    known = {name: said[name.casefold()] for name in data.rubric.criteria if name.casefold() in said}
     if not known:
         return _closed(replace(data, failed={**data.failed, replied.id: "it scored none of the criteria"}))
-    return _closed(replace(data, points={**data.points, replied.id: replace(given, points=known)}))
+    return _closed(replace(data, points={**data.points, replied.id: Scored(known, given.reason)}))
 
 
 def lose_points(data: Scoring, gave_up: GaveUp) -> Move[Scoring]:

@@ -137,7 +137,7 @@ def test_new_writes_a_file_that_has_no_problem_and_never_overwrites(moot: Moot, 
 def test_new_refuses_a_name_that_is_none(moot: Moot, tmp_path: Path) -> None:
     ran = moot("new", "workflow", "../mine")
     assert ran.code == 1
-    assert "is no name" in ran.err
+    assert "cannot be a name here" in ran.err
     assert not list(tmp_path.parent.glob("mine.json"))
 
 

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moothall.agents.ask import AskAgent
 from moothall.analysis.certify import Certificate, certify
 from moothall.analysis.verify import verify
 from moothall.arena import IdentityGuard, Rating
 from moothall.kernel.codec import decode, encode
-from moothall.kernel.effects import AskPerson, ReadRecords, WriteRecords
-from moothall.kernel.events import Answered, Expired
+from moothall.kernel.effects import AskPerson, Effect, ReadRecords, WriteRecords
+from moothall.kernel.events import Answered, Event, Expired, GaveUp
 from moothall.kernel.nodes import Final, State
 from moothall.kernel.simulate import Simulation
 from moothall.machines.arena.case import Case
@@ -312,6 +311,17 @@ def test_a_veto_that_no_rule_confirms_moves_no_rating() -> None:
     assert "ratings" in {record.collection for record in confirmed.written}
 
 
+def test_what_could_not_even_be_begun_moves_no_rating() -> None:
+    class Bare(ArenaWorld):
+        def perform(self, effect: Effect) -> Event | None:
+            return GaveUp("no room") if isinstance(effect, SaveWorkspace) else super().perform(effect)
+
+    world = Bare([task("a")], {"critic": [vote("reject", 0.2)]})
+    case = case_of(world.begin(CASE))
+    assert (case.outcome, case.reason) == ("rolled_back", "the workspace could not be saved: no room")
+    assert (case.duels, world.run) == ((), [])
+
+
 # a veto holds
 
 CONFIDENCE = st.sampled_from([0.0, 0.3, 0.6, 0.89999, 0.9, 0.95, 1.0])
@@ -439,6 +449,6 @@ def test_the_configuration_says_who_plays_an_agent() -> None:
     config = decode(Configuration, {"agents": {"critic": {"model": "test:x", "temperature": 0.2}}}, "config")
     world = ArenaWorld([task("a")])
     world.begin(Case("tidy up", config=config))
-    played = {asked.agent: (asked.model, asked.temperature) for asked in world.asked if isinstance(asked, AskAgent)}
+    played = {asked.agent: (asked.model, asked.temperature) for asked in world.asked}
     assert played["critic"] == ("test:x", 0.2)
     assert played["security"] == ("", None)

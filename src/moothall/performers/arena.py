@@ -112,9 +112,9 @@ class Surroundings:
     async def read_memory(self, effect: ReadMemory, context: Context) -> Event:
         """Ratings as they are now."""
         if context.records is None:
-            return MemoryRead(self.now())
+            return MemoryRead(self.now(), trace_id=context.run)
         found = [await context.records.records(RATINGS, key=key) for key in effect.keys]
-        return MemoryRead(self.now(), tuple(record for records in found for record in records))
+        return MemoryRead(self.now(), tuple(record for records in found for record in records), context.run)
 
     async def save(self, effect: SaveWorkspace, context: Context) -> Event:
         """Save a workspace."""

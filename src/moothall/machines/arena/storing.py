@@ -52,7 +52,7 @@ def settled(case: Case) -> Settled:
     match case.outcome:
         case "succeeded":
             return Settled(True, "outcome")
-        case "rolled_back":
+        case "rolled_back" if not (case.halted or any(result.is_unable for result in case.results.values())):
             return Settled(False, "outcome")
         case "blocked" if case.violations:
             return Settled(False, "rule", vetoed)
@@ -71,8 +71,12 @@ def read_memory(case: Case, _: Event) -> Move[Case]:
 
 
 @emitting(WriteRecords)
-def store_all_in_memory(case: Case, read: MemoryRead) -> WriteRecords:
-    """Write the trace, the decision, the duels and the ratings, all or none."""
+def store_all_in_memory(case: Case, read: MemoryRead) -> Move[Case]:
+    """Write the trace, the decision, the duels and the ratings, all or none.
+
+    A run that was forked from another is remembered under an id of its own.
+    """
+    case = replace(case, trace_id=read.trace_id or case.trace_id)
     versions = {(record.collection, record.key): record.version for record in read.records}
     known = {record.key: rating_of(record.value) for record in read.records if record.collection == RATINGS}
     moved, told = moved_ratings(case, known)
@@ -83,7 +87,8 @@ def store_all_in_memory(case: Case, read: MemoryRead) -> WriteRecords:
     if told:
         values[DUELS, case.trace_id] = {"at": read.at, "kind": case.classification.kind, "duels": told}
     values |= {(RATINGS, key): as_record(rating) for key, rating in moved.items()}
-    return WriteRecords(tuple(SharedRecord(*place, value, versions.get(place, 0)) for place, value in values.items()))
+    records = tuple(SharedRecord(*place, value, versions.get(place, 0)) for place, value in values.items())
+    return Move(case, effects=(WriteRecords(records),))
 
 
 def moved_ratings(case: Case, known: Mapping[str, Rating]) -> tuple[dict[str, Rating], list[dict[str, Any]]]:

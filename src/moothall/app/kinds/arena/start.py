@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+from moothall.app.config.settings import state_directory
 from moothall.app.kinds.arena.files import read_arena
 from moothall.app.kinds.bindings import Functions
 from moothall.app.runs.moothall import Moothall, shared, wait_for
@@ -12,14 +13,19 @@ from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.present import present
 from moothall.errors import DefinitionError
 from moothall.kernel.frozen import Frozen
-from moothall.kernel.machine import Budget
+from moothall.kernel.machine import Budget, Machine
 from moothall.machines.arena.case import Case
 from moothall.machines.arena.consensus import BANDS as BANDS
 from moothall.machines.arena.definition import Configuration
-from moothall.machines.arena.machine import arena as arena_machine
+from moothall.machines.arena.machine import arena
 
 ASKING = ("ResolvingDecision",)
 """Where the arena stands when a person has to decide about a plan."""
+
+
+def arena_machine() -> Machine:
+    """The machine of the arena."""
+    return arena()
 
 
 class Settings(Frozen):
@@ -40,6 +46,8 @@ def case_of(request: str, settings: Settings) -> Case:
     workspace = Path(settings.workspace or ".").resolve()
     if not workspace.is_dir():
         raise DefinitionError(f"the workspace {workspace} is not a folder; make it, or name another")
+    if state_directory().resolve().is_relative_to(workspace):
+        raise DefinitionError(f"the workspace {workspace} holds the store and its keys; name another with --workspace")
     return Case(
         request,
         str(workspace),
@@ -75,7 +83,7 @@ def run_arena(
 
     async def work() -> dict[str, Any]:
         async with shared(store) as hall:
-            outcome = await hall.run(arena_machine(), case, agents=agents, model=model, budget=budget, run_id=run_id)
+            outcome = await hall.run(arena(), case, agents=agents, model=model, budget=budget, run_id=run_id)
             told: dict[str, Any] = (await present(hall, outcome)).plain
             return told
 

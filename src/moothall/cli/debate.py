@@ -124,8 +124,9 @@ async def _compare(chosen: Namespace, hall: Moothall, outcome: Outcome, presente
         notice("nothing is compared: the debate was no longer than a vote")
         return presented
     drafts = len(vote.begun.configuration.panel)
-    notice(f"comparing: a vote of equal budget with {drafts} independent drafts is bought now; {vote.calls} calls more")
-    text, plain = await compare(hall, outcome, chosen.model or "", vote)
+    cost = f"{vote.calls} calls more, as the run {vote.run}"
+    notice(f"comparing: a vote of equal budget with {drafts} independent drafts is bought now; {cost}")
+    text, plain = await compare(hall, outcome, vote, model=chosen.model, budget=chosen.budget)
     notice(text)
     return replace(presented, plain={**presented.plain, "compare": plain})
 

@@ -57,9 +57,7 @@ DIGITS = 9
 
 
 class Presented(Frozen):
-    """The result of a run as a door shows it: for programs, for people, and whether the run came to a good end.
-
-    """
+    """The result of a run as a door shows it: for programs, for people, and whether the run came to a good end."""
 
     plain: Any
     text: str

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import groupby
 from typing import Any, assert_never
 
 from moothall.app.report.amounts import Account, lasting
@@ -114,7 +115,11 @@ def _drawn(told: Told) -> str:
 
 
 def _section(section: Section) -> str:
-    return f"<h2>{harmless(section.title)}</h2>\n" + "\n".join(map(_part, section.parts))
+    parts = []
+    for is_chart, group in groupby(section.parts, lambda part: isinstance(part, Chart)):
+        shown = "\n".join(map(_part, group))
+        parts.append(f'<div class="charts">{shown}</div>' if is_chart else shown)
+    return f"<h2>{harmless(section.title)}</h2>\n" + "\n".join(parts)
 
 
 def _part(part: Part) -> str:

@@ -145,11 +145,20 @@ TEAM: tuple[str, ...] = (
     "sample",
 )
 
+WORKFLOW: tuple[str, ...] = (
+    "WorkflowAgent",
+    "WorkflowContext",
+    "WorkflowResult",
+    "WorkflowStateMachine",
+    "WorkflowTerms",
+)
+
 MODULES = {
     "moothall": PUBLIC,
     "moothall.arena": ARENA,
     "moothall.pipeline": PIPELINE,
     "moothall.team": TEAM,
+    "moothall.workflow": WORKFLOW,
 }
 
 

@@ -128,9 +128,7 @@ async def cancel(context: RunContext, run: RunId, reason: str) -> Outcome:
     with halls.visiting(hall, run):
         machine = await reopen(context, run)
         await halls.cancel(hall, run, reason, f"cancel-{secrets.token_hex(4)}", still_lives)
-        head = hall.heads[run]
-        clears_up = head.snapshot.status == "live" and run in hall.leases
-        if run not in hall.crew.drives and (clears_up or any(one.effect.kind in FAMILY for one in head.pending)):
+        if run not in hall.crew.drives and any(one.effect.kind in FAMILY for one in hall.heads[run].pending):
             await drive(hall, run)
         await halls.let_go_unless_driven(hall, run)
         return outcome_of(machine, run, hall.heads[run])

@@ -393,14 +393,14 @@ def test_a_typed_input_may_come_from_a_file(moot: Moot, tmp_path: Path) -> None:
     assert moot("run", "mine.json", "--input-json", "given.json").out == "2\n"
 
 
-def test_a_run_that_reaches_a_limit_exits_with_1_and_names_it(moot: Moot, tmp_path: Path) -> None:
+def test_a_run_that_reaches_a_limit_exits_with_7_and_names_it(moot: Moot, tmp_path: Path) -> None:
     looping = {
         "name": "start",
         "transition": [{"target": "start", "condition": "common_data.task"}, {"target": "stop", "condition": "true"}],
     }
     write(tmp_path / "mine.json", {**BASE, "states": [looping]})
     ran = moot("run", "mine.json", "x", "--json")
-    assert (ran.code, ran.json["status"]) == (1, "limited")
+    assert (ran.code, ran.json["status"]) == (7, "limited")
     assert ran.json["error"] == "limit_exceeded: limit of 3 visits reached in start"
 
 

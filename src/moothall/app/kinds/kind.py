@@ -7,12 +7,16 @@ A kind's module is imported when one of its machines is used, and has its kind a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from moothall.agents.ask import AskAgent, CallTool
+from moothall.app.report.charts import Bar
+from moothall.app.report.projections.costs import Costs
+from moothall.app.report.section import Section
+from moothall.app.runs.news import Committed
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
@@ -21,6 +25,7 @@ from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.runtime.hall import Cast
+from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
 
@@ -40,6 +45,7 @@ KINDS = {
     "turn": Listing("moothall.app.kinds.turn"),
     "debate": Listing("moothall.app.kinds.debate", files=True),
     "arena": Listing("moothall.app.kinds.arena", files=True),
+    "team": Listing("moothall.app.kinds.team", looks=True, files=True),
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
     PLAIN: Listing("moothall.app.kinds.python", looks=True),
 }
@@ -56,6 +62,13 @@ class Presented(Frozen):
     plain: Any
     text: str
     status: str
+
+
+class Line(Frozen):
+    """A line that tells of a run while it goes on: what stands out, and the rest."""
+
+    head: str
+    text: str = ""
 
 
 class Kind:
@@ -154,6 +167,22 @@ class Kind:
         """What a person should know of how a run stands."""
         yield from ()
 
+    async def charts(self, store: Store) -> Mapping[str, Sequence[Bar]]:
+        """What a report of a run shows besides, by title: bars."""
+        return {}
+
+    def told(self, news: Committed, *, whole: bool = False) -> tuple[Line, ...] | None:
+        """A step in the words of this kind, with whole texts or their beginnings; None: as the journal has it."""
+        return None
+
+    def standing(self, news: Committed) -> str:
+        """How far a run has come, for a line that changes while it goes on; "" where nothing is to be said."""
+        return ""
+
+    async def sections(self, store: Store, run: RunId, data: Any, costs: Costs) -> tuple[Section, ...]:
+        """What the report of a run has beside what every report has."""
+        return ()
+
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The result of a run for programs and for people."""
         result = outcome.result
@@ -163,7 +192,7 @@ class Kind:
 
 def kinds_for(source: str) -> Iterator[Kind]:
     """The kinds that a source may be of: the one that it is called after, then those that look, in their order."""
-    family = source.partition("-")[0]
+    family = source.partition("?")[0].partition("-")[0]
     names = sorted((name for name in KINDS if KINDS[name].looks or name == family), key=lambda name: KINDS[name].looks)
     return map(kind_named, names)
 

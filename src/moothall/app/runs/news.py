@@ -45,6 +45,11 @@ class Committed(Frozen):
         effects = (pending.effect for pending in self.head.pending if not isinstance(pending.effect, AskPerson))
         return tuple(getattr(effect, "agent", "") or getattr(effect, "tool", "") or effect.kind for effect in effects)
 
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that are at work."""
+        return tuple(pending.effect.agent for pending in self.head.pending if isinstance(pending.effect, AskAgent))
+
     def account(self, now: float) -> Account:
         """How far the run has come, and what it has spent of its budget."""
         head, record = self.head, self.record

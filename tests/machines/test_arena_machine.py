@@ -253,7 +253,7 @@ def test_in_a_redebate_the_solution_hears_the_critic_and_votes_are_replaced() ->
     assert "the name is wrong" not in solutions[0].arguments["earlier"]
     assert "critic: reject (1): the name is wrong" in solutions[1].arguments["earlier"]
     assert (case.passes, len(case.votes)) == (2, 5)
-    assert {found.verdict for found in case.votes} == {"approve"}
+    assert {ballot.verdict for ballot in case.votes} == {"approve"}
 
 
 def test_who_gives_no_opinion_abstains_and_without_security_nothing_proceeds() -> None:
@@ -417,6 +417,16 @@ def test_a_rollback_that_leaves_something_says_so() -> None:
     assert rollback is not None
     assert rollback.left == ("task a was not undone: the exit code is 7", "big.bin is not as it was")
     assert not rollback.is_complete
+
+
+def test_what_a_person_allowed_and_nothing_brings_back_is_told_as_left() -> None:
+    tasks = [task("a", "send", reverse="irreversible"), task("b", "fail", needs=["a"])]
+    simulation = ArenaWorld(tasks, {"critic": [vote(), {}]}, codes={"fail": 1}).begin(CASE)
+    [question] = simulation.open
+    simulation.answer(question, Answered(True, by="Ada"))
+    rollback = case_of(simulation).rollback
+    assert rollback is not None
+    assert (rollback.is_complete, rollback.left) == (False, ("task a is irreversible",))
 
 
 @pytest.mark.covers("A22", "A23")

@@ -58,7 +58,9 @@ def debate(parser: ArgumentParser) -> Work:
         chosen.model = model_for(begun, chosen.model or "")
         if chosen.seat and not getattr(chosen, "person", ""):
             chosen.person = chosen.seat
-        return start(chosen, machine_for(begun), begun, chosen.budget, lambda *run: _end(chosen, *run))
+        return start(
+            chosen, machine_for(begun, chosen.functions or ""), begun, chosen.budget, lambda *run: _end(chosen, *run)
+        )
 
     return work
 
@@ -82,6 +84,9 @@ def _add_beginning(parser: ArgumentParser) -> None:
         help="debate; vote over independent drafts; gated: a vote first, and a debate only where no majority holds. "
         "On recorded debates a gate was as right as a debate at a quarter of the text, so it is the default where "
         "answers can be counted; open answers are debated",
+    )
+    parser.add_argument(
+        "--functions", type=named, metavar="MODULE", help="FILE.py or module: has the function that debate.check names"
     )
     parser.add_argument("--seat", type=named, metavar="NAME", help="take a seat on the panel yourself")
     parser.add_argument(

@@ -103,8 +103,11 @@ async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) 
         is_endless,
         definition=hall.clean(definition_of(machine)),
     )
+    first = fitted(partial(kind_of(machine).data, machine), data, hall.clean)
+    if reason := kind_of(machine).lacking(machine, first, agents):
+        raise DefinitionError(f"run {run} cannot begin: {reason}")
     hall.casts[run] = bind(machine, Provided(model, agents, performers=context.performers))
-    await halls.begin(hall, record, machine, fitted(partial(kind_of(machine).data, machine), data, hall.clean))
+    await halls.begin(hall, record, machine, first)
 
 
 def note(context: RunContext, machine: Machine, outcome: Outcome) -> Outcome:

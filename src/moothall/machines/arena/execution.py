@@ -5,7 +5,7 @@
 - Healing is tried twice at most. The repaired plan is held against the static rules again, may not touch the checks,
   and runs what failed only. The same failure twice is no progress and ends it.
 - The way back undoes what was carried out, the last first, by declared reverse tasks, and then makes the workspace
-  what it was. What could not be undone is kept, word by word.
+  what it was: a task that failed can have left traces there only. What could not be undone is kept, word by word.
 """
 
 from __future__ import annotations

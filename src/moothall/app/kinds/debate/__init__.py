@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
+from os.path import realpath
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 from moothall.app.kinds.bindings import Provided, bind_functions
 from moothall.app.kinds.check import Check, Examined
@@ -20,8 +22,10 @@ from moothall.app.kinds.debate.progress import lines_of, standing_of
 from moothall.app.kinds.debate.report import Told, sections_of
 from moothall.app.kinds.debate.scores import present_scores
 from moothall.app.kinds.document import is_definition, read_document
+from moothall.app.kinds.functions import functions_in
 from moothall.app.kinds.kind import Kind, Line, Presented, size_in
 from moothall.app.kinds.python import PythonKind
+from moothall.app.kinds.source import remember, source_of
 from moothall.app.report.projections.costs import Costs
 from moothall.app.report.section import Section
 from moothall.app.runs.news import Committed
@@ -29,7 +33,7 @@ from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.machine import Machine
-from moothall.machines.debate import NAME, Size, debate, size_of
+from moothall.machines.debate import NAME, Size, debate, debate_with, size_of
 from moothall.machines.debate.definition import SHAPE, Configuration, read_configuration
 from moothall.machines.debate.score import FAMILY as SCORES
 from moothall.machines.debate.score import MOST as MOST_ASKS
@@ -39,6 +43,8 @@ from moothall.runtime.hall import Cast
 from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
+FUNCTIONS = "?functions="
+"""What stands in a source before the functions that a debate was started with."""
 LIVE = ("running", "waiting", "stuck")
 _SIZE = re.compile(rf"{NAME}-(\d{{1,4}})x(\d{{1,4}})x(\d{{1,4}})x(\d{{1,4}})")
 
@@ -49,8 +55,10 @@ class DebateKind(PythonKind):
     name = NAME
 
     def find(self, source: str) -> Machine | None:
-        """The machine that is called so."""
-        return self.named(source)
+        """The machine that is called so, with the functions that it was started with."""
+        name, _, functions = source.partition(FUNCTIONS)
+        machine = self.named(name)
+        return with_functions(machine, unquote(functions)) if machine is not None and functions else machine
 
     def named(self, name: str) -> Machine | None:
         """The machine of the size that its name says."""
@@ -81,8 +89,17 @@ class DebateKind(PythonKind):
         return begun
 
     def bind(self, machine: Machine, provided: Provided) -> Cast:
-        """Its panel and its judge; checks and nodes are functions that the caller registers."""
-        return bind_functions(machine, provided)
+        """Its panel and its judge; a check and nodes are functions that the caller registers."""
+        return bind_functions(machine, replace(provided, functions={**registered(machine), **provided.functions}))
+
+    def lacking(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> str:
+        """Why a debate cannot go on: the function is not here that is to check answers."""
+        name = data.configuration.debate.check if isinstance(data, Debate) else ""
+        if not name or name in given or name in registered(machine):
+            return ""
+        return (
+            f"debate.check names {name!r}, and no function of that name is registered; give it with --functions MODULE"
+        )
 
     def schema(self) -> Mapping[str, Any] | None:
         """The shape of a configuration."""
@@ -134,11 +151,26 @@ class DebateKind(PythonKind):
         result = await result_of(store, machine, outcome)
         if outcome.status in LIVE:
             return Presented(result, "", outcome.status)
-        status = "failed" if outcome.states == ("Failed",) else outcome.status
+        status = outcome.status
+        status = "failed" if outcome.states == ("Failed",) else status
         return Presented(result, explain(result), status)
 
 
 KIND: Kind = DebateKind()
+
+
+def with_functions(machine: Machine, functions: str) -> Machine:
+    """A machine of its own that is found again with the functions of this module or file."""
+    place = realpath(functions) if functions.endswith(".py") else functions
+    functions_in(place)
+    own = debate_with(_size_of(machine.name))
+    remember(own, f"{machine.name}{FUNCTIONS}{quote(place)}")
+    return own
+
+
+def registered(machine: Machine) -> Mapping[str, Any]:
+    """The functions that a debate was started with, by name."""
+    return functions_in(unquote(source_of(machine).partition(FUNCTIONS)[2]))
 
 
 def begin(begun: Debate) -> Debate:
@@ -148,10 +180,13 @@ def begin(begun: Debate) -> Debate:
 
 
 def _fits(wanted: Size, name: str) -> bool:
-    sizes = _SIZE.fullmatch(name)
-    there = Size(*map(int, sizes.groups())) if sizes else Size()
-    pairs = zip(encode(wanted).values(), encode(there).values(), strict=True)
+    pairs = zip(encode(wanted).values(), encode(_size_of(name)).values(), strict=True)
     return all(needed <= size for needed, size in pairs)
+
+
+def _size_of(name: str) -> Size:
+    sizes = _SIZE.fullmatch(name)
+    return Size(*map(int, sizes.groups())) if sizes else Size()
 
 
 def configured(plain: Any, where: str) -> Configuration:

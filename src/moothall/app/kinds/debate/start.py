@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from moothall.app.config.settings import configured_model
-from moothall.app.kinds.debate import begin
+from moothall.app.kinds.debate import begin, with_functions
 from moothall.app.kinds.debate.files import ReadConfig, panel_of, read_answers, read_config, read_text
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
@@ -74,9 +74,10 @@ def _over(chosen: Chosen, configuration: Configuration) -> DebateConfig:
     return replace(debate, protocol=chosen.protocol) if chosen.protocol else debate
 
 
-def machine_for(begun: Debate) -> Machine:
-    """The machine of the size that a debate needs."""
-    return debate(size_of(begun))
+def machine_for(begun: Debate, functions: str = "") -> Machine:
+    """The machine of the size that a debate needs, with the functions of a module or file."""
+    machine = debate(size_of(begun))
+    return with_functions(machine, functions) if functions else machine
 
 
 def model_for(begun: Debate, named: str) -> str:

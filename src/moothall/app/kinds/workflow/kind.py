@@ -14,12 +14,12 @@ from moothall.agents.ports import Model
 from moothall.app.config.models import BY_LEVEL, at_level, open_model
 from moothall.app.kinds.bindings import Provided, child_part
 from moothall.app.kinds.check import Check, Examined, Told
+from moothall.app.kinds.functions import functions_in, tools_in
 from moothall.app.kinds.guests import welcomed
 from moothall.app.kinds.kind import Kind, Presented
 from moothall.app.kinds.source import source_of
 from moothall.app.kinds.workflow.definitions import definition_with_all_below, machine_stored, stored_beside
 from moothall.app.kinds.workflow.files import Shelf, file_of, files_at, is_file_or_folder, template
-from moothall.app.kinds.workflow.functions import functions_in, tools_in
 from moothall.app.kinds.workflow.result import result_of
 from moothall.app.kinds.workflow.scripts import Evaluator
 from moothall.app.kinds.workflow.spot import (

@@ -151,8 +151,7 @@ class DebateKind(PythonKind):
         result = await result_of(store, machine, outcome)
         if outcome.status in LIVE:
             return Presented(result, "", outcome.status)
-        status = outcome.status
-        status = "failed" if outcome.states == ("Failed",) else status
+        status = "failed" if outcome.states == ("Failed",) else outcome.status
         return Presented(result, explain(result), status)
 
 

@@ -15,13 +15,13 @@ RUN = "till-demo"
 
 
 def show(folder: Path, moot: Callable[..., None]) -> None:
-    """Debate, and write the report as a page and as Markdown, and the picture of the machine."""
+    """Debate, and write the report as a page, with the picture of the machine, and the solution as a document."""
     moot(
         *("debate", PROBLEM, "--options", "SQLite,PostgreSQL,Redis", "--run-id", RUN),
         *("--model", f"scripted:{HERE / 'debate.json'}"),
         *("-o", str(folder / "debate.md"), "--report", str(folder / "debate.html")),
     )
-    moot("graph", "debate", "--format", "tree")
+    print(f"\n  how the answer came about, with its picture: {folder.name}/debate.html; as a document: {folder.name}/debate.md")
 
 
 def main() -> None:

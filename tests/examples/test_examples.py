@@ -11,7 +11,7 @@ from tests.cli.process import EXAMPLES, environment, moot
 
 SHORT = ("writer_critic.py", "approval.py", "research.py")
 EVERY = (*SHORT, "newsroom.py", "shop.py")
-OTHERS = ("debate.py", "debate_models.py", "demo.py", "demo_debate.py", "endless.py", "haiku.py")
+OTHERS = ("debate.py", "debate_models.py", "demo.py", "demo_debate.py", "endless.py", "haiku.py", "service.py")
 
 
 @pytest.mark.parametrize("name", SHORT)
@@ -32,8 +32,6 @@ def test_every_example_is_tried_here() -> None:
         ("newsroom.py", "status='waiting'"),
         ("shop.py", "a lamp: paid\n"),
         ("haiku.py", "judging → implementing (Soft failure, refining implementation)\n"),
-        ("debate.py", "FactCheck –FACTS_CHECKED→\n"),
-        ("debate.py", "flips: {'architect': 1, 'performance': 2, 'kiss': 0}\n"),
         ("debate_models.py", "three models were asked: big-one, fast-one, old-one\n"),
     ],
 )

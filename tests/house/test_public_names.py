@@ -100,6 +100,7 @@ PIPELINE: tuple[str, ...] = (
 )
 
 ARENA: tuple[str, ...] = (
+    "ArenaOptions",
     "Case",
     "Configuration",
     "Consensus",
@@ -109,7 +110,6 @@ ARENA: tuple[str, ...] = (
     "Locks",
     "Plan",
     "Rating",
-    "Settings",
     "Task",
     "Violation",
     "Vote",
@@ -145,6 +145,14 @@ TEAM: tuple[str, ...] = (
     "sample",
 )
 
+WORKFLOW: tuple[str, ...] = (
+    "WorkflowAgent",
+    "WorkflowContext",
+    "WorkflowResult",
+    "WorkflowStateMachine",
+    "WorkflowTerms",
+)
+
 DEBATE: tuple[str, ...] = (
     "AgentConfig",
     "Clarification",
@@ -170,6 +178,7 @@ MODULES = {
     "moothall.debate": DEBATE,
     "moothall.pipeline": PIPELINE,
     "moothall.team": TEAM,
+    "moothall.workflow": WORKFLOW,
 }
 
 

@@ -1,14 +1,17 @@
-"""The command that runs a debate: `debate`."""
+"""Commands of debates: `debate` runs one, `score` scores what came of some."""
 
 from __future__ import annotations
 
+import asyncio
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from moothall.app.config.access import opened
 from moothall.app.kinds.debate.output import ENDINGS, compare, text_of, vote_for
-from moothall.app.kinds.debate.start import PROTOCOLS, Chosen, debate_of, machine_for, model_for
+from moothall.app.kinds.debate.scores import FORMS, machine_of_scoring, rubric_at, scores_in, scoring_of
+from moothall.app.kinds.debate.start import PROTOCOLS, Chosen, debate_of, default_model, machine_for, model_for
 from moothall.app.kinds.kind import Presented
 from moothall.app.report.report import FORMATS
 from moothall.app.report.report import report as reported
@@ -126,7 +129,39 @@ async def _compare(chosen: Namespace, hall: Moothall, outcome: Outcome, presente
         notice("nothing is compared: the debate was no longer than a vote")
         return presented
     drafts = len(vote.begun.configuration.panel)
-    notice(f"comparing: a vote of equal budget with {drafts} independent drafts is bought now; {vote.calls} calls more")
-    text, plain = await compare(hall, outcome, chosen.model or "", vote)
+    cost = f"{vote.calls} calls more, as the run {vote.run}"
+    notice(f"comparing: a vote of equal budget with {drafts} independent drafts is bought now; {cost}")
+    text, plain = await compare(hall, outcome, vote, model=chosen.model, budget=chosen.budget)
     notice(text)
     return replace(presented, plain={**presented.plain, "compare": plain})
+
+
+def score(parser: ArgumentParser) -> Work:
+    """Score solutions."""
+    parser.add_argument("run", nargs="+", help="the ids of debates that are over")
+    parser.add_argument(
+        "-c", "--config", type=Path, required=True, metavar="RUBRIC", help="criteria and judges, JSON or YAML"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help=f"also write the scores: FILE{', FILE'.join(FORMS)}"
+    )
+    add_beginning(parser)
+
+    def work(chosen: Namespace) -> int:
+        if chosen.output is not None and chosen.output.suffix not in FORMS:
+            parser.error(f"-o {chosen.output}: write FILE{', FILE'.join(FORMS)}")
+        rubric = rubric_at(chosen.config)
+        with opened(chosen.store) as store:
+            begun = asyncio.run(scoring_of(store, rubric, dict.fromkeys(chosen.run)))
+        models = (judge.played_by for judge in rubric.judges if judge.played_by)
+        chosen.model = chosen.model or default_model(models)
+        return start(chosen, machine_of_scoring(begun), begun, chosen.budget, lambda *run: _write_scores(chosen, *run))
+
+    return work
+
+
+async def _write_scores(chosen: Namespace, hall: Moothall, outcome: Outcome, presented: Presented) -> Presented:
+    if chosen.output is not None and outcome.status == "done":
+        write(chosen.output, scores_in(presented.plain, chosen.output.suffix))
+        tell(chosen, f"written: {chosen.output}")
+    return presented

@@ -22,7 +22,7 @@ from moothall.app.runs.present import present
 from moothall.app.runs.replay import machine_instead
 from moothall.app.runs.view import account_of, show
 from moothall.app.values import Budget, Machine, encode
-from moothall.cli.main import DONE, FAILED, LIMIT, PROVIDER, WAITING
+from moothall.cli.main import CANCELLED, DONE, ELSEWHERE, FAILED, LIMITED, PROVIDER, WAITING
 from moothall.cli.options import (
     MACHINE,
     add_driving,
@@ -42,6 +42,8 @@ from moothall.cli.screen import Progress, harmless, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
 
 Work = Callable[[Namespace], int]
+CODES = {"done": DONE, "waiting": WAITING, "limited": LIMITED, "cancelled": CANCELLED, "running": ELSEWHERE}
+"""The exit code of a command by how its run stands; every other way is a failure."""
 T = TypeVar("T")
 After = Callable[[Moothall, Outcome, Presented], Coroutine[Any, Any, Presented]]
 """What a command does when a run has gone as far as it goes; it may add to what is shown."""
@@ -72,6 +74,7 @@ def run(parser: ArgumentParser) -> Work:
 def start(chosen: Namespace, machine: Machine, given: Any, budget: Budget | None, after: After | None = None) -> int:
     """Begin a run with what every command has that begins one, and drive it."""
     run, model = chosen.run_id or new_id(machine), chosen.model or ""
+    chosen.begun_with = machine
     return drive(chosen, run, lambda hall: hall.run(machine, given, model=model, budget=budget, run_id=run), after)
 
 
@@ -157,7 +160,9 @@ def add_definition(parser: ArgumentParser) -> None:
 
 
 async def _machine_now(chosen: Namespace, hall: Moothall) -> Machine | None:
-    """The machine that is named instead of the one that the run knows; None where none is."""
+    """The machine that the run was begun with here, or that is named instead of the one that it knows; else None."""
+    if (begun_with := getattr(chosen, "begun_with", None)) is not None:
+        return begun_with  # type: ignore[no-any-return]  # a Namespace knows no types
     source = getattr(chosen, "machine_now", None)
     return await machine_instead(hall.store, chosen.run, source) if source else None
 
@@ -286,7 +291,7 @@ def _shown(chosen: Namespace, outcome: Outcome, presented: Presented) -> int:
         print(harmless(presented.text) if sys.stdout.isatty() else presented.text)
     if outcome.fault == "provider":
         return PROVIDER
-    return {"done": DONE, "waiting": WAITING, "at limit": LIMIT}.get(presented.status, FAILED)
+    return CODES.get(presented.status, FAILED)
 
 
 def _prompted(chosen: Namespace, outcome: Outcome) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import select
 import shutil
 import sys
@@ -30,6 +31,8 @@ AT_WORK = 8
 """How many are seen while they are at work."""
 SAID, REASON = 60, 400
 """How much is seen of what was said, and of why something went wrong; the file and the line stand at its end."""
+_JSON_MARKS = re.compile(r'[{}\[\]"\\]+')
+"""What is left out of a reply that is JSON, while somebody looks on."""
 STATUS_COLOURS = {"done": "green", "waiting": "yellow", "running": "cyan", "limited": "yellow"}
 
 
@@ -218,7 +221,7 @@ class Progress:
         yield " · ".join(filter(None, (self._standing, spent, duration_of(account.seconds or 0))))
         agents = list(dict.fromkeys(self._agents))
         for agent in agents[:AT_WORK]:
-            said = self._said.get(agent, "")
+            said = _JSON_MARKS.sub("", self._said.get(agent, ""))
             yield f"{agent} …{shortened(said, HEARD)}" if said else f"{agent} thinks ({seconds:.0f} s)"
         if len(agents) > AT_WORK:
             yield f"and {len(agents) - AT_WORK} more"

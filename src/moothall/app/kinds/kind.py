@@ -7,12 +7,13 @@ A kind's module is imported when one of its machines is used, and has its kind a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from moothall.agents.ask import AskAgent, CallTool
+from moothall.app.report.charts import Bar
 from moothall.app.report.projections.costs import Costs
 from moothall.app.report.section import Section
 from moothall.app.runs.news import Committed
@@ -44,21 +45,19 @@ KINDS = {
     "turn": Listing("moothall.app.kinds.turn"),
     "debate": Listing("moothall.app.kinds.debate", files=True),
     "arena": Listing("moothall.app.kinds.arena", files=True),
+    "team": Listing("moothall.app.kinds.team", looks=True, files=True),
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
     PLAIN: Listing("moothall.app.kinds.python", looks=True),
 }
-"""Every kind of machine, by name. A source is offered to them in this order; a machine that comes with the package is
-called as its kind, perhaps with a size behind it."""
+"""Every kind of machine, by name. A machine that comes with the package is called as its kind, perhaps with a size
+behind it; every other source is offered in this order to the kinds that look."""
 DEFINED_IN_FILES = tuple(name for name, listing in KINDS.items() if listing.files)
 DIGITS = 9
 """The most digits of the size of a built-in machine, as in `NAME-SIZE`."""
 
 
 class Presented(Frozen):
-    """The result of a run as a door shows it: for programs, for people, and whether the run came to a good end.
-
-    A run that ended at a limit, and whose best result so far is worth having, is "at limit".
-    """
+    """The result of a run as a door shows it: for programs, for people, and whether the run came to a good end."""
 
     plain: Any
     text: str
@@ -168,6 +167,10 @@ class Kind:
         """What a person should know of how a run stands."""
         yield from ()
 
+    async def charts(self, store: Store) -> Mapping[str, Sequence[Bar]]:
+        """What a report of a run shows besides, by title: bars."""
+        return {}
+
     def told(self, news: Committed, *, whole: bool = False) -> tuple[Line, ...] | None:
         """A step in the words of this kind, with whole texts or their beginnings; None: as the journal has it."""
         return None
@@ -188,9 +191,17 @@ class Kind:
 
 
 def kinds_for(source: str) -> Iterator[Kind]:
-    """The kinds that a source may be of, in the order of the table."""
+    """The kinds that a source may be of: the one that it is called after, then those that look, in their order."""
     family = source.partition("?")[0].partition("-")[0]
-    return (kind_named(name) for name, listing in KINDS.items() if listing.looks or name == family)
+    names = sorted((name for name in KINDS if KINDS[name].looks or name == family), key=lambda name: KINDS[name].looks)
+    return map(kind_named, names)
+
+
+def built_in(name: str) -> Machine | None:
+    """The machine of this name that comes with the package; None where there is none."""
+    family = name.partition("-")[0]
+    listing = KINDS.get(family)
+    return kind_named(family).named(name) if listing is not None and not listing.looks else None
 
 
 @cache

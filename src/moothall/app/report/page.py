@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import groupby
 from typing import Any, assert_never
 
 from moothall.app.report.amounts import Account, lasting
@@ -37,6 +38,8 @@ class Told:
     measured: Measured
     machine: Machine | None = None
     is_changed: bool = False
+    charts: Mapping[str, Sequence[Bar]] = field(default_factory=dict)
+    """What the kind of its machine shows besides, by title."""
     sections: tuple[Section, ...] = ()
     """What its kind adds."""
 
@@ -63,6 +66,7 @@ def page_of(told: Told, story: Story) -> str:
         _timeline(told.measured, story.lanes),
         _costs(told.measured),
         _transitions(told.measured),
+        *(bars(title, given) for title, given in told.charts.items()),
         _conversation(story.said),
         _journal(story.rows),
     ]
@@ -111,7 +115,11 @@ def _drawn(told: Told) -> str:
 
 
 def _section(section: Section) -> str:
-    return f"<h2>{harmless(section.title)}</h2>\n" + "\n".join(map(_part, section.parts))
+    parts = []
+    for is_chart, group in groupby(section.parts, lambda part: isinstance(part, Chart)):
+        shown = "\n".join(map(_part, group))
+        parts.append(f'<div class="charts">{shown}</div>' if is_chart else shown)
+    return f"<h2>{harmless(section.title)}</h2>\n" + "\n".join(parts)
 
 
 def _part(part: Part) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,12 @@ from moothall.agents.ask import AskAgent
 from moothall.app.kinds.arena.files import examined, is_configuration
 from moothall.app.kinds.arena.place import found_locks
 from moothall.app.kinds.arena.result import GOOD, result_of, text_of
+from moothall.app.kinds.arena.standings import rating_bars, standings
 from moothall.app.kinds.arena.workspace import LocalWorkspace
 from moothall.app.kinds.bindings import Provided, bind_functions
 from moothall.app.kinds.kind import Kind, Presented
 from moothall.app.kinds.python import PythonKind
+from moothall.app.report.charts import Bar
 from moothall.app.runs.outcome import Outcome
 from moothall.kernel.effects import Effect
 from moothall.kernel.machine import Machine
@@ -94,6 +96,10 @@ class ArenaKind(PythonKind):
     def way_to_run(self, file: str) -> str:
         """The command that runs the arena as a file configures it."""
         return f"moot arena -c {file} 'some text'"
+
+    async def charts(self, store: Store) -> Mapping[str, Sequence[Bar]]:
+        """The ratings of its agents, with their intervals."""
+        return {"ratings": rating_bars(await standings(store))}
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """What became of the request."""

@@ -20,9 +20,10 @@ from moothall.app.kinds.debate.files import is_configuration, template
 from moothall.app.kinds.debate.present import explain, result_of
 from moothall.app.kinds.debate.progress import lines_of, standing_of
 from moothall.app.kinds.debate.report import Told, sections_of
+from moothall.app.kinds.debate.scores import present_scores
 from moothall.app.kinds.document import is_definition, read_document
 from moothall.app.kinds.functions import functions_in
-from moothall.app.kinds.kind import Kind, Line, Presented
+from moothall.app.kinds.kind import Kind, Line, Presented, size_in
 from moothall.app.kinds.python import PythonKind
 from moothall.app.kinds.source import remember, source_of
 from moothall.app.report.projections.costs import Costs
@@ -34,6 +35,9 @@ from moothall.kernel.codec import decode, encode
 from moothall.kernel.machine import Machine
 from moothall.machines.debate import NAME, Size, debate, debate_with, size_of
 from moothall.machines.debate.definition import SHAPE, Configuration, read_configuration
+from moothall.machines.debate.score import FAMILY as SCORES
+from moothall.machines.debate.score import MOST as MOST_ASKS
+from moothall.machines.debate.score import Scoring, scoring
 from moothall.machines.debate.state import Debate
 from moothall.runtime.hall import Cast
 from moothall.runtime.journal import RunId
@@ -60,6 +64,8 @@ class DebateKind(PythonKind):
         """The machine of the size that its name says."""
         if name == NAME:
             return debate()
+        if (asks := size_in(name, SCORES)) is not None:
+            return scoring(asks) if 1 <= asks <= MOST_ASKS else None
         sizes = _SIZE.fullmatch(name)
         return debate(Size(*map(int, sizes.groups()))) if sizes else None
 
@@ -69,6 +75,8 @@ class DebateKind(PythonKind):
 
     def data(self, machine: Machine, given: Any) -> Any:
         """A debate about a problem, which is a text or a field of an object; it has to fit the machine's size."""
+        if machine.data is Scoring:
+            return given if isinstance(given, Scoring) else decode(Scoring, given, "input")
         if isinstance(given, Debate):
             return given
         plain = {"problem": given} if isinstance(given, str) else dict(given or {})
@@ -138,11 +146,12 @@ class DebateKind(PythonKind):
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The solution for people, and for programs with all that defends it."""
+        if isinstance(outcome.data, Scoring):
+            return present_scores(outcome)
         result = await result_of(store, machine, outcome)
         if outcome.status in LIVE:
             return Presented(result, "", outcome.status)
-        status = "at limit" if outcome.status == "limited" else outcome.status
-        status = "failed" if outcome.states == ("Failed",) else status
+        status = "failed" if outcome.states == ("Failed",) else outcome.status
         return Presented(result, explain(result), status)
 
 

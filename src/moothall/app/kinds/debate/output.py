@@ -15,6 +15,7 @@ from moothall.app.report.tables import markdown_section, plain
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.outcome import Outcome
 from moothall.kernel.codec import encode
+from moothall.kernel.machine import Budget
 from moothall.machines.debate.state import Debate
 
 ENDINGS = (".json", ".md")
@@ -32,9 +33,11 @@ async def text_of(hall: Moothall, outcome: Outcome, result: Mapping[str, Any], f
     return str(cleaner()(text)) + "\n"
 
 
-async def compare(hall: Moothall, outcome: Outcome, model: str, vote: Vote) -> tuple[str, Mapping[str, Any]]:
+async def compare(
+    hall: Moothall, outcome: Outcome, vote: Vote, *, model: str, budget: Budget | None
+) -> tuple[str, Mapping[str, Any]]:
     """Buy the vote of equal budget: what it says beside the debate, in words and for programs."""
-    bought = await hall.run(vote.machine, vote.begun, model=model, run_id=vote.run)
+    bought = await hall.run(vote.machine, vote.begun, model=model, budget=budget, run_id=vote.run)
     assert isinstance(bought.data, Debate)
     result = bought.result if isinstance(bought.result, Mapping) else {}
     solution = result.get("solution") or {}

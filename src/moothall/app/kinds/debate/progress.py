@@ -9,7 +9,7 @@ from moothall.agents.ask import Replied, Returned
 from moothall.app.kinds.kind import Line
 from moothall.app.runs.news import Committed
 from moothall.kernel.events import Answered, Event, GaveUp
-from moothall.machines.debate import PUBLIC
+from moothall.machines.debate import INNER, PUBLIC
 from moothall.machines.debate.state import (
     Critique,
     Debate,
@@ -23,7 +23,7 @@ from moothall.machines.debate.state import (
 )
 
 SHORT = 100
-BOOKKEEPING = frozenset(("QUESTIONS_COLLECTED", "DRAFTS_IN", "SOLUTION_WRITTEN"))
+BOOKKEEPING = frozenset(INNER) - PUBLIC
 """Events of a node's own, which lead nowhere."""
 
 

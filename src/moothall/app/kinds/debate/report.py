@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from moothall.app.kinds.debate.progress import agreement_of
 from moothall.app.report.amounts import amount_of
 from moothall.app.report.figures import bill_rows
 from moothall.app.report.projections.costs import Bill, Costs
@@ -140,9 +139,8 @@ def _rounds(told: Told) -> Section:
         return Section("The rounds", ())
     rows = tuple(_round_row(known, tokens.get(f"round {known.number}", 0)) for known in debate.history)
     head = ("round", "agreement", "confidence", "likeness of texts", "tokens", "answers", "missing")
-    bars = tuple(
-        Measure(f"round {known.number}", 100 * known.agreement, agreement_of(known)) for known in debate.history
-    )
+    shares = {f"round {known.number}": 100 * known.agreement for known in debate.history}
+    bars = tuple(Measure(name, share, f"{share:.0f} of 100") for name, share in shares.items())
     spent = tuple(Measure(name, amount, amount_of("tokens", amount)) for name, amount in tokens.items() if amount)
     return Section("The rounds", (Table(head, rows), Chart("Agreement", bars), Chart("Tokens", spent)))
 
@@ -244,9 +242,7 @@ def _vote(debate: Debate) -> Section:
     )
     led = f"is {drafts.leader}" if drafts.leader else "is a tie"
     how = f"Answers are closed and compared by their normalised value. The vote {paid} (nothing was bought), {led}."
-    pooled = (
-        f"Pooled over all rounds it leads to {every.leader or 'a tie, which the judge decided'}: this is the answer."
-    )
+    pooled = f"Pooled over all rounds it is {every.leader or 'a tie, which the judge decided'}: this is the answer."
     return Section("The vote", (how, pooled, Table(("answer", "drafts", "all rounds"), counts)))
 
 

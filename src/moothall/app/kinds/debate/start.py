@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -86,4 +86,9 @@ def model_for(begun: Debate, named: str) -> str:
     Seats that name none are played by it.
     """
     seats = (begun.configuration.judge, *begun.configuration.panel)
-    return named or configured_model() or next((seat.played_by for seat in seats if seat.played_by), "")
+    return named or default_model(seat.played_by for seat in seats if seat.played_by)
+
+
+def default_model(models: Iterable[str]) -> str:
+    """The model that is set, else the first of some; "" where there is none."""
+    return configured_model() or next(iter(models), "")

@@ -161,6 +161,35 @@ def test_a_terminal_shows_the_round_who_thinks_and_what_was_spent(tmp_path: Path
     assert "agreement 67 of 100, confidence 55 of 100 ·" in said
 
 
+def test_a_person_with_a_seat_is_asked_at_the_terminal_while_the_round_has_a_time(tmp_path: Path) -> None:
+    begin = (
+        "debate",
+        PROBLEM,
+        *OPTIONS,
+        *MODEL,
+        "--protocol",
+        "debate",
+        "-r",
+        "1",
+        "--seat",
+        "ada",
+        "--run-id",
+        "till",
+    )
+    with terminal(*begin, home=tmp_path, keyboard=True) as screen:
+        screen.read_until("your answer; Enter answers later: ")
+        screen.type("on paper\n")
+        screen.read_until("SQLite, PostgreSQL, Redis; Enter answers later: ")
+        screen.type("Paper\n")
+        screen.read_until("'Paper' is no answer to this")
+        screen.type("Redis\n")
+        screen.read_until("Your proposal now")
+        screen.type("still on paper\nSQLite\n")
+        assert "till is" in screen.read_all()
+    assert screen.process.returncode == 0
+    assert screen.said.count("has spoken") == 2
+
+
 def test_ctrl_c_suspends_and_says_how_to_go_on(tmp_path: Path) -> None:
     rules = [{**rule, "delay": 60} for rule in json.loads(SCRIPT.read_text())["rules"]]
     (tmp_path / "slow.json").write_text(json.dumps({"rules": rules}))

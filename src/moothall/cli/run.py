@@ -17,7 +17,8 @@ from moothall.app.report.amounts import Account
 from moothall.app.runs.begin import new_id
 from moothall.app.runs.context import exists
 from moothall.app.runs.moothall import Moothall
-from moothall.app.runs.outcome import Outcome
+from moothall.app.runs.news import Committed, News
+from moothall.app.runs.outcome import Outcome, outcome_of
 from moothall.app.runs.present import present
 from moothall.app.runs.replay import machine_instead
 from moothall.app.runs.view import account_of, show
@@ -45,6 +46,8 @@ Work = Callable[[Namespace], int]
 CODES = {"done": DONE, "waiting": WAITING, "limited": LIMITED, "cancelled": CANCELLED, "running": ELSEWHERE}
 """The exit code of a command by how its run stands; every other way is a failure."""
 T = TypeVar("T")
+SETTLED = 0.05
+"""Seconds after which nothing more comes of a step by itself."""
 After = Callable[[Moothall, Outcome, Presented], Coroutine[Any, Any, Presented]]
 """What a command does when a run has gone as far as it goes; it may add to what is shown."""
 BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transitions": int}
@@ -242,10 +245,13 @@ async def _driven(
     go: Callable[[Moothall], Coroutine[Any, Any, Outcome]],
     after: After | None,
 ) -> int:
+    asking = Asking()
+    if is_at_terminal() and not chosen.json:
+        hall.listen(asking)
     async with hall:
-        outcome = await watched(progress, go(hall))
+        outcome = await watched(progress, asking.wait_until_asked(go(hall)))
         while (value := _prompted(chosen, outcome)) is not LATER:
-            outcome = await watched(progress, _answered(chosen, hall, outcome, value))
+            outcome = await watched(progress, asking.wait_until_asked(_answered(chosen, hall, outcome, value)))
         presented = await present(hall, outcome, await _machine_now(chosen, hall))
         if after is not None and chosen.json:  # JSON is one value, and so it waits for the rest
             presented = await watched(progress, after(hall, outcome, presented))
@@ -254,6 +260,41 @@ async def _driven(
         if after is not None and not chosen.json:
             await watched(progress, after(hall, outcome, presented))
         return code
+
+
+class Asking:
+    """Sees when a run waits for a person and for nothing else but time: whoever sits there is asked at once.
+
+    Nobody drives the run while a person is asked: the time at the prompt is not counted, and a late answer counts.
+    """
+
+    def __init__(self) -> None:
+        self._asked: Committed | None = None
+        self._came = asyncio.Event()
+
+    def __call__(self, news: News) -> None:
+        """Something happened."""
+        if isinstance(news, Committed):
+            self._asked = news if news.waits_for_a_person_and_time else None
+            self._came.set() if self._asked else self._came.clear()
+
+    async def wait_until_asked(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+        """How a run stands when its work is done, or when a person is to be asked before that."""
+        task = asyncio.create_task(work)
+        try:
+            while not task.done():
+                came = asyncio.create_task(self._came.wait())
+                await asyncio.wait({task, came}, return_when=asyncio.FIRST_COMPLETED)
+                came.cancel()
+                await asyncio.wait({task}, timeout=SETTLED)
+                if self._asked is not None and not task.done():
+                    news, self._asked = self._asked, None
+                    self._came.clear()
+                    return outcome_of(news.machine, news.run, news.head)
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 async def _answered(chosen: Namespace, hall: Moothall, outcome: Outcome, value: Any) -> Outcome:

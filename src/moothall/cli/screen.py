@@ -186,8 +186,11 @@ class Progress:
             print(_elsewhere(run, range(last + 1, entry.seq)), file=sys.stderr)
         self._seen[run] = entry.seq
         lines = kind.told(news, whole=self._whole)
-        for line in [told(news.plain, sys.stderr)] if lines is None else map(_painted_line, lines):
-            print(line, file=sys.stderr)
+        width = shutil.get_terminal_size().columns if self._live and not self._whole else 0
+        for line in lines if lines is not None else ():
+            print(_painted_line(line, width), file=sys.stderr)
+        if lines is None:
+            print(told(news.plain, sys.stderr), file=sys.stderr)
         self._standing = kind.standing(news)
         self._said = {agent: text for agent, text in self._said.items() if self._standing and agent in news.awaited}
         self._waiting, self._agents = news.awaited, news.agents
@@ -240,9 +243,11 @@ class Progress:
         notice(text)
 
 
-def _painted_line(line: Line) -> str:
-    """A line in the words of a kind; one that goes somewhere stands further out."""
+def _painted_line(line: Line, width: int = 0) -> str:
+    """A line in the words of a kind, cut to a width where there is one; what goes somewhere stands further out."""
     goes = line.head.startswith("→")
+    if width:
+        line = Line(line.head, shortened(line.text, max(20, width - len(line.head) - 10)))
     head = painted(printable(line.head), "bold" if goes else "cyan", sys.stderr)
     text = harmless(line.text).replace("\n", "\n         ")
     text = painted(text, "dim", sys.stderr) if goes else text

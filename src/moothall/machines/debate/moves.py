@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moothall.agents.ask import AskAgent, CallTool, FormField, Replied, Returned, Window, form, texts
+from moothall.agents.ask import TEXT, AskAgent, CallTool, FormField, Replied, Returned, Window, form, texts
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send
 from moothall.kernel.events import Answered, Event, GaveUp, Named
 from moothall.kernel.step import Append, Move
@@ -424,7 +424,8 @@ def _person_form(debate: Debate, name: str, what: str, shown: str = "") -> AskPe
     closed = debate.configuration.debate.answer.is_closed
     fields = [FormField("text", what)]
     if closed:
-        fields.append(FormField("answer", _wanted(debate)))
+        options = debate.configuration.debate.answer.options
+        fields.append(FormField("answer", "Your answer", schema={"enum": list(options)} if options else TEXT))
     return form("\n\n".join(filter(None, (debate.problem, shown))), fields, who=name, id=name)
 
 

@@ -94,7 +94,7 @@ class DebateKind(PythonKind):
 
     def lacking(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> str:
         """Why a debate cannot go on: the function is not here that is to check answers."""
-        name = data.configuration.debate.check
+        name = data.configuration.debate.check if isinstance(data, Debate) else ""
         if not name or name in given or name in registered(machine):
             return ""
         return (

@@ -15,11 +15,12 @@ import pytest
 
 from moothall import answer
 from moothall.app.config.access import opened
-from moothall.app.kinds.arena.records import Given, identity_of, lock_store, recalled, standings
+from moothall.app.kinds.arena.records import Given, identity_of, lock_store, recalled
+from moothall.app.kinds.arena.standings import standings
 from moothall.app.runs.mirror import Mirroring
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.view import show
-from moothall.arena import Settings, run_arena
+from moothall.arena import ArenaOptions, run_arena
 from moothall.errors import DefinitionError, EffectFailed, Refused
 from moothall.kernel.events import SharedRecord
 from moothall.machines.arena.declaration import Declaration, declaration
@@ -70,7 +71,9 @@ def agents(*tasks: Mapping[str, Any], **said: Any) -> dict[str, Any]:
 @sandboxed
 @pytest.mark.covers("A24")
 def test_a_program_deals_with_a_request_and_gets_what_the_command_prints(workspace: Path) -> None:
-    told = run_arena("make a file", Settings(str(workspace)), agents=agents(task("a", "echo x > made")), run_id="case")
+    told = run_arena(
+        "make a file", ArenaOptions(str(workspace)), agents=agents(task("a", "echo x > made")), run_id="case"
+    )
     assert (told["status"], told["trace_id"], told["consensus"]) == ("succeeded", "case", 1.0)
     assert (workspace / "made").read_text() == "x\n"
 
@@ -78,7 +81,7 @@ def test_a_program_deals_with_a_request_and_gets_what_the_command_prints(workspa
 @sandboxed
 def test_a_program_answers_for_a_person(workspace: Path) -> None:
     cast = agents(task("a", "touch made", reverse="irreversible"))
-    told = run_arena("send it", Settings(str(workspace)), agents=cast, run_id="case")
+    told = run_arena("send it", ArenaOptions(str(workspace)), agents=cast, run_id="case")
     assert told["status"] == "waiting"
     outcome = answer("case", True, agents=cast, by="Ada")
     assert (outcome.status, outcome.data.judge, (workspace / "made").exists()) == ("done", "Ada", True)
@@ -87,13 +90,13 @@ def test_a_program_answers_for_a_person(workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("request_text", "settings", "why"),
     [
-        (" ", Settings(), "the request is empty"),
-        ("x", Settings("/no/such/folder"), "is not a folder"),
-        ("x", Settings(config=Path("missing.json")), "cannot be read"),
+        (" ", ArenaOptions(), "the request is empty"),
+        ("x", ArenaOptions("/no/such/folder"), "is not a folder"),
+        ("x", ArenaOptions(config=Path("missing.json")), "cannot be read"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_a_run_begins(
-    workspace: Path, request_text: str, settings: Settings, why: str
+    workspace: Path, request_text: str, settings: ArenaOptions, why: str
 ) -> None:
     with pytest.raises(DefinitionError, match=why):
         run_arena(request_text, settings, agents=agents())
@@ -102,7 +105,7 @@ def test_what_cannot_be_meant_is_refused_before_a_run_begins(
 @sandboxed
 @pytest.mark.covers("A25", "A3")
 def test_the_journal_shows_that_only_the_identity_was_looked_at_before_it_held(workspace: Path) -> None:
-    run_arena("make it", Settings(str(workspace)), agents=agents(task("a")), run_id="case")
+    run_arena("make it", ArenaOptions(str(workspace)), agents=agents(task("a")), run_id="case")
     with opened(None) as store:
         entries = asyncio.run(show(store, "case")).entries
     wanted = []
@@ -117,12 +120,12 @@ def test_the_journal_shows_that_only_the_identity_was_looked_at_before_it_held(w
 @pytest.mark.covers("A26", "A32")
 def test_an_aborted_run_writes_no_record_and_other_runs_go_on(workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "arena.json").write_text(json.dumps({"identity": {"database": "production"}}))
-    locked = Settings(str(workspace), tmp_path / "arena.json")
+    locked = ArenaOptions(str(workspace), tmp_path / "arena.json")
     told = run_arena("make it", locked, agents=agents(task("a", "touch made")))
     assert (told["status"], told["votes"], told["tasks"]) == ("aborted", [], [])
     with opened(None) as store:
         assert asyncio.run(store.outbox("anybody")) == []
-    assert run_arena("make it", Settings(str(workspace)), agents=agents(task("a")))["status"] == "succeeded"
+    assert run_arena("make it", ArenaOptions(str(workspace)), agents=agents(task("a")))["status"] == "succeeded"
 
 
 # memory
@@ -131,7 +134,7 @@ def test_an_aborted_run_writes_no_record_and_other_runs_go_on(workspace: Path, t
 @sandboxed
 @pytest.mark.covers("A5", "A14")
 def test_later_runs_know_ratings_and_the_traces_that_are_alike(workspace: Path) -> None:
-    settings = Settings(str(workspace))
+    settings = ArenaOptions(str(workspace))
     careless = agents(task("a", "false"), critic=vote("reject", 0.2))
     for number, text in enumerate(["tidy the cellar", "paint the fence", "tidy the attic", "bake bread"]):
         run_arena(text, settings, agents=careless, run_id=f"old-{number}")
@@ -272,6 +275,19 @@ async def test_a_mirror_that_never_answers_keeps_nobody_waiting(workspace: Path)
         assert "the mirror is behind" in await mirroring.finish()
         assert len(await hall.store.outbox("stuck")) == 3
     assert await store.outbox("stuck") == []
+
+
+@pytest.mark.covers("A31", "A22")
+def test_what_a_run_keeps_is_in_the_mirror_too(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOOTHALL_MIRROR", f"sqlite:{tmp_path / 'mirror.db'}")
+    run_arena("look", ArenaOptions(str(workspace), dry_run=True), agents=agents(task("a")), run_id="case")
+    mirrored = SqliteMirror(tmp_path / "mirror.db").records()
+    with opened(None) as store:
+        kept = [record for name in ("audit", "decisions", "traces") for record in asyncio.run(store.records(name))]
+    assert mirrored == kept
+    assert [record.key for record in kept] == ["case"] * 3
 
 
 @pytest.mark.covers("A31")

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,39 @@ def workspace(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "kept.txt").write_text("kept\n")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _watched(moot: Moot) -> Iterator[None]:
+    """Over every journal here: nothing before the identity holds, and nothing once a plan is blocked."""
+    yield
+    for run in json.loads(moot("ls", "--json").out):
+        if run["machine"] == "arena":
+            entries = moot("show", run["run"], "--json").json["entries"]
+            assert not list(trespasses(entries)), run["run"]
+
+
+def trespasses(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What a run of the arena wanted before its identity held, or did after its plan was blocked."""
+    is_verified = is_blocked = False
+    for entry in entries:
+        is_verified |= entry["to"] != ["VerifyingIdentity"]
+        is_blocked |= entry["to"] == ["StoringMemory"] and entry["from"] != ["RunningTasks"]
+        for effect in entry["effects"]:
+            kind, wanted = effect["kind"], effect["effect"]
+            if not is_verified and (kind, wanted.get("collection", "")) not in IDENTITY:
+                yield f"entry {entry['seq']} wants {kind} before the identity is verified"
+            if is_blocked and kind in ("arena.task", "arena.save", "ask.agent"):
+                yield f"entry {entry['seq']} wants {kind} after the plan was blocked"
+
+
+IDENTITY = {("read.records", "identity"), ("arena.identity", "")}
+
+
+def test_the_watcher_sees_a_planted_trespass() -> None:
+    early = {"seq": 0, "from": [], "to": ["VerifyingIdentity"], "effects": [{"kind": "ask.agent", "effect": {}}]}
+    late = {"seq": 9, "from": ["x"], "to": ["StoringMemory"], "effects": [{"kind": "arena.task", "effect": {}}]}
+    assert [text.split()[1] for text in trespasses([early, late])] == ["0", "9"]
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -324,12 +357,30 @@ def test_reverse_tasks_run_last_first_and_what_is_left_is_told(moot: Moot, works
         critic=[vote(), {"diagnosis": ""}],
     )
     told = ran.json
+    assert told["status"] == "rollback_incomplete"
     assert told["rollback"] == {"complete": False, "left": ["task two was not undone: the exit code is 9"]}
     names = [entry["event"].get("task") for entry in moot("show", "case", "--json").json["entries"]]
     assert [name for name in names if name] == ["one", "two", "broken", "undo:two", "undo:one"]
     assert not outside.exists()
     plain = moot("resume", "case")
     assert "rollback incomplete: task two was not undone: the exit code is 9" in plain.out
+
+
+def test_what_git_ignores_is_in_no_save_and_is_told_as_left_where_it_was_touched(moot: Moot, workspace: Path) -> None:
+    (workspace / ".gitignore").write_text("*.log\n")
+    for name in ("gone.log", "changed.log", "kept.log"):
+        (workspace / name).write_text("before\n")
+    ran = arena(
+        moot,
+        command("a", "rm gone.log; echo more >> changed.log; echo new > new.log; echo x > kept.txt"),
+        command("b", "false", needs=["a"]),
+        critic=[vote(), {"diagnosis": ""}],
+    )
+    left = [f"{name} is not as it was" for name in ("changed.log", "gone.log", "new.log")]
+    assert ran.json["rollback"] == {"complete": False, "left": left}
+    assert (workspace / "kept.txt").read_text() == "kept\n"
+    told = moot("resume", "case").out
+    assert f"rollback incomplete: {'; '.join(left)}" in told
 
 
 def test_a_dry_run_stops_before_anything_is_executed(moot: Moot, workspace: Path) -> None:
@@ -413,6 +464,9 @@ def test_ratings_and_traces_are_shown_to_people_and_programs(moot: Moot, workspa
     assert "lost  chore  critic beats solution  critic 1200.0 → 1216.0, solution 1200.0 → 1184.0" in history.out
     plain = moot("ratings", "--history", "--json").json
     assert {"agent", "model", "kind", "definition", "elo", "games", "wins", "fit"} == set(plain["ratings"][0])
+    page = moot("report", "lost", "--format", "html", "--output", "page.html")
+    assert (page.code, "ratings" in Path("page.html").read_text()) == (0, True), page.err
+    assert "critic scripted:" in Path("page.html").read_text()
     found = moot("recall", "cellar", "--json").json
     assert [(near["trace"]["id"], near["trace"]["outcome"]) for near in found] == [("lost", "rolled_back")]
     assert moot("recall", "cellar").out.startswith("lost  0.58  rolled back  tidy the cellar")
@@ -435,7 +489,7 @@ def test_a_configuration_can_be_begun_checked_and_used(moot: Moot, workspace: Pa
     Path("wrong.json").write_text(json.dumps({"bands": "careless", "weights": {"critc": 1}}))
     checked = moot("check", "wrong.json", "--json")
     assert checked.code == 4
-    assert [(found["code"], found["pointer"]) for found in checked.json["findings"]] == [
+    assert [(finding["code"], finding["pointer"]) for finding in checked.json["findings"]] == [
         ("E_ENUM", "/bands"),
         ("W_UNKNOWN_KEY", "/weights/critc"),
     ]

@@ -100,6 +100,7 @@ PIPELINE: tuple[str, ...] = (
 )
 
 ARENA: tuple[str, ...] = (
+    "ArenaOptions",
     "Case",
     "Configuration",
     "Consensus",
@@ -109,7 +110,6 @@ ARENA: tuple[str, ...] = (
     "Locks",
     "Plan",
     "Rating",
-    "Settings",
     "Task",
     "Violation",
     "Vote",
@@ -145,11 +145,40 @@ TEAM: tuple[str, ...] = (
     "sample",
 )
 
+WORKFLOW: tuple[str, ...] = (
+    "WorkflowAgent",
+    "WorkflowContext",
+    "WorkflowResult",
+    "WorkflowStateMachine",
+    "WorkflowTerms",
+)
+
+DEBATE: tuple[str, ...] = (
+    "AgentConfig",
+    "Clarification",
+    "DEBATE_EVENTS",
+    "DebateConfig",
+    "DebateHooks",
+    "DebateNode",
+    "DebateResult",
+    "DebateTerms",
+    "NodeContext",
+    "NodeResult",
+    "NodeType",
+    "Solution",
+    "StateMachineOrchestrator",
+    "TransitionRule",
+    "resume",
+    "run_debate",
+)
+
 MODULES = {
     "moothall": PUBLIC,
     "moothall.arena": ARENA,
+    "moothall.debate": DEBATE,
     "moothall.pipeline": PIPELINE,
     "moothall.team": TEAM,
+    "moothall.workflow": WORKFLOW,
 }
 
 

@@ -104,7 +104,7 @@ class Surroundings:
             for agent in effect.agents
             for record in await context.records.records(RATINGS, prefix=f"{agent}|", most=MOST_RATINGS)
         ]
-        ratings = tuple(one for one in read if one.key.model in ("", models[one.key.agent]))
+        ratings = tuple(rating for rating in read if rating.key.model in ("", models[rating.key.agent]))
         traces = await all_traces(context.records)
         newest = sorted(traces, key=lambda trace: (-trace.at, trace.id))[:NEWEST]
         return ContextRead(models, ratings, tuple(newest), tuple(nearest(effect.request, traces)))

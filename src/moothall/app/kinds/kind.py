@@ -13,6 +13,9 @@ from importlib import import_module
 from typing import Any
 
 from moothall.agents.ask import AskAgent, CallTool
+from moothall.app.report.projections.costs import Costs
+from moothall.app.report.section import Section
+from moothall.app.runs.news import Committed
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
@@ -21,6 +24,7 @@ from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.runtime.hall import Cast
+from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
 
@@ -44,8 +48,8 @@ KINDS = {
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
     PLAIN: Listing("moothall.app.kinds.python", looks=True),
 }
-"""Every kind of machine, by name. A source is offered to them in this order; a machine that comes with the package is
-called as its kind, perhaps with a size behind it."""
+"""Every kind of machine, by name. A machine that comes with the package is called as its kind, perhaps with a size
+behind it; every other source is offered in this order to the kinds that look."""
 DEFINED_IN_FILES = tuple(name for name, listing in KINDS.items() if listing.files)
 DIGITS = 9
 """The most digits of the size of a built-in machine, as in `NAME-SIZE`."""
@@ -57,6 +61,13 @@ class Presented(Frozen):
     plain: Any
     text: str
     status: str
+
+
+class Line(Frozen):
+    """A line that tells of a run while it goes on: what stands out, and the rest."""
+
+    head: str
+    text: str = ""
 
 
 class Kind:
@@ -159,6 +170,18 @@ class Kind:
         """What is counted in runs of this kind and in no others, for their metrics."""
         return {}
 
+    def told(self, news: Committed, *, whole: bool = False) -> tuple[Line, ...] | None:
+        """A step in the words of this kind, with whole texts or their beginnings; None: as the journal has it."""
+        return None
+
+    def standing(self, news: Committed) -> str:
+        """How far a run has come, for a line that changes while it goes on; "" where nothing is to be said."""
+        return ""
+
+    async def sections(self, store: Store, run: RunId, data: Any, costs: Costs) -> tuple[Section, ...]:
+        """What the report of a run has beside what every report has."""
+        return ()
+
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The result of a run for programs and for people."""
         result = outcome.result
@@ -167,9 +190,17 @@ class Kind:
 
 
 def kinds_for(source: str) -> Iterator[Kind]:
-    """The kinds that a source may be of, in the order of the table."""
-    family = source.partition("-")[0]
-    return (kind_named(name) for name, listing in KINDS.items() if listing.looks or name == family)
+    """The kinds that a source may be of: the one that it is called after, then those that look, in their order."""
+    family = source.partition("?")[0].partition("-")[0]
+    names = sorted((name for name in KINDS if KINDS[name].looks or name == family), key=lambda name: KINDS[name].looks)
+    return map(kind_named, names)
+
+
+def built_in(name: str) -> Machine | None:
+    """The machine of this name that comes with the package; None where there is none."""
+    family = name.partition("-")[0]
+    listing = KINDS.get(family)
+    return kind_named(family).named(name) if listing is not None and not listing.looks else None
 
 
 @cache

@@ -79,11 +79,15 @@ class Moothall:
 
     async def __aenter__(self) -> Moothall:
         self.context()
+        self._mirror_records()
+        return self
+
+    def _mirror_records(self) -> None:
+        """Begin to send records to the mirror that is configured, if there is one."""
         with self._settings():
             mirror = open_mirror()
-        if mirror is not None:
+        if mirror is not None and self._mirroring is None:
             self._mirroring = Mirroring(self.store, mirror)
-        return self
 
     async def __aexit__(self, *error: object) -> None:
         await self.close()
@@ -131,11 +135,15 @@ class Moothall:
         for task in self._under_way.values():
             task.cancel()
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
-        if self._mirroring is not None and (behind := await self._mirroring.finish()):
-            self._broadcast.notice(behind)
         if "_opened" in self.__dict__:
-            del self.__dict__["_opened"]
-            self._place.__exit__(None, None, None)
+            try:
+                self._mirror_records()
+                if self._mirroring is not None and (behind := await self._mirroring.finish()):
+                    self._broadcast.notice(behind)
+            finally:
+                self._mirroring = None
+                del self.__dict__["_opened"]
+                self._place.__exit__(None, None, None)
             if self._telemetry is not None:
                 await asyncio.to_thread(self._telemetry.wait_until_seen)
 

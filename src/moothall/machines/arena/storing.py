@@ -100,8 +100,8 @@ def moved_ratings(case: Case, known: Mapping[str, Rating]) -> tuple[dict[str, Ra
         before = {agent: start_rating(case.rating_key(agent), table) for agent in (duel.first, duel.second)}
         pairs = zip(lineage(case.rating_key(duel.first)), lineage(case.rating_key(duel.second)), strict=False)
         for first, second in list(pairs):
-            one, other = start_rating(first, table), start_rating(second, table)
-            table[first], table[second] = updated(one, other, duel.score), updated(other, one, 1 - duel.score)
+            mine, theirs = start_rating(first, table), start_rating(second, table)
+            table[first], table[second] = updated(mine, theirs, duel.score), updated(theirs, mine, 1 - duel.score)
             moved |= {record_key(first): table[first], record_key(second): table[second]}
         told.append(_told(case, duel, before, table))
     return moved, told

@@ -68,11 +68,7 @@ def team_machine(team: Team, name: str, source: str) -> Machine:
         result=_result,
         states=[
             *groups,
-            State(
-                ARBITRATION,
-                enter=_wanting(floor.decide, {CallHooks: 1, Summarise: 1}),
-                max_visits=team.limits.turns * MOST,
-            ),
+            State(ARBITRATION, enter=decide, max_visits=team.limits.turns * MOST),
             Final("Closed"),
             Final("Limited"),
         ],

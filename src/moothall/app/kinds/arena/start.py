@@ -28,7 +28,7 @@ def arena_machine() -> Machine:
     return arena()
 
 
-class Settings(Frozen):
+class ArenaOptions(Frozen):
     """How a request is to be dealt with; what is empty is as the configuration says."""
 
     workspace: str = ""
@@ -38,12 +38,12 @@ class Settings(Frozen):
     trace: bool = False
 
 
-def case_of(request: str, settings: Settings) -> Case:
+def case_of(request: str, options: ArenaOptions) -> Case:
     """The data that a run begins with."""
-    config = settings.config if isinstance(settings.config, Configuration) else read_arena(settings.config)
+    config = options.config if isinstance(options.config, Configuration) else read_arena(options.config)
     if not request.strip():
         raise DefinitionError("the request is empty; say what is to be done")
-    workspace = Path(settings.workspace or ".").resolve()
+    workspace = Path(options.workspace or ".").resolve()
     if not workspace.is_dir():
         raise DefinitionError(f"the workspace {workspace} is not a folder; make it, or name another")
     if state_directory().resolve().is_relative_to(workspace):
@@ -51,9 +51,9 @@ def case_of(request: str, settings: Settings) -> Case:
     return Case(
         request,
         str(workspace),
-        bands=settings.bands or config.bands,
-        dry_run=settings.dry_run,
-        shows_trace=settings.trace,
+        bands=options.bands or config.bands,
+        dry_run=options.dry_run,
+        shows_trace=options.trace,
         config=config,
     )
 
@@ -67,7 +67,7 @@ async def agree(hall: Moothall, outcome: Outcome, by: str = "") -> Outcome:
 
 def run_arena(
     request: str,
-    settings: Settings | None = None,
+    options: ArenaOptions | None = None,
     *,
     agents: Functions | None = None,
     model: str = "",
@@ -79,7 +79,7 @@ def run_arena(
 
     Where a person has to decide its status is `waiting`: `moot answer RUN --yes`, or `answer(run_id, True)`.
     """
-    case = case_of(request, settings or Settings())
+    case = case_of(request, options or ArenaOptions())
 
     async def work() -> dict[str, Any]:
         async with shared(store) as hall:

@@ -21,6 +21,7 @@ from typing import Any
 from moothall.agents.roles import Role, over_shipped, role_notes, roles, shipped
 from moothall.app.config.project import looked_at
 from moothall.app.config.settings import state_directory, tell_once
+from moothall.app.kinds.kind import built_in
 from moothall.app.kinds.workflow.scripts import engine
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
@@ -122,7 +123,10 @@ def _open(path: Path, roles_from: str) -> Opened:
     document, given = document_at(path), _roles_in(roles_from)
     known_roles = over_shipped({name: one for name, one in given.items() if isinstance(one, dict)})
     resolved = Path(realpath(path))
-    around = Around(_faults if is_installed() else None, lambda name: known(name, resolved), known_roles)
+    faults = _faults if is_installed() else None
+    around = Around(
+        faults, lambda name: known(name, resolved), known_roles, has=lambda name: built_in(name) is not None
+    )
     findings = (*checked(document, around), *_role_findings(given, roles_from, document))
     found = Checked(str(path), _names(document), findings)
     return Opened(document, found, roles_from, given, stamps)

@@ -23,6 +23,8 @@ from moothall.errors import DefinitionError, Refused
 
 Work = Callable[[Namespace], int]
 COLOURS = ("cyan", "green", "yellow", "bold")
+TYPED = ("USER_SAID", "COMMAND")
+"""How the events begin that a person makes."""
 DRIVEN = "a worker drives this run"
 _CONTENT = re.compile(r'"content"\s*:\s*"((?:[^"\\]|\\.)*)')
 
@@ -81,11 +83,14 @@ async def _talk(chosen: Namespace, hall: Any, screen: Screen, script: list[str] 
         session = await _opened(chosen, hall)
         screen.follow(session)
         is_live = script is None and sys.stdin.isatty()
+        if chosen.resume is not None:
+            screen.say(await session.newest_lines(), aside=True)
         screen.say(f"{session.roster.team.description} (run {session.run}; !help lists the commands)", aside=True)
         typed = _typed() if script is None else _lines(script)
         if is_live:
             await _live(session, screen, typed)
         else:
+            await session.go_on()
             async for line in typed:
                 screen.say(painted(f"> {harmless(line)}", "dim"))
                 screen.say(await _taken(session, line))
@@ -121,6 +126,9 @@ async def _live(session: Session, screen: Screen, typed: AsyncIterator[str]) -> 
     async def take(line: str) -> None:
         screen.say(await _taken(session, line))
 
+    resumed = asyncio.create_task(_going_on(session))
+    under_way.add(resumed)
+    resumed.add_done_callback(under_way.discard)
     screen.prompt()
     async for line in typed:
         if line.strip() == "!quit":
@@ -129,19 +137,24 @@ async def _live(session: Session, screen: Screen, typed: AsyncIterator[str]) -> 
         under_way.add(task)
         task.add_done_callback(under_way.discard)
         if line.strip() == "!exit":
+            await task
             break
         screen.prompt()
-    if under_way and (await session.look()).place:
-        await asyncio.wait(under_way, timeout=0.2)
     for task in under_way:
         task.cancel()
 
 
+async def _going_on(session: Session) -> None:
+    """Go on with what was under way when the conversation was left."""
+    await session.go_on()
+
+
 async def _taken(session: Session, line: str) -> str:
     try:
-        return await session.type(line)
+        answer = await session.type(line)
     except (Refused, DefinitionError) as refusal:
         return str(refusal)
+    return "\n".join(filter(None, (answer, session.questions_beside())))
 
 
 async def _is_over(session: Session) -> bool:
@@ -149,8 +162,7 @@ async def _is_over(session: Session) -> bool:
 
 
 async def _ended(chosen: Namespace, session: Session) -> int:
-    outcome = session.outcome
-    assert outcome is not None
+    outcome = await session.refresh()
     if chosen.transcript is not None:
         try:
             chosen.transcript.write_text(await session.transcript(), encoding="utf-8")
@@ -243,7 +255,7 @@ class Screen:
 
     def _show(self, news: Committed) -> None:
         assert self._session is not None
-        if self._shown and "replied" not in str(news.plain["event"].get("name", "")) and any(self._shown.values()):
+        if any(self._shown.values()) and str(news.plain["event"].get("name", "")).startswith(TYPED):
             print(" [interrupted]", file=self._stream, flush=True)
             self._shown.clear()
         for append in news.plain.get("appends", ()):

@@ -30,7 +30,7 @@ from moothall.app.kinds.team.present import (
 )
 from moothall.app.kinds.workflow.files import listed
 from moothall.app.runs.moothall import Moothall
-from moothall.app.runs.outcome import Outcome
+from moothall.app.runs.outcome import Outcome, outcome_of
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
@@ -140,15 +140,35 @@ class Session:
 
     @classmethod
     async def resume(cls, hall: Moothall, run: str = "", agents: Mapping[str, Any] | None = None) -> Session:
-        """Come back to a conversation; without a name to the newest one."""
+        """Come back to a conversation; without a name to the newest one. `go_on` lets it go on."""
         run = run or await newest(hall)
         source = (await hall.store.load(run)).record.source
         machine = machine_of(source)
         if machine is None:
             raise Refused(f"run {run} is not a conversation of a team")
-        session = cls(hall, machine, run, agents)
-        session.outcome = await hall.resume(run, machine, agents=agents)
-        return session
+        return cls(hall, machine, run, agents)
+
+    async def go_on(self) -> Outcome:
+        """Go on with what was under way when the conversation was left."""
+        if self.outcome is None:
+            self.outcome = await self.hall.resume(self.run, self.machine, agents=self._agents)
+        return self.outcome
+
+    async def refresh(self) -> Outcome:
+        """How the conversation stands now, whoever moved it."""
+        head = Reader(self.machine, kind_of(self.machine).effects).head((await self.hall.store.load(self.run)).head)
+        self.outcome = outcome_of(self.machine, self.run, head)
+        return self.outcome
+
+    def questions_beside(self) -> str:
+        """What runs beside the conversation ask, and how they are answered."""
+        asked = self.outcome.questions if self.outcome is not None else ()
+        others = (question for question in asked if question.run != self.run)
+        return "\n".join(f"{question.run} asks: {question.prompt} (moot answer {question.run})" for question in others)
+
+    async def newest_lines(self, most: int = 6) -> str:
+        """What was said last."""
+        return "\n".join((await self._history()).splitlines()[-most:])
 
     async def look(self) -> Conversation:
         """How the conversation stands now."""

@@ -10,6 +10,10 @@ For runs the files are read once as long as a store is open (`Files`), and the e
     on_wait = "notify-send"
     telemetry = "spans,counters:9464,log"          # who else is told what goes on
 
+    [policies]                                     # whether tools are called: allow, ask or deny
+    execute_terminal = "allow"
+    "reviewer:write_file" = "deny"                 # of one role
+
     [levels]                                       # names for models: base, smart, fast
     smart = "anthropic:claude-opus-4-1|openai:gpt-5"
 
@@ -35,6 +39,7 @@ from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 from moothall.agents.secrets import Cleaner, Secret, unfit
+from moothall.agents.workspace import Policy
 from moothall.app.config.project import Project, looked_at, nearest
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
@@ -82,6 +87,7 @@ class Settings(Frozen):
     durability: str = ""
     on_wait: str = ""
     telemetry: str = ""
+    policies: Mapping[str, Policy] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, AddressSettings] = field(default_factory=dict)
 
@@ -242,7 +248,8 @@ def _over(own: Settings, project: Settings) -> Settings:
         mine = own.addresses.get(address, AddressSettings())
         keeps = not theirs.key_from
         addresses[address] = replace(theirs, key=mine.key, key_from=mine.key_from) if keeps else theirs
-    return replace(own, **said, levels={**own.levels, **project.levels}, addresses=addresses)
+    levels, policies = {**own.levels, **project.levels}, {**own.policies, **project.policies}
+    return replace(own, **said, levels=levels, policies=policies, addresses=addresses)
 
 
 def _value(name: str) -> str:

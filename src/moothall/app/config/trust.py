@@ -55,6 +55,7 @@ def lines_of(settings: Settings) -> Iterator[str]:
     for name in ("model", "store", "durability", "on_wait"):
         if value := getattr(settings, name):
             yield f"{name} = {value}"
+    yield from (f"policy {name} = {policy}" for name, policy in settings.policies.items())
     yield from (f"level {name} = {model}" for name, model in settings.levels.items())
     for address, set_ in settings.addresses.items():
         yield f"address {address}" + (f" gets the key in {set_.key_from}" if set_.key_from else "")

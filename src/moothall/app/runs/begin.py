@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from moothall.agents.workspace import Workspace
 from moothall.app.config.models import BY_LEVEL, absolute_model, unpriced
 from moothall.app.config.settings import configured_model, level_model
 from moothall.app.kinds.bindings import (
@@ -26,6 +27,7 @@ from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import source_of
 from moothall.app.runs.context import RunContext
 from moothall.app.runs.outcome import Outcome, Question, outcome_of, questions_of
+from moothall.app.toolbox import Given, chosen_workspace, toolbox_in, toolbox_of, written
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.effects import StartChild
 from moothall.kernel.frozen import Frozen, slotted
@@ -51,6 +53,7 @@ class Terms(Frozen):
     run: RunId | None = None
     model: str = ""
     budget: Budget | None = None
+    workspace: Workspace = Workspace()
 
 
 async def begin(context: RunContext, machine: Machine, data: Any, terms: Terms) -> Outcome:
@@ -58,6 +61,13 @@ async def begin(context: RunContext, machine: Machine, data: Any, terms: Terms) 
     with halls.visiting(context.hall, run := chosen_id(context, machine, terms)):
         await enter(context, machine, data, replace(terms, run=run))
         return note(context, machine, await driven(context.hall, run))
+
+
+def equipped(machine: Machine, workspace: Given) -> tuple[Machine, Workspace]:
+    """The machine of a run whose agents work in this workspace, and the workspace as the run remembers it."""
+    chosen = chosen_workspace(workspace)
+    tools = tuple(toolbox_of(chosen, machine.name).tools.values())
+    return kind_of(machine).equipped(machine, tools, chosen.policies), chosen
 
 
 def chosen_id(context: RunContext, machine: Machine, terms: Terms) -> RunId:
@@ -85,8 +95,13 @@ async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) 
         context.broadcast.notice(told)
     named, is_endless = hall.clean(model), unbounded is not None
     record = Record(run, machine.name, machine.digest, time.time(), source_of(machine), named, limits, is_endless)
-    hall.casts[run] = bind(machine, Provided(model, agents, performers=context.performers))
-    await halls.begin(hall, record, machine, fitted(partial(kind_of(machine).data, machine), data, hall.clean))
+    record, kind = replace(record, tools=written(terms.workspace)), kind_of(machine)
+    toolbox = toolbox_in(record.tools, run)
+    hall.casts[run] = bind(machine, Provided(model, agents, performers=context.performers, toolbox=toolbox))
+    first = fitted(partial(kind.data, machine), data, hall.clean)
+    if toolbox.save is not None:
+        await toolbox.save(kind.save_name(machine))
+    await halls.begin(hall, record, machine, first)
 
 
 def note(context: RunContext, machine: Machine, outcome: Outcome) -> Outcome:

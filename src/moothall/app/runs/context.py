@@ -15,6 +15,7 @@ from moothall.app.kinds.bindings import Functions, Provided, bind, known_agents,
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import child_machine, find, is_missing
 from moothall.app.runs.news import Broadcast
+from moothall.app.toolbox import Toolbox, toolbox_in
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
@@ -121,13 +122,17 @@ async def family_of(
     if record.origin and not record.source and machine is None:
         return await family_of(store, (await store.load(record.origin)).record, agents)
     if not record.parent:
-        return machine or machine_at(record), Provided(record.model, agents)
+        return machine or machine_at(record), Provided(record.model, agents, toolbox=_toolbox(record))
     try:
         above = (await store.load(record.parent)).record
     except Refused:  # it was deleted
-        return machine_at(record), Provided(record.model, agents)
+        return machine_at(record), Provided(record.model, agents, toolbox=_toolbox(record))
     parent, provided = await family_of(store, above, agents, machine)
     return child_machine(parent, record.machine), provided.joined_by(parent)
+
+
+def _toolbox(record: Record) -> Toolbox:
+    return toolbox_in(record.tools, record.run)
 
 
 def machine_at(record: Record) -> Machine:

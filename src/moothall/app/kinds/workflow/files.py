@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import lru_cache
 from os.path import exists, isdir, isfile, realpath
 from pathlib import Path
 from typing import Any
 
 from moothall.agents.roles import Role, over_shipped, roles
+from moothall.app.kinds.roles import document_at, roles_in
 from moothall.app.kinds.workflow.scripts import engine
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
@@ -115,7 +116,7 @@ def check_file(path: Path) -> Checked:
 
 def _open(path: Path, roles_from: str) -> Opened:
     stamps = stamps_of(path, roles_from)  # before the content: what changes in between is then read again
-    document, given = document_at(path), _roles_in(roles_from)
+    document, given = document_at(path), roles_in(roles_from)
     known_roles = over_shipped({name: one for name, one in given.items() if isinstance(one, dict)})
     resolved = Path(realpath(path))
     around = Around(_faults if is_installed() else None, lambda name: known(name, resolved), known_roles)
@@ -139,15 +140,6 @@ def names_at(path: Path) -> tuple[str, ...]:
     resolved = Path(realpath(path))
     try:
         return _names_in(resolved, _stamp(resolved))
-    except OSError as error:
-        raise DefinitionError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def document_at(path: Path) -> Document:
-    """The content of a file, as far as it can be read."""
-    try:
-        with path.open("rb") as file:
-            return read(file.read(LARGEST + 1))
     except OSError as error:
         raise DefinitionError(f"{path} cannot be read: {error.strerror}") from error
 
@@ -241,20 +233,3 @@ def roles_file(path: Path) -> str:
     """The file of roles where none is named: of the current folder, or of the folder that the workflow belongs to."""
     places = (ROLES, path.parent.parent / "roles" / "roles.json")
     return next((str(one) for one in places if isfile(one)), "")
-
-
-def _roles_in(path: str) -> dict[str, Any]:
-    """The roles of a file, as they stand there."""
-    if not path:
-        return {}
-    document = document_at(Path(path))
-    if document.problems:
-        first = document.problems[0]
-        raise DefinitionError(f"{path}, line {first.line}: {first.why}; {first.remedy}")
-    if not isinstance(document.value, dict):
-        raise DefinitionError(f"{path}: a file of roles is an object: names, and what each role is")
-    known = {one.name for one in fields(Role)}
-    return {
-        name: {key: part for key, part in one.items() if key in known} if isinstance(one, dict) else one
-        for name, one in document.value.items()
-    }

@@ -6,8 +6,9 @@ directory, one git directory for each workspace; the name of a save begins with 
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from hashlib import sha256
@@ -16,13 +17,19 @@ from typing import Any, get_args
 
 from moothall.agents.approval import Look, no_files
 from moothall.agents.ask import Tool
-from moothall.agents.workspace import Policy, Workspace, policy_for
-from moothall.app.config.settings import settings, state_directory
+from moothall.agents.ports import Offered
+from moothall.agents.toolserver import Pinned, Toolserver
+from moothall.agents.workspace import BUILT_IN, Policy, Workspace, policy_for
+from moothall.app.config.pins import pinned, remember_pins, server_key
+from moothall.app.config.project import NAME, TOOLS, looked_at
+from moothall.app.config.settings import project, settings, state_directory
+from moothall.app.functions import module_of, module_tools
 from moothall.app.sandbox import LEVELS, choose_sandbox
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.frozen import Frozen
 from moothall.performers.tools import Save as SaveNow
+from moothall.toolservers.mcp import MCPServer
 from moothall.workspaces.operands import Operands
 from moothall.workspaces.saves import Saves
 from moothall.workspaces.tools import workspace_tools
@@ -38,6 +45,8 @@ class Toolbox(Frozen):
     look: Look = no_files
     save: SaveNow | None = None
     workspace: Workspace = Workspace()
+    lacks: str = ""
+    """Why tools that a run began with may not be here."""
 
     @property
     def functions(self) -> Mapping[str, Any]:
@@ -60,7 +69,10 @@ def chosen_workspace(given: Given) -> Workspace:
     if workspace.sandbox not in LEVELS:
         raise DefinitionError(f"there is no sandbox {workspace.sandbox!r}; there are {', '.join(LEVELS)}")
     policies = {**settings().policies, **workspace.policies}
-    return replace(workspace, folder=_real_folder(workspace.folder), policies=policies)
+    found = project()
+    trusted = found is not None and not found.unused and bool(found.tools)
+    folder = str(found.file.parent) if found is not None and trusted else workspace.project
+    return replace(workspace, folder=_real_folder(workspace.folder), policies=policies, project=folder)
 
 
 def _real_folder(folder: str) -> str:
@@ -84,19 +96,81 @@ def written(workspace: Workspace) -> Mapping[str, Any]:
 
 def toolbox_in(plain: Mapping[str, Any], run: str) -> Toolbox:
     """The tools of a run, from what its record says."""
-    return toolbox_of(decode(Workspace, plain, "tools"), run) if plain else EMPTY
+    return toolbox_of(decode(Workspace, plain, "tools"), run) if plain or settings().servers else EMPTY
 
 
 def toolbox_of(workspace: Workspace, run: str) -> Toolbox:
-    """The tools of a run in this workspace."""
+    """The tools of a run in this workspace; those of its project are added."""
+    own, lacks = _project_tools(workspace.project)
+    served = _served_tools()
     if not workspace.folder:
-        return Toolbox(workspace=workspace)
+        return Toolbox({**served, **own}, workspace=workspace, lacks=lacks)
     root = Path(workspace.folder)
     if not root.is_dir():
         raise DefinitionError(f"the workspace {root} of run {run} is not there any more; put it back")
     built_in = workspace_tools(root, choose_sandbox(workspace.sandbox))
-    tools = {name: tool.tool for name, tool in built_in.items()}
-    return Toolbox(tools, Operands(root), partial(save_for, workspace, run), workspace)
+    tools = {**served, **own, **{name: tool.tool for name, tool in built_in.items()}}
+    return Toolbox(tools, Operands(root), partial(save_for, workspace, run), workspace, lacks)
+
+
+def _project_tools(folder: str) -> tuple[dict[str, Tool], str]:
+    """The tools of a project's own, if it is trusted as it is now, and why there are none where it is not."""
+    if not folder:
+        return {}, ""
+    project = looked_at(Path(folder) / NAME, state_directory())
+    if project.unused:
+        return {}, f"{project.file}: {project.unused}; its tools are not used before"
+    tools: dict[str, Tool] = {}
+    for name, code in project.tools.items():
+        for tool in module_tools(module_of(code, project.file.parent / TOOLS / name, project.digest)):
+            if tool.name in tools or tool.name in BUILT_IN:
+                raise DefinitionError(f"{folder}/{TOOLS}/{name}: another tool is called {tool.name!r}; rename it")
+            tools[tool.name] = tool
+    return tools, ""
+
+
+class ServedTool:
+    """A tool of a server, as a function that says itself what it takes."""
+
+    def __init__(self, server: MCPServer, tool: str, offer: Offered) -> None:
+        self._server, self._tool, self.offer = server, tool, offer
+        self.__name__ = offer.name
+
+    def __call__(self, **arguments: Any) -> Awaitable[Any]:
+        """Call it."""
+        return self._server.call(self._tool, arguments)
+
+
+_servers: dict[str, MCPServer] = {}
+"""The servers that were reached from here, by their keys and pins: one task talks to each."""
+
+
+def _served_tools() -> dict[str, Tool]:
+    """The tools of the servers that are set and were trusted, as they were pinned."""
+    tools: dict[str, Tool] = {}
+    for name, server in settings().servers.items():
+        offered = pinned(name, server)
+        if offered is None:
+            continue
+        key = f"{server_key(name, server)} {server.timeout} {encode(offered)}"
+        session = _servers.setdefault(key, MCPServer(name, server, offered, os.environ))
+        for pin in offered:
+            called = f"{name}_{pin.name}"
+            function = ServedTool(session, pin.name, Offered(called, pin.description, pin.schema))
+            tools[called] = Tool(called, function, server.repeats, policy=server.policy)
+    return tools
+
+
+def unpinned_servers() -> list[str]:
+    """The servers that are set, and whose tools nobody has looked at."""
+    return [name for name, server in settings().servers.items() if pinned(name, server) is None]
+
+
+async def pin_servers(servers: Mapping[str, Toolserver]) -> Mapping[str, tuple[Pinned, ...]]:
+    """Reach servers, and remember what they offer now."""
+    found = {name: await MCPServer(name, server, None, os.environ).tools() for name, server in servers.items()}
+    remember_pins({server_key(name, servers[name]): offered for name, offered in found.items()})
+    return found
 
 
 def saves_of(workspace: Workspace) -> Saves:
@@ -114,3 +188,24 @@ def save_for(workspace: Workspace, run: str, name: str) -> Any:
 def under_policies(tools: Sequence[Tool], role: str, policies: Mapping[str, Any]) -> tuple[Tool, ...]:
     """Tools with the policies that count for a role."""
     return tuple(replace(tool, policy=policy_for(tool.name, role, policies, tool.policy)) for tool in tools)
+
+
+def pin_now(servers: Mapping[str, Toolserver]) -> Mapping[str, tuple[Pinned, ...]]:
+    """Reach servers, and remember what they offer now; from code that is not async."""
+    return asyncio.run(pin_servers(servers)) if servers else {}
+
+
+def set_server(name: str) -> Mapping[str, Toolserver]:
+    """The server of this name that is set."""
+    servers = settings().servers
+    if name not in servers:
+        raise DefinitionError(f"no server is called {name!r}; there are {', '.join(sorted(servers)) or 'none'}")
+    return {name: servers[name]}
+
+
+def served_lines(offered: Mapping[str, tuple[Pinned, ...]]) -> Iterator[str]:
+    """What servers offer, for whoever is to trust it."""
+    for name, tools in offered.items():
+        for tool in tools:
+            summary = " ".join(tool.description.split())
+            yield f"tool {name}_{tool.name}: {summary}"

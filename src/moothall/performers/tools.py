@@ -17,6 +17,7 @@ from typing import Any
 
 from moothall.agents.approval import Altered, InspectCall, Inspected, Look, call_digest, no_files
 from moothall.agents.ask import KEY, CallTool, Returned, ToolFunction
+from moothall.agents.toolserver import CallLost
 from moothall.agents.workspace import INFRASTRUCTURE, Unequipped
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode
@@ -51,15 +52,22 @@ class ToolPerformer:
     checks: Mapping[str, ToolFunction] = field(default_factory=dict)
     look: Look = no_files
     save: Save | None = None
+    lacks: str = ""
 
     async def __call__(self, effect: CallTool, context: Context) -> Event:
         try:
             return await self._event(effect, context)
         except Unequipped as error:
             return GaveUp(f"{effect.tool}: {error}", INFRASTRUCTURE)
+        except CallLost as error:
+            if effect.repeats != "at-most-once":
+                raise
+            return Doubted(f"{effect.tool}: {error}; whether it was done is unknown")
 
     async def _event(self, effect: CallTool, context: Context) -> Event:
         function = self.functions.get(effect.tool)
+        if function is None and self.lacks:
+            raise Unequipped(self.lacks)
         if function is None:
             raise DefinitionError(f"nothing here is the tool {effect.tool!r}: pass agents={{{effect.tool!r}: …}}")
         if effect.id and (why := misfit(function, effect.arguments)):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from moothall.app.config.project import NAME, looked_at, nearest, remember, remembered
+from moothall.agents.toolserver import Toolserver
+from moothall.app.config.project import NAME, TOOLS, looked_at, nearest, remember, remembered
 from moothall.app.config.settings import Settings, project_settings, state_directory
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
@@ -18,6 +20,8 @@ class Trusted(Frozen):
     file: str
     digest: str
     unused: str = ""
+    tools: tuple[str, ...] = ()
+    """The files of its own tools."""
 
 
 def trust(given: str | None = None) -> tuple[Trusted, Settings]:
@@ -29,7 +33,8 @@ def trust(given: str | None = None) -> tuple[Trusted, Settings]:
         raise DefinitionError(f"{project.file}: {project.problem}")
     found = project_settings(project)
     remember(home, known | {str(project.file): project.digest})
-    return Trusted(str(project.file), project.digest), found
+    tools = tuple(f"{TOOLS}/{name}" for name in project.tools)
+    return Trusted(str(project.file), project.digest, tools=tools), found
 
 
 def forget(given: str | None = None) -> str:
@@ -57,8 +62,15 @@ def lines_of(settings: Settings) -> Iterator[str]:
             yield f"{name} = {value}"
     yield from (f"policy {name} = {policy}" for name, policy in settings.policies.items())
     yield from (f"level {name} = {model}" for name, model in settings.levels.items())
+    for name, server in settings.servers.items():
+        keys = ", ".join((*server.env_from, *((server.key_from,) if server.key_from else ())))
+        yield f"server {name} {_way(server)}" + (f" and gets {keys}" if keys else "")
     for address, set_ in settings.addresses.items():
         yield f"address {address}" + (f" gets the key in {set_.key_from}" if set_.key_from else "")
+
+
+def _way(server: Toolserver) -> str:
+    return server.url or f"runs {shlex.join(server.command)}"
 
 
 def _named(given: str | None) -> Path:

@@ -90,7 +90,7 @@ def bind_functions(machine: Machine, provided: Provided) -> Cast:
     models = RunModels(provided.model) if provided.model else None
     toolbox = provided.toolbox
     functions = provided.functions if toolbox is EMPTY else provided.tool_functions
-    tools = ToolPerformer(functions, provided.tool_checks, toolbox.look, toolbox.save)
+    tools = ToolPerformer(functions, provided.tool_checks, toolbox.look, toolbox.save, toolbox.lacks)
     agents = AgentPerformer(
         functions,
         models.own if models else None,

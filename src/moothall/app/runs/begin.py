@@ -27,7 +27,7 @@ from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import source_of
 from moothall.app.runs.context import RunContext
 from moothall.app.runs.outcome import Outcome, Question, outcome_of, questions_of
-from moothall.app.toolbox import Given, chosen_workspace, toolbox_in, toolbox_of, written
+from moothall.app.toolbox import Given, chosen_workspace, toolbox_in, toolbox_of, unpinned_servers, written
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.effects import StartChild
 from moothall.kernel.frozen import Frozen, slotted
@@ -93,6 +93,8 @@ async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) 
     if "usd" in limits and (names := unpriced(model)):
         told = f"nobody knows the price of {', '.join(names)}: what it costs does not count towards the budget"
         context.broadcast.notice(told)
+    if names := unpinned_servers():
+        context.broadcast.notice(f"nobody has looked at {', '.join(names)}: `moot trust --server NAME` does")
     named, is_endless = hall.clean(model), unbounded is not None
     record = Record(run, machine.name, machine.digest, time.time(), source_of(machine), named, limits, is_endless)
     record, kind = replace(record, tools=written(terms.workspace)), kind_of(machine)

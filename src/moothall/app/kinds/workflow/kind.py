@@ -185,7 +185,7 @@ def bind_workflow(machine: WorkflowMachine, provided: Provided) -> Cast:
     played = ConversePerformer(plan.seats, plan.roles, known, _Models(provided.model), parsing)
     performers = {
         Converse.kind: Performer(Converse, played),
-        CallTool.kind: Performer(CallTool, ToolPerformer(known, checks, toolbox.look, toolbox.save)),
+        CallTool.kind: Performer(CallTool, ToolPerformer(known, checks, toolbox.look, toolbox.save, toolbox.lacks)),
     }
     provided = replace(provided, functions={**own.functions, **provided.functions}, checks=checks)
     evaluate = Evaluator(functions_in(functions))

@@ -181,12 +181,18 @@ async def _prepare_any(hall: Hall, run: RunId, doing: Drive, unprepared: list[Pe
         event = await _preparation(hall, run, doing, one)
         if event is not None:
             what = "called-off" if one.effect.kind == CancelChild.kind else event.name.rpartition(".")[2]
-            mark = f"-{what}-{one.attempt}" if isinstance(event, Mark) else ""
+            mark = f"-{what}-{one.attempt}{_own_mark(hall, run)}" if isinstance(event, Mark) else ""
             told = await advance(hall, run, event, one.key + mark)
             if isinstance(event, Began) and told.received == "taken":
                 doing.begun.add(one.key)
             return True
     return False
+
+
+def _own_mark(hall: Hall, run: RunId) -> str:
+    """What tells the marks of a fork from those that it shares with its origin: there the same effect has begun too."""
+    record = hall.runs[run].record
+    return f"-{record.shared}" if record.origin else ""
 
 
 async def _preparation(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:

@@ -4,8 +4,8 @@ The file is `moothall.toml` in the current folder, or above it up to the root of
 addresses that get keys, and commands that are run, and it comes with code that others wrote. So nothing in it counts
 before `moot trust` has remembered its place and the hash of its bytes. The bytes that were hashed are those that are
 parsed: the file is read once, and until it is trusted nobody looks into it. The files `tools/*.py` beside it are
-trusted with it: their bytes are in the same hash, and what was hashed is what is loaded. The same bytes in another place
-are not trusted, for they may name what lies beside them.
+trusted with it: their bytes are in the same hash, and what was hashed is what is loaded. The same bytes in another
+place are not trusted, for they may name what lies beside them.
 """
 
 from __future__ import annotations

@@ -51,15 +51,21 @@ if TYPE_CHECKING:
     from moothall.kernel.effects import AskPerson as AskPerson
     from moothall.kernel.effects import CancelSend as CancelSend
     from moothall.kernel.effects import Effect as Effect
+    from moothall.kernel.effects import ReadRecords as ReadRecords
     from moothall.kernel.effects import Send as Send
+    from moothall.kernel.effects import WriteRecords as WriteRecords
     from moothall.kernel.events import Answered as Answered
     from moothall.kernel.events import Cancelled as Cancelled
     from moothall.kernel.events import ChildDone as ChildDone
+    from moothall.kernel.events import Conflicted as Conflicted
     from moothall.kernel.events import Done as Done
     from moothall.kernel.events import Event as Event
     from moothall.kernel.events import Exhausted as Exhausted
     from moothall.kernel.events import Expired as Expired
     from moothall.kernel.events import GaveUp as GaveUp
+    from moothall.kernel.events import RecordsRead as RecordsRead
+    from moothall.kernel.events import RecordsWritten as RecordsWritten
+    from moothall.kernel.events import SharedRecord as SharedRecord
     from moothall.kernel.machine import Budget as Budget
     from moothall.kernel.machine import Machine as Machine
     from moothall.kernel.nodes import All as All
@@ -74,6 +80,7 @@ if TYPE_CHECKING:
     from moothall.kernel.nodes import otherwise as otherwise
     from moothall.kernel.step import Append as Append
     from moothall.kernel.step import In as In
+    from moothall.kernel.step import Moment as Moment
     from moothall.kernel.step import Move as Move
     from moothall.performers.processes import Completed as Completed
     from moothall.performers.processes import run_process as run_process
@@ -89,11 +96,12 @@ _ROOMS = {
     "app.runs.moothall": "Moothall answer arun fork resume run",
     "app.runs.outcome": "Outcome",
     "errors": "Broken Conflict DefinitionError EffectFailed MoothallError Refused",
-    "kernel.effects": "Alarm AskPerson CancelSend Effect Send",
-    "kernel.events": "Answered Cancelled ChildDone Done Event Exhausted Expired GaveUp",
+    "kernel.effects": "Alarm AskPerson CancelSend Effect ReadRecords Send WriteRecords",
+    "kernel.events": "Answered Cancelled ChildDone Conflicted Done Event Exhausted Expired GaveUp RecordsRead "
+    "RecordsWritten SharedRecord",
     "kernel.machine": "Budget Machine",
     "kernel.nodes": "All Final History On Parallel State always anywhere emitting otherwise",
-    "kernel.step": "Append In Move",
+    "kernel.step": "Append In Moment Move",
     "performers.processes": "Completed run_process",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}

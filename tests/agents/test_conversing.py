@@ -19,6 +19,8 @@ from moothall.agents.conversation import (
     seen,
     shown_to_scripts,
 )
+from moothall.performers.conversation import recent
+from moothall.runtime.ports import WHOLE, Excerpt
 
 CODER = Seat("coder", "talk", "assistant", 1000)
 REVIEWER = Seat("reviewer", "talk", "user", 1000)
@@ -55,7 +57,7 @@ def test_calls_are_calls_to_the_one_who_made_them_and_text_to_others() -> None:
     }
     assert seen(CODER, said)[1] == {"role": "tool", "id": "c1", "tool": "look", "value": {"found": 1}}
     assert seen(REVIEWER, said) == (
-        {"role": "user", "text": 'hm\n[coder called look({"at": "x"})]'},
+        {"role": "user", "text": 'coder: hm\n[coder called look({"at": "x"})]'},
         {"role": "user", "text": '[coder: look returned: {"found": 1}]'},
         {"role": "user", "text": "[coder: look failed: broken]"},
     )
@@ -152,3 +154,37 @@ def test_what_once_went_does_not_come_back(parts: list[tuple[str, str]], most: i
 def test_an_input_is_what_the_agent_answers(side: Any) -> None:
     seat = Seat("x", "talk", side, 100)
     assert [one["role"] for one in seen(seat, [input_of(seat, "q"), reply_of(seat, "a", ())])] == ["user", "assistant"]
+
+
+@pytest.mark.anyio
+@given(
+    roles=st.lists(st.sampled_from(["user", "assistant", "tool", "tool", "clear"]), max_size=80),
+    before=st.integers(0, 200),
+    most=st.integers(0, 400),
+    new=st.integers(0, 2),
+)
+async def test_of_a_long_conversation_no_more_is_read_than_is_left_of_it(
+    roles: list[str], before: int, most: int, new: int
+) -> None:
+    """Reading the latest messages shows the same as reading all of them."""
+    roles = ["user", "assistant", "tool"] * (before // 3) + roles
+    said = [_message(role, at) for at, role in enumerate(roles)]
+    starting = ({"role": "system", "text": "be kind"}, {"role": "user", "text": "first"})
+    seat = Seat("ann", "talk", "assistant", most, starting)
+    asked: list[int] = []
+
+    async def messages(thread: str, /, excerpt: Excerpt = WHOLE) -> list[Any]:
+        first = excerpt.first(len(said))
+        asked.append(len(said) - first)
+        return said[first:]
+
+    fresh = [_message("user", 1000)] * new
+    assert kept(seat, await recent(messages, seat, fresh)) == kept(seat, [*said, *fresh])
+    if len(said) >= 128 and "clear" in roles[-32:]:
+        assert asked == [32]
+
+
+def _message(role: str, at: int) -> dict[str, Any]:
+    if role == "tool":
+        return {"role": role, "by": "ann", "id": "1", "tool": "look", "value": "v" * (at % 7)}
+    return {"role": role} if role == "clear" else {"role": role, "by": "ann", "text": "t" * (at % 11)}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moothall.agents.roles import Role, over_shipped, roles, shipped
+from moothall.agents.roles import Role, over_shipped, role_notes, roles, shipped
 from moothall.errors import DefinitionError
 
 TOOLS = ("read_file", "write_file", "edit_file", "execute_terminal", "git_status", "git_diff")
@@ -77,7 +77,6 @@ def test_entries_that_match_no_tool_can_be_named() -> None:
         ([], "expected an object of roles by name, got list"),
         ({"mine": "coder"}, "mine: expected an object, got str"),
         ({"mine": {"level": "clever"}}, "mine.level"),
-        ({"mine": {"systemmessage": "x"}}, "systemmessage"),
         ({"mine": {"includedTools": ["a"], "excludedTools": ["b"]}}, "name one of them"),
         ({"mine": {"excludedTools": ["/(/"]}}, "is no regular expression"),
         ({"mine": {"parsingTools": [{"type": "function"}]}}, "parsingTools"),
@@ -88,3 +87,88 @@ def test_a_mistake_in_a_role_names_the_role_and_the_field(given: Any, says: str)
         roles(given, "roles.json")
     assert says in str(caught.value)
     assert str(caught.value).startswith("roles.json: ")
+
+
+WILD = {
+    "decider": {
+        "systemMessage": "Decide.",
+        "temprature": 0.3,
+        "systemmessage": "no",
+        "parsingTools": [
+            {
+                "type": "function",
+                "parsingOnly": True,
+                "function": {"name": "decide", "parameters": {"type": "object"}, "strict": True},
+            },
+            {"name": "flat", "description": "as some write it", "parameters": {"type": "object"}},
+        ],
+        "examples": [
+            {"role": "user", "content": "Look at it", "weight": 1},
+            {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}},
+            {"role": "function", "name": "look", "content": "it is blue"},
+            {"role": "assistant", "content": [{"type": "text", "text": "So it is."}]},
+            {"role": "tool", "tool_call_id": "a", "content": "done"},
+        ],
+    },
+    "unused": {"level": "clever", "includedTools": ["/(/"]},
+    "odd": "not even an object",
+}
+
+
+def test_what_other_programs_write_into_a_role_is_passed_over_with_a_word_and_a_guess() -> None:
+    role = roles(WILD, used=["decider"])["decider"]
+    assert [tool.function.name for tool in role.parsingTools] == ["decide", "flat"]
+    assert [(one.role, one.content) for one in role.examples] == [
+        ("user", "Look at it"),
+        ("assistant", "[called look({})]"),
+        ("user", "[look returned: it is blue]"),
+        ("assistant", "So it is."),
+        ("user", "[the tool returned: done]"),
+    ]
+    notes = "\n".join(role_notes(WILD, ["decider"]))
+    assert "decider: 'temprature' is not known and passed over" in notes
+    assert "decider: 'systemmessage' is not known and passed over; did you mean 'systemMessage'?" in notes
+    assert "decider.parsingTools[0]: 'parsingOnly' is not known and passed over" in notes
+    assert "decider.examples[2]: an example of role 'function' is shown as what somebody says" in notes
+    assert "unused.level" in notes
+    assert "odd: expected an object, got str; the role is not used here" in notes
+
+
+def test_a_role_that_is_used_and_cannot_be_read_is_still_wrong() -> None:
+    with pytest.raises(DefinitionError, match=r"unused\.level"):
+        roles(WILD, used=["decider", "unused"])
+
+
+@pytest.mark.parametrize(
+    ("entry", "tool", "is_meant"),
+    [
+        ("a*b*c", "axxbyyc", True),
+        ("a*b*c", "axxcyyb", False),
+        ("*", "", True),
+        ("ab*ba", "aba", False),
+        ("/^git_/", "git_push", True),
+        ("/(git|hg)_(push|pull)/", "my_hg_pull", True),
+        ("/^(?!rm_)[a-z_]+$/", "rm_all", False),
+        (r"/(\w+)_\1/", "a_a", True),
+        ("/(a|b)*c+d*/", "ababc", True),
+    ],
+)
+def test_an_entry_means_the_tools_that_it_says(entry: str, tool: str, is_meant: bool) -> None:
+    assert Role(includedTools=(entry,)).may_use(tool) is is_meant
+
+
+@pytest.mark.parametrize("entry", ["/^(a+)+$/", "/(a|a)*b/", "/(a|aa)+$/", r"/^(a?){30}\1{30}$/", "a*" * 60 + "b"])
+@pytest.mark.slow
+def test_an_entry_that_would_take_for_ever_is_refused_or_answered(entry: str) -> None:
+    told = ""
+    try:
+        told = str(Role(includedTools=(entry,)).may_use("a" * 60 + "!"))
+    except DefinitionError as error:
+        told = str(error)
+    assert told == "False" or "takes too long on the name" in told
+
+
+@pytest.mark.parametrize("entry", ["/" + "(" * 400 + ")" * 99 + "/", "/a{99999999999}/", "x" * 501, "/*/"])
+def test_an_entry_that_is_no_pattern_is_refused_in_words(entry: str) -> None:
+    with pytest.raises(ValueError, match=r"is no regular expression|has more than 500 characters"):
+        Role(excludedTools=(entry,))

@@ -13,7 +13,7 @@ from moothall.errors import DefinitionError
 from moothall.kernel.events import GaveUp
 from moothall.performers.agents import AgentPerformer, offered
 from moothall.performers.tools import ToolPerformer
-from moothall.runtime.ports import Context
+from moothall.runtime.ports import WHOLE, Context, Excerpt
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -37,7 +37,7 @@ class Talk:
     def beat(self, key: str) -> None:
         raise AssertionError("nobody beats here")
 
-    async def messages(self, thread: str) -> list[Any]:
+    async def messages(self, thread: str, /, excerpt: Excerpt = WHOLE) -> list[Any]:
         assert thread == "turn"
         return TALK
 

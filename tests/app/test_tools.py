@@ -14,6 +14,7 @@ from moothall.app import sandbox
 from moothall.app.runs.moothall import Moothall
 from moothall.sandboxes import bubblewrap
 from moothall.sandboxes.bubblewrap import Bubblewrap
+from moothall.sandboxes.none import Unprotected
 from tests.cli.ran import Moot, Ran, in_this_process
 
 CODER = ("run", "--role", "coder", "Do it.", "--run-id", "r", "--model", "scripted:script.json")
@@ -42,7 +43,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ws" / "x.sh").write_text("echo hi\n")
     if not has_sandbox(tmp_path / "ws"):
-        monkeypatch.setattr(sandbox, "choose_sandbox", lambda level="": sandbox.Unprotected())
+        monkeypatch.setattr("moothall.app.toolbox.choose_sandbox", lambda level="": Unprotected())
     return tmp_path
 
 

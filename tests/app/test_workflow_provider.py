@@ -4,8 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from moothall import run
 from moothall.app.kinds.source import find
+from moothall.models.providers import BEGINNING
 from tests.machines.workflows import of_the_seed
 from tests.models.loopback import Asked, Said, loopback_aside
 
@@ -50,23 +53,20 @@ def test_coder_and_reviewer_talk_through_a_provider_as_the_document_says(tmp_pat
     assert systems[0] == systems[2] != systems[1] == systems[3]
     assert [messages[1:] for messages in shown] == [
         [("user", TASK)],
-        [("assistant", TASK), ("user", "I boil water."), ("user", INSTRUCTION)],
+        [("user", BEGINNING), ("assistant", TASK), ("user", f"coder: I boil water.\n\n{INSTRUCTION}")],
         [
             ("user", TASK),
-            ("assistant", "I boil water."),
-            ("assistant", INSTRUCTION),
-            ("user", called),
-            ("user", "add milk"),
+            ("assistant", f"I boil water.\n\n{INSTRUCTION}"),
+            ("user", f"{called}\n\nadd milk"),
         ],
         [
+            ("user", BEGINNING),
             ("assistant", TASK),
-            ("user", "I boil water."),
-            ("user", INSTRUCTION),
+            ("user", f"coder: I boil water.\n\n{INSTRUCTION}"),
             ("assistant", [("review_work", AGAIN)]),
             ("tool", "noted"),
             ("assistant", "add milk"),
-            ("user", "I add milk."),
-            ("user", INSTRUCTION),
+            ("user", f"coder: I add milk.\n\n{INSTRUCTION}"),
         ],
     ]
     offered = [[tool["function"]["name"] for tool in asked.body.get("tools", ())] for asked in provider.asked]
@@ -74,10 +74,11 @@ def test_coder_and_reviewer_talk_through_a_provider_as_the_document_says(tmp_pat
     assert all(asked.body.get("tool_choice", "auto") == "auto" for asked in provider.asked)
 
 
+@pytest.mark.covers("003 Hierarchical Development with Sub-Workflow", "003 Advanced Agent Interaction Patterns")
 def test_the_hierarchy_of_the_document_runs_through_a_provider_with_its_sub_workflow_alone(tmp_path: Path) -> None:
     def reply(asked: Asked) -> Said:
         last = asked.body["messages"][-1]["content"]
-        if last == INSTRUCTION:
+        if last.endswith(INSTRUCTION):
             return review("r", improvement_needed=False, work_summary="built")
         return Said(f"<{last[:20]}>")
 
@@ -108,3 +109,26 @@ def test_an_agent_that_is_told_nothing_new_is_still_asked(tmp_path: Path) -> Non
     with loopback_aside(Said("well")) as provider:
         outcome = run(find(str(tmp_path / "quiet.json")), "x", model=f"openai:any@{provider.address}", store="memory")
     assert outcome.result == "well"
+
+
+def test_a_decision_of_the_wrong_shape_is_shown_back_once(tmp_path: Path) -> None:
+    script = (
+        Said("I boil water."),
+        review("r1", improvement_needed="perhaps"),
+        review("r2", improvement_needed=False, work_summary="tea"),
+    )
+    machine = find(str(files(tmp_path) / "coder_reviewer.json"))
+    with loopback_aside(*script) as provider:
+        outcome = run(machine, "make tea", model=f"openai:any@{provider.address}", store="memory")
+    assert (outcome.status, outcome.result) == ("done", "tea")
+    *_, called, told = map(plain, provider.asked[2].body["messages"])
+    assert called == ("assistant", [("review_work", {"improvement_needed": "perhaps"})])
+    assert "review_work.improvement_needed is of type boolean, not 'perhaps'; call it again" in told[1]
+
+
+def test_a_decision_of_the_wrong_shape_is_not_shown_back_twice(tmp_path: Path) -> None:
+    script = (Said("I boil water."), review("r1", improvement_needed="perhaps"))
+    machine = find(str(files(tmp_path) / "coder_reviewer.json"))
+    with loopback_aside(*script) as provider:
+        outcome = run(machine, "make tea", model=f"openai:any@{provider.address}", store="memory")
+    assert (outcome.status, len(provider.asked)) == ("failed", 3)

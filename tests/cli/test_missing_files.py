@@ -124,7 +124,7 @@ def test_where_the_machine_of_a_run_was_moved_the_way_to_go_on_is_told(moot: Moo
     assert moot("answer", "other", "--yes").code == 0
 
 
-def test_where_the_workflow_of_a_run_was_moved_the_way_to_go_on_is_told(mine: Moot) -> None:
+def test_where_the_workflow_of_a_run_was_moved_the_run_has_its_definition(mine: Moot) -> None:
     assert mine("run", WORKFLOW, "text", "--model", "rehearsal", "--run-id", "flow").code == 0
     Path(WORKFLOW).rename("moved.json")
-    assert mine("replay", "flow").err.endswith("where it is now:  moot resume flow --machine FILE:NAME\n")
+    assert mine("replay", "flow").out == "flow: the same again, 5 entries\n"

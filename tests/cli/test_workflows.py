@@ -125,6 +125,7 @@ def test_schema_prints_the_json_schema(moot: Moot) -> None:
     assert moot("schema", "nothing").code == 2
 
 
+@pytest.mark.covers("003 Step-by-Step Workflow Creation")
 def test_new_writes_a_file_that_has_no_problem_and_never_overwrites(moot: Moot, tmp_path: Path) -> None:
     assert moot("new", "workflow", "mine").code == 0
     checked = moot("check", "mine.json", "--json").json
@@ -137,10 +138,11 @@ def test_new_writes_a_file_that_has_no_problem_and_never_overwrites(moot: Moot, 
 def test_new_refuses_a_name_that_is_none(moot: Moot, tmp_path: Path) -> None:
     ran = moot("new", "workflow", "../mine")
     assert ran.code == 1
-    assert "is no name" in ran.err
+    assert "cannot be a name here" in ran.err
     assert not list(tmp_path.parent.glob("mine.json"))
 
 
+@pytest.mark.covers("003 Command System Extension")
 def test_workflows_lists_the_users_own_before_the_shipped_ones(moot: Moot, tmp_path: Path) -> None:
     (tmp_path / "workflows").mkdir()
     write(tmp_path / "workflows" / "mine.json", {**BASE, "workflow_name": "mine"})
@@ -164,6 +166,7 @@ REVIEWED: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.covers("003 Command System Extension", "003 State Machine Workflows")
 def test_a_workflow_is_run_by_its_name_and_gives_its_output(moot: Moot, tmp_path: Path) -> None:
     write(tmp_path / "replies.json", REVIEWED)
     ran = moot("run", "coder_reviewer", "tea", "--model", "scripted:replies.json", "--run-id", "one")
@@ -182,6 +185,7 @@ def test_the_result_as_json_has_the_names_that_workflows_have(moot: Moot, tmp_pa
     assert moot("resume", "one", "--json").json == result
 
 
+@pytest.mark.covers("003 State Machine Workflows")
 def test_without_a_model_rehearsal_stands_in_and_every_shipped_workflow_comes_to_its_end(moot: Moot) -> None:
     for name in ("coder_reviewer", "hierarchical_development", "product_manager_coder", "parallel_analysis_shared"):
         ran = moot("run", name, "tea", "--json")
@@ -220,23 +224,92 @@ def test_a_run_goes_on_after_its_file_was_read_from_another_folder(
     assert moot("replay", "mine").code == 0
 
 
-def test_a_changed_file_adopts_a_run_if_it_says_the_same_so_far_and_else_refuses_it(moot: Moot, tmp_path: Path) -> None:
-    def waiting(who: str, output: str) -> object:
-        asking = {
-            "name": "start",
-            "ask": {"question": "Go?", "who": who},
-            "transition": [{"target": "stop", "condition": "true"}],
-        }
-        return {**BASE, "states": [asking, {"name": "stop", "input": output}]}
+def waiting(who: str, output: str, question: str = "Go?") -> Any:
+    asking = {
+        "name": "start",
+        "ask": {"question": question, "who": who},
+        "transition": [{"target": "stop", "condition": "true"}],
+    }
+    return {**BASE, "states": [asking, {"name": "stop", "input": output}]}
 
+
+def events(moot: Moot, run: str = "mine") -> list[str]:
+    return [entry["event"]["name"] for entry in moot("export", run).json["entries"]]
+
+
+def test_a_run_keeps_the_definition_that_it_began_with_and_the_door_says_so(moot: Moot, tmp_path: Path) -> None:
+    write(tmp_path / "mine.json", waiting("", "1"))
+    assert moot("run", "mine.json", "x", "--run-id", "mine").code == 5
+    write(tmp_path / "mine.json", waiting("ada", "2"))
+    ran = moot("answer", "mine", "--yes")
+    assert (ran.code, ran.out) == (0, "1\n"), ran.err
+    assert f"{tmp_path / 'mine.json'} has changed; run mine keeps the definition that it began with" in ran.err
+    assert events(moot) == ["run.started", "answered"]
+    assert moot("replay", "mine").code == 0
+
+
+@pytest.mark.parametrize("harm", ["deleted", "moved", "broken"])
+def test_a_file_that_is_gone_does_not_strand_a_run(moot: Moot, tmp_path: Path, harm: str) -> None:
+    inner = {**waiting("", "'from below'"), "workflow_name": "inner"}
+    outer = {
+        **BASE,
+        "states": [
+            {
+                "name": "start",
+                "action": {"sub_workflow": "inner", "sub_workflow_input": {"task": "'y'"}},
+                "transition": [{"target": "stop", "condition": "true"}],
+            },
+            {"name": "stop", "input": "sub_workflow_result"},
+        ],
+    }
+    write(tmp_path / "outer.json", outer)
+    write(tmp_path / "inner.json", inner)
+    assert moot("run", "outer.json", "x", "--run-id", "mine").code == 5
+    assert moot("fork", "mine", "--run-id", "other", "--repeat").code == 5
+    for name in ("outer.json", "inner.json"):
+        match harm:
+            case "deleted":
+                (tmp_path / name).unlink()
+            case "moved":
+                (tmp_path / name).rename(tmp_path / f"old-{name}.txt")
+            case "broken":
+                (tmp_path / name).write_text("{")
+    for run in ("mine", "other"):
+        ran = moot("answer", run, "--yes")
+        assert (ran.code, ran.out) == (0, "from below\n"), ran.err
+        assert moot("replay", run).code == 0
+    assert moot("audit").code == 0
+
+
+def test_a_changed_file_that_is_named_adopts_a_run_if_it_says_the_same_so_far_and_else_refuses_it(
+    moot: Moot, tmp_path: Path
+) -> None:
     write(tmp_path / "mine.json", waiting("", "1"))
     assert moot("run", "mine.json", "x", "--run-id", "mine").code == 5
     write(tmp_path / "mine.json", waiting("ada", "1"))
-    ran = moot("answer", "mine", "--yes")
+    ran = moot("answer", "mine", "--yes", "--machine", "mine.json")
     assert ran.code != 0
     assert "definition" in ran.err
+    write(tmp_path / "mine.json", waiting("", "1", "Shall we go?"))
+    assert moot("resume", "mine", "--machine", "mine.json").code == 5
+    assert moot("export", "mine").json["entries"][-1]["event"]["reason"] == "another wording"
     write(tmp_path / "mine.json", waiting("", "2"))
-    assert moot("answer", "mine", "--yes").out == "2\n"
+    assert moot("answer", "mine", "--yes", "--machine", "mine.json").out == "2\n"
+    assert events(moot) == ["run.started", "run.adopted", "run.adopted", "answered"]
+
+
+def test_a_secret_of_a_file_is_not_stored_with_the_run(
+    moot: Moot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_SECRET", "swordfish-4711-swordfish")
+    monkeypatch.setenv("MOOTHALL_SECRETS", "MY_SECRET")
+    write(tmp_path / "mine.json", waiting("", "1", "Go with swordfish-4711-swordfish?"))
+    assert moot("run", "mine.json", "x", "--run-id", "mine").code == 5
+    exported = moot("export", "mine")
+    assert "swordfish-4711" not in exported.out
+    assert "Go with " in json.dumps(exported.json["record"]["definition"])
+    (tmp_path / "mine.json").unlink()
+    assert moot("answer", "mine", "--yes").out == "1\n"
 
 
 FUNCTIONS = """
@@ -249,6 +322,7 @@ def shout(data):
 """
 
 
+@pytest.mark.covers("003 Perfect Configuration-Driven Design")
 def test_functions_and_roles_come_from_the_command_line(moot: Moot, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(FUNCTIONS)
     write(tmp_path / "roles.json", {"coder": {"systemMessage": "You count.", "excludedTools": ["sing"]}})
@@ -319,14 +393,14 @@ def test_a_typed_input_may_come_from_a_file(moot: Moot, tmp_path: Path) -> None:
     assert moot("run", "mine.json", "--input-json", "given.json").out == "2\n"
 
 
-def test_a_run_that_reaches_a_limit_exits_with_1_and_names_it(moot: Moot, tmp_path: Path) -> None:
+def test_a_run_that_reaches_a_limit_exits_with_7_and_names_it(moot: Moot, tmp_path: Path) -> None:
     looping = {
         "name": "start",
         "transition": [{"target": "start", "condition": "common_data.task"}, {"target": "stop", "condition": "true"}],
     }
     write(tmp_path / "mine.json", {**BASE, "states": [looping]})
     ran = moot("run", "mine.json", "x", "--json")
-    assert (ran.code, ran.json["status"]) == (1, "limited")
+    assert (ran.code, ran.json["status"]) == (7, "limited")
     assert ran.json["error"] == "limit_exceeded: limit of 3 visits reached in start"
 
 
@@ -447,6 +521,7 @@ def levelled(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.covers("003 Maximum Reuse of Existing Excellence")
 def test_without_a_model_each_agent_is_played_by_that_of_its_roles_level(moot: Moot, levelled: Path) -> None:
     scripts = {level: f"scripted:{levelled}/{name}.script" for level, name in (("base", "one"), ("smart", "other"))}
     (levelled / "home").mkdir()

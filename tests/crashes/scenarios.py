@@ -22,6 +22,7 @@ from moothall.runtime.hall import Cast, Part, answer, cancel, questions
 from moothall.runtime.ports import SET_ASIDE, Context, Performer
 from moothall.runtime.retry import Retry, retry
 from tests.crashes.mortal import OTHER, Life, Scenario, desk_here
+from tests.runtime.rated import ANN, RATED_TWICE, RATINGS, Game
 from tests.runtime.world import PROCESSES, RUN, Basket, Fetch, Fetched, fan, keep, line
 from tests.simulation.machines import Hurry
 
@@ -297,6 +298,18 @@ async def together(life: Life) -> None:
     await life.driven(RUN, OTHER)
 
 
+async def rated(life: Life) -> None:
+    """Write a record three times, once in vain, and tell a mirror: no update is lost or doubled."""
+    await life.opened()
+    await life.driven()
+    (rating,) = await life.kept.records(RATINGS, key=ANN)
+    assert rating.version == rating.value["games"] == 2, f"an update is lost or doubled: {rating}"
+    sent = await life.hall.store.outbox("mirror")
+    assert [one.record.version for one in sent] in ([1, 2], [])
+    await life.hall.store.mirrored("mirror", 2)
+    assert await life.hall.store.outbox("mirror") == []
+
+
 async def damaged(life: Life) -> None:
     """Damage the head of a waiting run; whoever opens it makes it anew from the journal."""
     await life.opened()
@@ -370,6 +383,7 @@ SCENARIOS = (
     Scenario("stop", line("slow bread", "milk"), stopped, HANDS, BASKET),
     Scenario("retry", POOR, retried, HANDS, BASKET),
     Scenario("two runs", TWO_RUNS, together, HANDS, BASKET, {OTHER: TWO_RUNS}),
+    Scenario("records", RATED_TWICE, rated, Cast({}), Game()),
     Scenario("damage", APPROVING, damaged, HANDS, BASKET),
     Scenario("trial", line("slow bread", "milk"), suspected, HANDS, BASKET),
     Scenario("set aside", line("bread", "milk"), set_aside, HANDS, BASKET),

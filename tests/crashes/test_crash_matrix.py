@@ -28,7 +28,7 @@ TWICE = 10_010
 """So many pairs of points there are at least."""
 EVERY = 37
 """In a hurry, one of so many pairs is tried."""
-UNUSED = frozenset(("forget",))
+UNUSED = frozenset(("accept", "forget"))
 """Writes that belong to no life of a run."""
 
 
@@ -140,6 +140,7 @@ def pairs(matrix: Matrix, scenario: Scenario, serving: bool) -> Iterator[tuple[i
 
 
 @pytest.mark.parametrize(("scenario", "serving"), BOTH, ids=NAMES)
+@pytest.mark.slow
 def test_who_goes_on_after_a_death_may_die_as_well(matrix: Matrix, scenario: Scenario, serving: bool) -> None:
     clean = matrix.lives(scenario, serving)
     tried = list(pairs(matrix, scenario, serving))[::EVERY]

@@ -4,7 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.process import EXAMPLES, environment
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_demonstration_runs_to_its_end_and_repeats_no_completed_call(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def test_an_example_has_fewer_than_forty_lines(name: str) -> None:
 
 
 def test_every_example_is_tried_here() -> None:
-    assert {file.name for file in EXAMPLES.glob("*.py")} == {*EVERY, "demo.py", "endless.py", "haiku.py"}
+    assert {file.name for file in EXAMPLES.glob("*.py")} == {*EVERY, "demo.py", "endless.py", "haiku.py", "service.py"}
 
 
 @pytest.mark.parametrize(

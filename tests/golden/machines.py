@@ -12,6 +12,7 @@ from moothall import (
     Budget,
     Cancelled,
     ChildDone,
+    Conflicted,
     EffectFailed,
     Event,
     Exhausted,
@@ -21,14 +22,20 @@ from moothall import (
     Move,
     On,
     Parallel,
+    ReadRecords,
+    RecordsRead,
+    RecordsWritten,
     Replied,
     Reply,
     Returned,
+    SharedRecord,
     State,
     ToolCall,
+    WriteRecords,
     ask,
     call,
     child,
+    emitting,
     question,
     tool,
 )
@@ -169,5 +176,32 @@ BUDGET = Machine(
     moves=[
         On("writing", Replied, to="writing", do=lambda note, reply: replace(note, got=(*note.got, "more"))),
         On("writing", Exhausted, to="poor"),
+    ],
+)
+
+
+@emitting(WriteRecords)
+def count_letter(note: Note, read: RecordsRead) -> WriteRecords:
+    return WriteRecords(
+        tuple(replace(record, value={"letters": record.value["letters"] + 1}) for record in read.records)
+    )
+
+
+FIRST_LETTER = WriteRecords((SharedRecord("letters", "Ada", {"letters": 1}),))
+RECORDS = Machine(
+    "records",
+    data=Note,
+    states=[
+        State("claiming", enter=FIRST_LETTER),
+        State("claiming_again", enter=FIRST_LETTER),
+        State("reading", enter=ReadRecords("letters", prefix="A")),
+        State("counting"),
+        Final("counted"),
+    ],
+    moves=[
+        On("claiming", RecordsWritten, to="claiming_again"),
+        On("claiming_again", Conflicted, to="reading", do=lambda note, event: replace(note, text=event.reason)),
+        On("reading", RecordsRead, to="counting", do=count_letter),
+        On("counting", RecordsWritten, to="counted", do=lambda note, event: replace(note, got=("written",))),
     ],
 )

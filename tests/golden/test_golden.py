@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*.json"))
 MACHINES = {one.name: one for one in vars(machines).values() if isinstance(one, Machine)}
 EFFECTS = {AskAgent.kind: AskAgent, CallTool.kind: CallTool}
-LEAST = 13
+LEAST = 14
 Runs = Mapping[str, Any]
 
 

@@ -134,7 +134,7 @@ class Naive:
             named = None if on.event is always else normalised(str(on.event))
             fits = named is None if name is None else named is not None and matches(named, name)
             free = on.at_most is None or self.counts.get(id, 0) < on.at_most
-            if fits and free and (on.when is None or on.when(self.data, self.event)):  # type: ignore[operator]
+            if fits and free and (on.when is None or on.when(self.data, self.event)):  # type: ignore[operator,call-arg]
                 targets = [] if on.to is None else [self.spots[str(on.to)]]
                 found = Transition(id, on, spot, targets)
                 found.domain = self._domain(found)
@@ -257,7 +257,7 @@ class Naive:
 
     def _do(self, actions: Any) -> None:
         for action in sequence(actions):
-            given: Any = action(self.data, self.event)  # type: ignore[operator]
+            given: Any = action(self.data, self.event)  # type: ignore[operator,call-arg]
             if isinstance(given, Move):
                 self.queue += given.raises
             self.data = given.data if isinstance(given, Move) else given

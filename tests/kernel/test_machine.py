@@ -50,7 +50,7 @@ def big(data: Any, event: Any, *, least: int = 0) -> bool:
     return True
 
 
-def three(data: Any, event: Any, more: Any) -> Any:
+def four(data: Any, event: Any, moment: Any, more: Any) -> Any:
     return data
 
 
@@ -126,9 +126,9 @@ INNER = State("s", [State("a"), State("b"), History("memory", "a")])
         ([State("a")], [On("a", "go", do="keep")], "a on go: 'keep' is neither a function nor an effect"),  # type: ignore[arg-type]
         ([State("a", enter=[7])], [], "a, enter: 7 is neither a function nor an effect"),  # type: ignore[list-item]
         ([State("a")], [On("a", "go", when="big")], "a on go: the guard 'big' is no function"),  # type: ignore[arg-type]
-        ([State("a")], [On("a", "go", when=lambda data: True)], "two arguments: the data and the event"),  # type: ignore[arg-type,misc]
-        ([State("a")], [On("a", "go", do=lambda: 1)], "two arguments: the data and the event"),  # type: ignore[arg-type]
-        ([State("a", exit=three)], [], "a, exit: three ("),  # type: ignore[arg-type]
+        ([State("a")], [On("a", "go", when=lambda data: True)], "two arguments, the data and the event"),  # type: ignore[arg-type]
+        ([State("a")], [On("a", "go", do=lambda: 1)], "two arguments, the data and the event"),  # type: ignore[arg-type]
+        ([State("a", exit=four)], [], "a, exit: four ("),  # type: ignore[arg-type]
         ([State("a", enter=by_name)], [], "a, enter: by_name ("),  # type: ignore[arg-type]
         ([State("a")], [On("a", "go", do=wait)], ") is async; agents and tools may wait, guards and moves are plain"),
         ([State("a")], [On("a", "go", when=wait)], ") is async; agents and tools may wait, guards and moves are plain"),  # type: ignore[arg-type]

@@ -13,8 +13,10 @@ import pytest
 
 from moothall.agents.ask import ToolCall
 from moothall.agents.ports import Reply, Request
+from moothall.agents.secrets import Cleaner, Secret
 from moothall.errors import DefinitionError, EffectFailed
 from moothall.models.cassette import CassetteModel, read
+from tests.agents.planted import FORMATS, REGISTERED, Plant
 from tests.models.asking import LOOK, request
 
 TEXT = Reply("The sea rises.", usage={"tokens": 9, "usd": 0.01})
@@ -160,6 +162,7 @@ for number in range(50):
 """
 
 
+@pytest.mark.slow
 def test_lines_of_several_processes_do_not_run_into_each_other(file: Path) -> None:
     path = os.pathsep.join(sys.path)
     writers = [
@@ -197,3 +200,24 @@ def test_nobody_is_asked_where_the_cassette_cannot_be_written(place: str, tmp_pa
 def test_a_full_disk_is_a_failure_of_the_world() -> None:
     with pytest.raises(EffectFailed, match="cannot be written: No space left on device"):
         ask(CassetteModel(Path("/dev/full"), "record", Counted(TEXT)), request())
+
+
+PLANTED = REGISTERED["ACME_API_KEY"]
+TOLD = Reply(
+    f"the key is {PLANTED}", {"key": [PLANTED]}, {"tokens": 3}, (ToolCall("look", {"place": f"?key={PLANTED}"}, "a"),)
+)
+
+
+def test_a_cassette_has_no_secret_in_it_and_says_the_same_when_it_is_played(file: Path) -> None:
+    clean = Cleaner([Secret("ACME_API_KEY", PLANTED)])
+    asked = replace(request(messages=({"role": "user", "text": PLANTED},)), prompt=f"use {PLANTED}", system=PLANTED)
+    live = ask(CassetteModel(file, "record", Counted(TOLD), f"openai:{PLANTED}", clean=clean), asked)
+    assert PLANTED not in file.read_text("utf-8")
+    assert live.value == {"key": ["[secret:ACME_API_KEY]"]}
+    assert ask(CassetteModel(file, "replay", clean=clean), asked) == live
+
+
+@pytest.mark.parametrize("plant", FORMATS, ids=lambda plant: plant.name)
+def test_a_key_that_is_known_by_its_format_is_never_recorded(file: Path, plant: Plant) -> None:
+    ask(CassetteModel(file, "record", Counted(Reply(plant.text)), "openai:m"), request())
+    assert plant.secret not in json.loads(file.read_text("utf-8"))["reply"]["text"]

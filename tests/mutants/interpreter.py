@@ -31,8 +31,13 @@ INTERPRETER: Rows = (
     ("transition: the step does not say where the run stood", "return turn.step(snapshot)", "return turn.step(None)"),
     (
         "accepts: a run that has ended accepts",
-        '    if snapshot.status != "live":\n        return False\n',
-        "",
+        'if snapshot.status != "live" or name in machine.inner:',
+        "if name in machine.inner:",
+    ),
+    (
+        "accepts: what only the machine raises is taken from outside",
+        'if snapshot.status != "live" or name in machine.inner:',
+        'if snapshot.status != "live":',
     ),
     ("accepts: bounds are not looked at", "any(_bounded(row, snapshot) for region in", "any(True for region in"),
     (
@@ -79,8 +84,8 @@ INTERPRETER: Rows = (
     ("settle: one microstep too few", "if len(self.microsteps) > limit:", "if len(self.microsteps) >= limit:"),
     (
         "settle: the bound of the machine is not read",
-        "limit, begun = self.machine.max_microsteps, 0",
-        "limit, begun = 1000, 0",
+        "limit, begun, joined = self.machine.max_microsteps, 0, set[str]()",
+        "limit, begun, joined = 1000, 0, set[str]()",
     ),
     (
         "settle: guards may go wrong more often",
@@ -404,7 +409,7 @@ INTERPRETER: Rows = (
     ),
     (
         "act: new data are dropped",
-        "        if type(given) is self.machine.data:\n            self.data = given\n",
+        "        if type(given) is self.machine.data:\n            self.renew(given)\n",
         "        if type(given) is self.machine.data:\n            pass\n",
     ),
     (
@@ -436,7 +441,7 @@ INTERPRETER: Rows = (
     ),
     (
         "attempt: a move that raises is nobody's fault",
-        "                self.misbehaved(action.where, words_of(error))\n",
+        "                self.misbehaved(action.where, words_of(error), place_of(error, HOUSE))\n",
         "",
     ),
     (
@@ -533,7 +538,7 @@ INTERPRETER: Rows = (
         "            self.first,\n            self.microsteps",
         "            self.event,\n            self.microsteps",
     ),
-    ("reason: an error does not name its place", 'return f"{where}: {reason}"', "return reason"),
+    ("reason: an error does not name its place", 'if place else f"{where}: {reason}"', "if place else reason"),
     (
         "explained: the rows that repeat are not found",
         "for length in range(1, len(tail) // 2 + 1):",

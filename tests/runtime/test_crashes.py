@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from moothall.errors import Refused
+from moothall.kernel.events import SharedRecord
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import On
 from moothall.runtime.drive import drive
@@ -48,9 +49,10 @@ class MortalStore:
         lease: Lease | None = None,
         after: Lease | None = None,
         earlier: Sequence[Entry] = (),
+        records: Sequence[SharedRecord] = (),
     ) -> None:
         self._die(before=True)
-        await self._inner.commit(run, head, entry, lease, after, earlier)
+        await self._inner.commit(run, head, entry, lease, after, earlier, records)
         self._die(before=False)
 
     def _die(self, *, before: bool) -> None:

@@ -12,9 +12,15 @@ from typing import Any
 
 from moothall.runtime.ports import Store
 
-READS = frozenset(("load", "runs", "entries", "find", "due", "suspects", "owners", "seq", "audit", "anchored"))
+READS = frozenset(
+    ("load", "runs", "entries", "thread", "find", "due", "suspects", "owners", "seq", "audit", "anchored")
+)
+READS |= {"records", "outbox", "strays"}
 METHODS = {
-    name: tuple(signature(method).parameters)[1:] for name, method in vars(Store).items() if iscoroutinefunction(method)
+    name: tuple(signature(method).parameters)[1:]
+    for port in Store.__mro__
+    for name, method in vars(port).items()
+    if iscoroutinefunction(method)
 }
 """Every async method of the port, with the names of what it takes."""
 WRITES = frozenset(METHODS) - READS

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moothall.errors import Conflict, DefinitionError, Refused
-from moothall.runtime.ports import Lease, Store
+from moothall.kernel.events import SharedRecord
+from moothall.runtime.ports import Lease, Outdated, Store
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 from tests.stores.values import entry, head, record
@@ -211,3 +213,77 @@ async def test_whatever_is_json_reads_back_as_it_was(store: Store, value: Any) -
     await store.commit(run, head(1, value), entry(1, value))
     assert (await store.load(run)).head["snapshot"]["data"] == value
     assert (await store.entries(run))[1]["event"]["data"] == value
+
+
+# records
+
+
+def noted(key: str, value: Any, version: int = 0) -> SharedRecord:
+    """A record that is to be written over this version."""
+    return SharedRecord("notes", key, value, version)
+
+
+@pytest.mark.anyio
+async def test_a_commit_writes_its_records_over_the_versions_that_were_read(store: Store) -> None:
+    await begun(store)
+    await store.commit("one", head(1), entry(1), records=(noted("a", {"n": 1}), noted("b", [None, "ü"])))
+    await store.commit("one", head(2), entry(2), records=(noted("a", {"n": 2}, 1),))
+    assert await store.records("notes") == [noted("a", {"n": 2}, 2), noted("b", [None, "ü"], 1)]
+    assert await store.records("notes", key="b") == [noted("b", [None, "ü"], 1)]
+    assert await store.records("other") == await store.records("notes", key="c") == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("version", "there"), [(0, 1), (2, 1)], ids=["behind", "ahead"])
+async def test_a_commit_over_another_version_keeps_nothing_and_says_which_it_is(
+    store: Store, version: int, there: int
+) -> None:
+    await begun(store)
+    await store.commit("one", head(1), entry(1), records=(noted("a", 1),))
+    with pytest.raises(Outdated, match=f"has version {there}, not {version}") as outdated:
+        await store.commit("one", head(2), entry(2), records=(noted("b", 1), noted("a", 2, version)))
+    assert (outdated.value.record, outdated.value.version) == (noted("a", 2, version), there)
+    assert (await store.load("one")).seq == 1
+    assert await store.records("notes") == [noted("a", 1, 1)]
+    assert [sent.number for sent in await store.outbox("mirror")] == [1]
+    await store.commit("one", head(2), entry(2))
+
+
+@pytest.mark.anyio
+async def test_a_commit_that_conflicts_writes_no_record(store: Store) -> None:
+    await begun(store)
+    await store.commit("one", head(1), entry(1))
+    with pytest.raises(Conflict, match="moved by another writer"):
+        await store.commit("one", head(1), entry(1), records=(noted("a", 1),))
+    with pytest.raises(DefinitionError):
+        await store.commit("one", head(2), entry(2), records=(noted("a", float("nan")),))
+    assert await store.records("notes") == await store.outbox("mirror") == []
+
+
+@pytest.mark.anyio
+async def test_every_mirror_gets_every_write_in_order_from_where_it_was(store: Store) -> None:
+    await begun(store)
+    await store.commit("one", head(1), entry(1), records=(noted("a", 1), noted("b", 1)))
+    await store.commit("one", head(2), entry(2), records=(noted("a", 2, 1),))
+    written = [noted("a", 1, 1), noted("b", 1, 1), noted("a", 2, 2)]
+    assert [sent.record for sent in await store.outbox("north")] == written
+    await store.mirrored("north", (await store.outbox("north", 2))[-1].number)
+    assert [sent.record for sent in await store.outbox("north")] == written[2:]
+    assert [sent.record for sent in await store.outbox("south")] == written
+    await store.mirrored("north", 1)
+    assert [sent.record for sent in await store.outbox("north")] == written[2:]
+    await store.mirrored("north", (await store.outbox("north"))[-1].number)
+    assert await store.outbox("north") == []
+
+
+@pytest.mark.anyio
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@given(keys=st.sets(st.text(max_size=3), max_size=8), prefix=st.text(max_size=2))
+async def test_the_records_whose_keys_begin_alike_come_in_order(keys: set[str], prefix: str) -> None:
+    with TemporaryDirectory() as folder:
+        for store in (MemoryStore(), SqliteStore(Path(folder) / "runs.db")):
+            await begun(store)
+            await store.commit("one", head(1), entry(1), records=[noted(key, key) for key in keys])
+            alike = [record.key for record in await store.records("notes", prefix=prefix)]
+            assert alike == sorted(key for key in keys if key.startswith(prefix))
+            store.close()

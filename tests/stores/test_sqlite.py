@@ -135,6 +135,7 @@ def test_a_store_in_a_folder_that_cannot_be_written_is_refused_with_a_remedy_tha
     sealed_off: Path, file: Path
 ) -> None:
     asyncio.run(begun(sealed_off / "runs.db"))
+    (sealed_off / "runs.db").chmod(0o644)
     sealed_off.chmod(0o555)
     if os.getuid() == 0:
         os.seteuid(NOBODY)
@@ -297,3 +298,16 @@ async def test_a_store_is_still_there_for_who_has_gone_to_another_folder(
     monkeypatch.chdir("/")
     assert await store.seq("one") == 0
     store.close()
+
+
+def test_a_new_store_and_its_folder_are_for_the_user_alone(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "moothall" / "runs.db"
+    before = os.umask(0o002)
+    try:
+        store = SqliteStore(file, anchors=tmp_path / "anchors")
+    finally:
+        os.umask(before)
+    made = [one for one in tmp_path.rglob("*") if one != tmp_path]
+    store.close()
+    assert {one.name for one in made} >= {"state", "moothall", "runs.db", "runs.db-wal"}
+    assert not [one for one in (file, file.parent, file.parent.parent) if one.stat().st_mode & 0o077]

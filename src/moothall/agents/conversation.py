@@ -2,8 +2,9 @@
 
 What is said stands in a thread under a role, user or assistant, with the name of who said it. Whoever takes part has a
 role there. A turn's input is kept under the opposite of the speaker's role, the reply under its own. To an agent whose
-role is user the two are swapped, so that everybody is the assistant of their own story. An agent's calls of tools are
-calls to itself alone; others read of them.
+role is user the two are swapped, so that everybody is the assistant of their own story. What another agent says is
+never its own: it comes from the user's side, under the name of who said it. An agent's calls of tools are calls to
+itself alone; others read of them.
 
     {"role": "user", "text": "…"}                                          something to answer
     {"role": "assistant", "by": "coder", "text": "…", "calls": [{"tool": "…", "arguments": {…}, "id": "…"}]}
@@ -83,6 +84,17 @@ def kept(seat: Seat, said: Iterable[Message]) -> list[Message]:
     return [one for group in left for one in group]
 
 
+def is_enough(seat: Seat, said: Sequence[Message]) -> bool:
+    """Whether these latest messages of a conversation are all that is left of it, whatever was said before them.
+
+    What the system says stands at the start of a conversation, and not in its thread.
+    """
+    if any(one["role"] == "clear" for one in said):
+        return True
+    whole = next((at for at, one in enumerate(said) if one["role"] != "tool"), len(said))
+    return _length(said[whole:]) > seat.most
+
+
 def _grouped(said: Sequence[Message]) -> Iterator[list[Message]]:
     """Messages that cannot be parted: calls and what they returned."""
     group: list[Message] = []
@@ -132,8 +144,11 @@ def _seen(seat: Seat, one: Message) -> Message:
     calls = one.get("calls", ())
     if is_own:
         return spoken(side, one["text"], calls)
+    if "by" not in one:
+        return spoken(side, one["text"])
     told = [f"[{one['by']} called {call['tool']}({_plain(call['arguments'])})]" for call in calls]
-    return spoken(side, "\n".join(filter(None, (one["text"], *told))))
+    text = f"{one['by']}: {one['text']}" if one["text"] else ""
+    return spoken("user", "\n".join(filter(None, (text, *told))))
 
 
 def spoken(side: str, text: str, calls: Sequence[Any] = ()) -> Message:

@@ -5,20 +5,23 @@ Every field is optional. A user's role is laid over the shipped one of the same 
 
 Tools are named exactly, with `*`, or as `/regular expression/`. A role either names the tools that it has, or those
 that it has not.
+
+Files of roles are also written for other programs. What is not known here is passed over with a word and a guess; a
+role that cannot be read is wrong only where it is used.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, fields
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal
 
 from moothall.agents.ask import Level
+from moothall.agents.patterns import check_entry, is_match
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
@@ -27,7 +30,7 @@ from moothall.kernel.frozen import Frozen
 class Example(Frozen):
     """Something that was said once, to show a model how it is meant."""
 
-    role: Literal["user", "assistant"]
+    role: Literal["user", "assistant", "system"]
     content: str
 
 
@@ -62,30 +65,19 @@ class Role(Frozen):
         if self.includedTools is not None and self.excludedTools:
             raise ValueError("it names includedTools and excludedTools; name one of them")
         for entry in (*(self.includedTools or ()), *self.excludedTools):
-            _pattern(entry)
+            check_entry(entry)
 
     def may_use(self, tool: str) -> bool:
         """Whether the role has this tool."""
         if self.includedTools is not None:
-            return any(_pattern(entry).fullmatch(tool) for entry in self.includedTools)
-        return not any(_pattern(entry).fullmatch(tool) for entry in self.excludedTools)
+            return any(is_match(entry, tool) for entry in self.includedTools)
+        return not any(is_match(entry, tool) for entry in self.excludedTools)
 
     def idle_entries(self, tools: Iterable[str]) -> tuple[str, ...]:
         """The entries of its lists that match no tool that there is."""
         every = tuple(tools)
         entries = (*(self.includedTools or ()), *self.excludedTools)
-        return tuple(one for one in entries if not any(_pattern(one).fullmatch(tool) for tool in every))
-
-
-@lru_cache(maxsize=1024)
-def _pattern(entry: str) -> re.Pattern[str]:
-    """What an entry of a list of tools matches."""
-    if len(entry) > 2 and entry.startswith("/") and entry.endswith("/"):
-        try:
-            return re.compile(f"(?s:.*(?:{entry[1:-1]}).*)")
-        except re.error as error:
-            raise ValueError(f"{entry!r} is no regular expression: {error}") from error
-    return re.compile(".*".join(map(re.escape, entry.split("*"))))
+        return tuple(one for one in entries if not any(is_match(one, tool) for tool in every))
 
 
 @lru_cache(maxsize=1)
@@ -97,17 +89,102 @@ def shipped() -> Mapping[str, Mapping[str, Any]]:
     return {name: {"systemMessage": prompts[name], **fields} for name, fields in plain.items()}
 
 
-def roles(given: Mapping[str, Any], where: str = "the roles") -> Mapping[str, Role]:
-    """The shipped roles with a user's laid over them; a mistake names the role and the field."""
+def roles(given: Mapping[str, Any], where: str = "the roles", used: Iterable[str] | None = None) -> Mapping[str, Role]:
+    """The shipped roles with a user's laid over them; a mistake names the role and the field.
+
+    Where it is said which roles are used, a mistake in another is none.
+    """
     if not isinstance(given, Mapping):
         raise DefinitionError(f"{where}: expected an object of roles by name, got {type(given).__name__}")
-    for name, fields in given.items():
-        if not isinstance(fields, Mapping):
-            raise DefinitionError(f"{where}: {name}: expected an object, got {type(fields).__name__}")
-    try:
-        return {name: decode(Role, fields, name) for name, fields in over_shipped(given).items()}
-    except (Refused, ValueError) as error:
-        raise DefinitionError(f"{where}: {error}") from error
+    needed, found = None if used is None else frozenset(used), dict[str, Role]()
+    plain = over_shipped({name: one for name, one in given.items() if isinstance(one, Mapping)})
+    for name, one in {**given, **plain}.items():
+        try:
+            found[name] = decode(Role, tidied(name, one)[0], name)
+        except (Refused, ValueError) as error:
+            if needed is None or name in needed:
+                raise DefinitionError(f"{where}: {error}") from error
+    return found
+
+
+def role_notes(given: Mapping[str, Any], used: Iterable[str] | None = None) -> list[str]:
+    """What is passed over in a file of roles, and the roles in it that cannot be read and are not used."""
+    needed = None if used is None else frozenset(used)
+    notes = []
+    for name, one in given.items():
+        try:
+            plain, passed_over = tidied(name, one)
+            decode(Role, plain, name)
+            notes += passed_over
+        except (Refused, ValueError) as error:
+            if needed is not None and name not in needed:
+                notes.append(f"{error}; the role is not used here")
+    return notes
+
+
+def tidied(name: str, plain: Any) -> tuple[Any, list[str]]:
+    """A role without what other programs write into such files, and what that was."""
+    if not isinstance(plain, Mapping):
+        raise ValueError(f"{name}: expected an object, got {type(plain).__name__}")
+    notes: list[str] = []
+    found = _known_fields(plain, Role, name, notes)
+    for key, tidy in (("parsingTools", _tidy_tool), ("examples", _tidy_example)):
+        if isinstance(found.get(key), list | tuple):
+            found[key] = [tidy(one, f"{name}.{key}[{at}]", notes) for at, one in enumerate(found[key])]
+    return {key: value for key, value in found.items() if value is not None or key == "includedTools"}, notes
+
+
+def _known_fields(plain: Mapping[str, Any], kind: type[Any], where: str, notes: list[str]) -> dict[str, Any]:
+    """The fields that are known; of the others it is said what they may have meant."""
+    known = {one.name: one.name.lower() for one in fields(kind)}
+    for key in [str(key) for key in plain if key not in known]:
+        close = get_close_matches(key[:64].lower(), known.values(), 1, 0.75)
+        meant = next((name for name, low in known.items() if close and low == close[0]), "")
+        notes.append(f"{where}: {key!r} is not known and passed over" + (f"; did you mean {meant!r}?" if meant else ""))
+    return {key: value for key, value in plain.items() if key in known}
+
+
+def _tidy_tool(tool: Any, where: str, notes: list[str]) -> Any:
+    if not isinstance(tool, Mapping):
+        return tool
+    if "function" not in tool and "name" in tool:  # some write the function itself
+        tool = {"function": tool}
+    found = _known_fields(tool, ParsingTool, where, notes)
+    if isinstance(found.get("function"), Mapping):
+        shape = _known_fields(found["function"], Shape, f"{where}.function", notes)
+        found["function"] = {key: value for key, value in shape.items() if value is not None}
+    return found
+
+
+def _tidy_example(example: Any, where: str, notes: list[str]) -> Any:
+    """An example in words: what a model called and what came back is told as others are told of it."""
+    if not isinstance(example, Mapping):
+        return example
+    role, text = example.get("role"), _words(example.get("content"))
+    calls = [*(example.get("tool_calls") or ()), {"function": example.get("function_call")}]
+    shapes = [
+        call["function"] for call in calls if isinstance(call, Mapping) and isinstance(call.get("function"), Mapping)
+    ]
+    called = [f"[called {shape.get('name', 'a tool')}({_words(shape.get('arguments'))})]" for shape in shapes]
+    if role in ("function", "tool"):
+        notes.append(f"{where}: an example of role {role!r} is shown as what somebody says")
+        role, text = "user", f"[{example.get('name') or 'the tool'} returned: {text}]"
+    elif role == "developer":
+        role = "system"
+    others = [
+        key for key in example if key not in ("role", "content", "name", "tool_calls", "function_call", "tool_call_id")
+    ]
+    notes += [f"{where}: {key!r} is not known and passed over" for key in others]
+    return {"role": role, "content": "\n".join(filter(None, (text, *called)))}
+
+
+def _words(content: Any) -> Any:
+    """The text of a content, which some write in parts."""
+    if isinstance(content, list | tuple):
+        return "\n".join(str(part.get("text", "")) if isinstance(part, Mapping) else str(part) for part in content)
+    if content is None or isinstance(content, str):
+        return content or ""
+    return json.dumps(content, ensure_ascii=False)
 
 
 @lru_cache(maxsize=1)

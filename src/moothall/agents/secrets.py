@@ -47,6 +47,10 @@ NAMES = 512
 """How many keys of mappings are remembered to be clean."""
 TYPES = 1024
 """Of how many types it is remembered how to look into their values."""
+WIDEST = 12
+"""How many characters an escape has at most that stands for one."""
+HEARD, BEHIND = 4096, 512
+"""Of what is heard piece by piece, this much is looked at again; when it is more, this much of it stays."""
 
 
 class Secret(Frozen):
@@ -101,10 +105,24 @@ class Cleaner:
         self._short = lru_cache(maxsize=512)(self._cleaned)
         self._long = lru_cache(maxsize=8)(self._cleaned)
         self._names: set[str] = set()
+        values = [one.value for one in secrets]
+        self._reach = max((WIDEST * len(one) for one in values if any(map(str.isspace, one))), default=0)
+        self._parted = re.compile(r"\s" if any(not one.isascii() for one in values) else r"\s|[^\x00-\x7f]")
 
     def __call__(self, value: Any) -> Any:
         """The same value without secrets; itself where there are none."""
         return self._whole(value) if _GLANCES[type(value)](self, value) else value
+
+    def settled(self, text: str, start: int = 0) -> int:
+        """Up to where no secret can go on in what follows a text; nothing before `start` is looked at again.
+
+        Keys of known formats have no blanks. A registered secret with blanks is held back as long as it may be.
+        """
+        end = len(text) - self._reach
+        word = max(start, *(text.rfind(blank, start, max(end, start)) + 1 for blank in " \n\t"))
+        if "://" in text[word:]:
+            return word
+        return max((match.end() for match in self._parted.finditer(text, word, max(end, word))), default=word)
 
     def _whole(self, value: Any) -> Any:
         """The same value without secrets, every piece of it looked at."""
@@ -181,6 +199,50 @@ class Cleaner:
             for sign in signs
             for match in sign.pattern().finditer(piece)
         )
+
+
+class CleanEar:
+    """Passes on what is said piece by piece, without secrets: what may still become one is held back until the end.
+
+    An empty piece says that all begins anew.
+    """
+
+    def __init__(self, hear: Callable[[str], None], clean: Cleaner) -> None:
+        self._hear, self._clean = hear, clean
+        self._text, self._end, self._passed = "", 0, ""
+
+    def __call__(self, piece: str) -> None:
+        """Hear the next piece."""
+        if not piece:
+            self._text, self._end, self._passed = "", 0, ""
+            self._hear("")
+            return
+        self._text += piece
+        self._pass_on(self._clean.settled(self._text, self._end))
+
+    def close(self) -> None:
+        """All was said: nothing is held back any more."""
+        self._pass_on(len(self._text))
+
+    def _pass_on(self, end: int) -> None:
+        if end <= self._end:
+            return
+        cleaned, self._end = self._clean(self._text[:end]), end
+        if not cleaned.startswith(self._passed):  # what looked harmless was the beginning of a secret
+            self._hear("")
+            self._passed = ""
+        if piece := cleaned[len(self._passed) :]:
+            self._hear(piece)
+        self._passed = cleaned
+        if end > HEARD:
+            self._forget(end)
+
+    def _forget(self, end: int) -> None:
+        """Keep the end of what was passed on, unless that would be seen differently without what stands before it."""
+        start = self._clean.settled(self._text[: end - BEHIND])
+        before, behind = self._clean(self._text[:start]), self._clean(self._text[start:end])
+        if start and before + behind == self._passed:
+            self._text, self._end, self._passed = self._text[start:], end - start, behind
 
 
 _NUMBERS = frozenset((type(None), bool, int, float))

@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from moothall.analysis.ample import is_ample
 from moothall.analysis.graph import (
     NO_BOUND,
     Arcs,
@@ -340,7 +341,7 @@ def _falling_through(graph: Graph) -> Iterator[Finding]:
         if not graph.seen[place.index] or not place.rows:
             continue
         for name, row in _conditional(graph, place).items():
-            if _is_only_deaf(graph, place, name):
+            if _is_only_deaf(graph, place, name) or _is_own(graph, place, name):
                 continue
             why = f"every row for {name or 'it'} has a guard or a bound: it may come and be taken by none"
             remedy = f"add On({row.on.state!r}, otherwise, …) below, or a row without a guard"
@@ -380,17 +381,31 @@ def _is_only_deaf(graph: Graph, place: Place, name: str) -> bool:
     )
 
 
+def _is_certain(graph: Graph, row: Row) -> bool:
+    """Whether a row is taken whenever its event comes: it has no guard, and no bound that could be spent."""
+    return is_unconditional(row) or is_ample(graph, row)
+
+
+def _is_own(graph: Graph, place: Place, name: str) -> bool:
+    """Whether only the machine's own moves raise it, for rows without a guard: a bound is their author's arithmetic."""
+    return name in graph.machine.inner and all(
+        row.guard is None
+        for row in place.rows
+        if any(matches(descriptor, name) for descriptor in row.descriptors or ())
+    )
+
+
 def _conditional(graph: Graph, place: Place) -> dict[str, Row]:
     """The descriptors that only rows with a guard or a bound name, in a state and around it."""
     found: dict[str, Row] = {}
     for row in place.rows:
-        if not is_unconditional(row):
+        if not _is_certain(graph, row):
             for one in row.descriptors or ():
                 if not (is_inner(one) and not is_done(one)) and not matches(Cancelled.name, one):
                     found.setdefault(one, row)
     if found:
         rows = [row for around in (place, *graph.chart.ancestors(place.index)) for row in around.rows]
-        covers: set[str | None] = {one for row in rows if is_unconditional(row) for one in row.descriptors or ()}
+        covers: set[str | None] = {one for row in rows if _is_certain(graph, row) for one in row.descriptors or ()}
         return {one: row for one, row in found.items() if not is_covered(one, covers)}
     return found
 
@@ -405,7 +420,7 @@ def _unhandled(graph: Graph) -> Iterator[Finding]:
         may_fail = GaveUp.name in owned or (GaveUp.name, None) in graph.by_place[place.index]
         if may_fail and graph.machine.errors == "strict":
             taking = _taking(around, GaveUp.name)
-            if not any(map(is_unconditional, taking)):
+            if not any(_is_certain(graph, row) for row in taking):
                 what = "every row for GaveUp in it and around it has a guard or a bound" if taking else _NO_NET
                 why = f"its effect may give up, and {what}: the run then fails"
                 yield Finding("warning", "unhandled-failure", place.name, why, f"add On({place.name!r}, GaveUp, …)")

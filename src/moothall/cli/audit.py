@@ -26,15 +26,24 @@ def audit(parser: ArgumentParser) -> Work:
     parser.add_argument(
         "--against", type=_digest, metavar="DIGEST", help="compare with a digest that was kept elsewhere"
     )
+    parser.add_argument(
+        "--accept",
+        action="store_true",
+        help="you have looked at a run that is behind its anchors: it may go on as it is, or is gone for good",
+    )
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
     add_store(parser)
 
     def work(chosen: Namespace) -> int:
         if chosen.run is None and (chosen.digest or chosen.against):
             parser.error("name the run that the digest is of")
+        if chosen.accept and (chosen.run is None or chosen.digest or chosen.against):
+            parser.error("--accept takes one run, and no digest")
         if chosen.digest and chosen.against:
             parser.error("print a digest or compare with one, not both")
         with opened(chosen.store) as store:
+            if chosen.accept:
+                return asyncio.run(_accept(store, chosen.run))
             found = asyncio.run(_audited(store, chosen))
         if chosen.json:
             print_json(found if chosen.run is None else found[0])
@@ -52,6 +61,14 @@ def _digest(text: str) -> tuple[int, bytes]:
         raise ArgumentTypeError(f"{text!r} is no digest; `moot audit RUN --digest` prints one")
     seq, _, seal = text.partition(":")
     return int(seq), bytes.fromhex(seal)
+
+
+async def _accept(store: Store, run: str) -> int:
+    """A person has looked at a run, and says that it is to be as it is."""
+    await store.accept(run)
+    there = run in {one.record.run for one in await store.runs()}
+    print(f"{run}: accepted as it is; `moot resume {run}` goes on" if there else f"{run}: accepted that it is gone")
+    return DONE
 
 
 async def _audited(store: Store, chosen: Namespace) -> list[Audit]:

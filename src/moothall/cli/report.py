@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from moothall.app.config.access import opened
+from moothall.app.kinds.source import find
 from moothall.app.report.figures import (
     BILL,
     STATE,
@@ -30,7 +31,7 @@ from moothall.app.report.report import FORMATS
 from moothall.app.report.report import report as reported
 from moothall.app.values import printable
 from moothall.cli.main import DONE, FAILED
-from moothall.cli.options import named
+from moothall.cli.options import MACHINE, named
 from moothall.cli.screen import notice, painted, print_json, status
 from moothall.cli.view import shared, write
 
@@ -38,16 +39,26 @@ Work = Callable[[Namespace], int]
 WAYS = 10
 
 
+def _add_machine(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--machine",
+        type=named,
+        help=f"the machine of the run, where it is in code, which looking does not load: {MACHINE}",
+    )
+
+
 def metrics(parser: ArgumentParser) -> Work:
     """Count."""
     parser.add_argument("run", nargs="?", help="the run's id (default: all runs of the store, machine by machine)")
+    _add_machine(parser)
     shared(parser)
 
     def work(chosen: Namespace) -> int:
+        machine = find(chosen.machine) if chosen.machine else None
         with opened(chosen.store) as store:
             if chosen.run is None:
-                return _print_all_metrics(asyncio.run(measure_all(store)), chosen)
-            found = asyncio.run(measure(store, chosen.run))
+                return _print_all_metrics(asyncio.run(measure_all(store, machine=machine)), chosen)
+            found = asyncio.run(measure(store, chosen.run, machine=machine))
         _tell_notes(found)
         if chosen.json:
             print_json(plain_metrics(found))
@@ -96,15 +107,17 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def costs(parser: ArgumentParser) -> Work:
     """Tell what was spent."""
     parser.add_argument("run", nargs="?", help="the run's id (default: all runs of the store)")
+    _add_machine(parser)
     shared(parser)
 
     def work(chosen: Namespace) -> int:
+        machine = find(chosen.machine) if chosen.machine else None
         with opened(chosen.store) as store:
             if chosen.run is None:
-                every = asyncio.run(measure_all(store))
+                every = asyncio.run(measure_all(store, machine=machine))
                 _print_costs("all runs", every.costs, {"unread": dict(every.unread)}, as_json=chosen.json)
                 return _ending(every, chosen)
-            found = asyncio.run(measure(store, chosen.run))
+            found = asyncio.run(measure(store, chosen.run, machine=machine))
         _tell_notes(found)
         _print_costs(found.run, found.metrics.costs, {"run": found.run}, as_json=chosen.json)
         return DONE
@@ -152,13 +165,15 @@ def report(parser: ArgumentParser) -> Work:
         metavar="FILE",
         help="where to write it, - for stdout (default: stdout, or the page RUN.html without --format)",
     )
+    _add_machine(parser)
     shared(parser)
 
     def work(chosen: Namespace) -> int:
+        machine = find(chosen.machine) if chosen.machine else None
         ending = Path(chosen.output or "").suffix[1:]
         form = chosen.format or (ending if ending in FORMATS else FORMATS[0])
         with opened(chosen.store) as store:
-            text = asyncio.run(reported(store, chosen.run, form))
+            text = asyncio.run(reported(store, chosen.run, form, machine=machine))
         if chosen.output == "-" or (chosen.format and not chosen.output):
             sys.stdout.write(text)
             return DONE

@@ -25,7 +25,7 @@ from moothall.app.runs.view import account_of, show
 from moothall.app.sandbox import GIVES_UP, LEVELS
 from moothall.app.toolbox import POLICIES
 from moothall.app.values import Budget, Machine, Workspace, encode
-from moothall.cli.main import DONE, FAILED, PROVIDER, WAITING
+from moothall.cli.main import CANCELLED, DONE, ELSEWHERE, FAILED, LIMITED, PROVIDER, WAITING
 from moothall.cli.options import (
     MACHINE,
     add_driving,
@@ -45,6 +45,8 @@ from moothall.cli.screen import Progress, harmless, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
 
 Work = Callable[[Namespace], int]
+CODES = {"done": DONE, "waiting": WAITING, "limited": LIMITED, "cancelled": CANCELLED, "running": ELSEWHERE}
+"""The exit code of a command by how its run stands; every other way is a failure."""
 BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transitions": int}
 
 
@@ -84,6 +86,7 @@ def run(parser: ArgumentParser) -> Work:
 def start(chosen: Namespace, machine: Machine, given: Any, budget: Budget | None) -> int:
     """Begin a run with what every command has that begins one, and drive it."""
     run, model = chosen.run_id or new_id(machine), chosen.model or ""
+    chosen.begun_with = machine
     place = workspace_of(chosen)
 
     def go(hall: Moothall) -> Coroutine[Any, Any, Outcome]:
@@ -206,7 +209,9 @@ def add_definition(parser: ArgumentParser) -> None:
 
 
 async def _machine_now(chosen: Namespace, hall: Moothall) -> Machine | None:
-    """The machine that is named instead of the one that the run knows; None where none is."""
+    """The machine that the run was begun with here, or that is named instead of the one that it knows; else None."""
+    if (begun_with := getattr(chosen, "begun_with", None)) is not None:
+        return begun_with  # type: ignore[no-any-return]  # a Namespace knows no types
     source = getattr(chosen, "machine_now", None)
     return await machine_instead(hall.store, chosen.run, source) if source else None
 
@@ -321,7 +326,7 @@ def _shown(chosen: Namespace, outcome: Outcome, presented: Presented) -> int:
         print(harmless(presented.text) if sys.stdout.isatty() else presented.text)
     if outcome.fault == "provider":
         return PROVIDER
-    return {"done": DONE, "waiting": WAITING}.get(presented.status, FAILED)
+    return CODES.get(presented.status, FAILED)
 
 
 def _prompted(chosen: Namespace, outcome: Outcome) -> Any:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from itertools import groupby
 from typing import Any, TextIO, cast
 
 from moothall.app.config.settings import cleaner as cleaner
@@ -229,13 +230,14 @@ def told(entry: Mapping[str, Any], stream: TextIO) -> str:
 
 
 def _path(entry: Mapping[str, Any]) -> str:
-    """The way that a run took through events of its machine's own; "" where it took none."""
-    raised = list(entry.get("raised", ()))
-    if not raised:
-        return ""
-    states = [row.rpartition("/")[0] for row in entry["taken"][-len(raised) :]]
-    steps = [f"{state} –{event}→" for state, event in zip(states, raised, strict=False)]
-    return " ".join([*steps, " + ".join(entry["to"])])
+    """The way that a run took through states that it left at once, and events of its own; "" where it took one step."""
+    raised, after = list(entry.get("raised", ())), " + ".join(entry["to"])
+    states = [row.rpartition("/")[0] for row in entry["taken"]]
+    if raised:
+        steps = zip(states[-len(raised) :], raised, strict=False)
+        return " ".join([*(f"{state} –{event}→" for state, event in steps), after])
+    way = [state for state, _ in groupby((*states, after))]
+    return " → ".join(way) if len(entry["to"]) == 1 and len(way) > 2 else ""
 
 
 def happened(event: Mapping[str, Any], *, has_room: bool) -> str:

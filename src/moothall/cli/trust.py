@@ -9,7 +9,7 @@ from moothall.app.config.trust import all_trusted, forget, lines_of
 from moothall.app.config.trust import trust as trust_file
 from moothall.app.toolbox import pin_now, served_lines, set_server
 from moothall.cli.main import DONE
-from moothall.cli.screen import print_json
+from moothall.cli.screen import harmless, print_json
 
 Work = Callable[[Namespace], int]
 
@@ -30,7 +30,7 @@ def trust(parser: ArgumentParser) -> Work:
             return _list(chosen)
         if chosen.forget:
             file = forget(chosen.file)
-            print_json({"forgotten": file}) if chosen.json else print(f"{file} is trusted no longer")
+            print_json({"forgotten": file}) if chosen.json else print(f"{harmless(file)} is trusted no longer")
             return DONE
         if chosen.server:
             return _trust_server(chosen)
@@ -40,7 +40,8 @@ def trust(parser: ArgumentParser) -> Work:
         if chosen.json:
             print_json({"trusted": trusted, "sets": said})
         else:
-            print("\n".join([f"{trusted.file} is trusted as it is now:", *(f"  {one}" for one in said or ["nothing"])]))
+            file = harmless(trusted.file)
+            print("\n".join([f"{file} is trusted as it is now:", *(f"  {line}" for line in said or ["nothing"])]))
         return DONE
 
     return work
@@ -58,5 +59,5 @@ def _list(chosen: Namespace) -> int:
     if chosen.json:
         print_json(found)
     for one in () if chosen.json else found:
-        print(one.file + (f"  not used: {one.unused}" if one.unused else ""))
+        print(harmless(one.file) + (f"  not used: {one.unused}" if one.unused else ""))
     return DONE

@@ -48,10 +48,11 @@ _NO_STATES: list[int] = []
 class Bound:
     """An action of the table with its place, for messages, the effects that it may emit and the keys it may write."""
 
-    __slots__ = ("allowed", "call", "late", "scripted", "where", "writes")
+    __slots__ = ("allowed", "asks_moment", "call", "late", "scripted", "where", "writes")
 
     def __init__(self, action: Action, where: str, allowed: Mapping[str, int] | None, writes: Names | None) -> None:
-        self.scripted = isinstance(action, Scripted)
+        self.asks_moment = takes_moment(action)
+        self.scripted = isinstance(action, Scripted) or self.asks_moment
         self.late = isinstance(action, Scripted) and action.late
         self.call: Callable[..., Any]
         if isinstance(action, Scripted):
@@ -85,9 +86,16 @@ def _unfit(function: object) -> str:
         return f"{place} is async; agents and tools may wait, guards and moves are plain functions"
     needed = code.co_argcount - len(function.__defaults__ or ())
     named = code.co_kwonlyargcount - len(function.__kwdefaults__ or ())
-    if named or needed > 2 or (code.co_argcount < 2 and not code.co_flags & CO_VARARGS):
-        return f"{place} has to take two arguments: the data and the event"
+    if named or needed > 3 or (code.co_argcount < 2 and not code.co_flags & CO_VARARGS):
+        return f"{place} has to take two arguments, the data and the event, or three, with the moment behind them"
     return ""
+
+
+def takes_moment(function: object) -> bool:
+    """Whether a guard or a move wants to know the moment: whether it has a third parameter that must be given."""
+    if not isinstance(function, FunctionType):
+        return False
+    return function.__code__.co_argcount - len(function.__defaults__ or ()) == 3
 
 
 def emitted(action: Action) -> Mapping[str, int]:
@@ -130,7 +138,7 @@ class Row:
         self.source = source
         self.descriptors = descriptors
         self.at_most = on.at_most
-        self.guard_scripted = isinstance(on.when, Scripted)
+        self.guard_scripted = isinstance(on.when, Scripted) or takes_moment(on.when)
         self.guard: Callable[..., Any] | None = on.when.run if isinstance(on.when, Scripted) else on.when
         self.is_free = on.when is None and on.at_most is None
         self.joins = _joins(on.event)
@@ -278,8 +286,20 @@ class Chart:
         self.joins = tuple(
             dict.fromkeys((self.places[row.source].name, join) for row in self.rows for join in row.joins)
         )
+        self.asks_moment = any(takes_moment(row.on.when) for row in self.rows) or any(
+            action.asks_moment for action in self._actions()
+        )
         if self.problems:
             raise DefinitionError(f"machine {name}: " + "; ".join(self.problems))
+
+    def _actions(self) -> Iterator[Bound]:
+        """All actions of the table."""
+        for row in self.rows:
+            yield from row.actions
+        for place in self.places:
+            yield from (*place.enter, *place.exit, *place.starting)
+            if place.result is not None:
+                yield place.result
 
     def _add(self, node: Node, parent: int) -> None:
         index = len(self.places)
@@ -422,7 +442,7 @@ class Chart:
         if on.do:
             allowed = None if on.emits is None else {kind.kind: most for kind, most in on.emits.items()}
             row.actions = bind(on.do, str(row), allowed, on.writes)
-        if row.guard is not None and not row.guard_scripted and (why := _unfit(row.guard)):
+        if row.guard is not None and not isinstance(on.when, Scripted) and (why := _unfit(row.guard)):
             self.problems.append(f"{row}: the guard {why}")
         if on.at_most is not None and not _is_count(on.at_most):
             self.problems.append(f"{row}: at_most must be a whole number, not {on.at_most!r}")

@@ -10,7 +10,17 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Literal
 
-from moothall.kernel.events import Answered, ChildDone, Event, Expired
+from moothall.errors import DefinitionError
+from moothall.kernel.events import (
+    Answered,
+    ChildDone,
+    Conflicted,
+    Event,
+    Expired,
+    RecordsRead,
+    RecordsWritten,
+    SharedRecord,
+)
 from moothall.kernel.frozen import RARE, Frozen
 
 Repeats = Literal["pure", "idempotent", "check-first", "at-most-once"]
@@ -102,3 +112,32 @@ class StartChild(Effect):
 
     def settled(self, value: Any) -> Event:
         return ChildDone(f"{ChildDone.name}.{self.id}" if self.id else ChildDone.name, value)
+
+
+class ReadRecords(Effect):
+    """Read the records of a collection whose keys begin like this, or the one with this key; so many at most."""
+
+    kind = "read.records"
+    outcomes = (RecordsRead,)
+    repeats = "pure"
+    collection: str
+    key: str | None = None
+    prefix: str = ""
+    most: int = 1000
+
+
+class WriteRecords(Effect):
+    """Write records, all or none, each over the version that was read; it ends in the step that writes them."""
+
+    kind = "write.records"
+    outcomes = (RecordsWritten, Conflicted)
+    records: tuple[SharedRecord, ...]
+
+    def __post_init__(self) -> None:
+        places = [(record.collection, record.key) for record in self.records]
+        for collection, key in places:
+            if places.count((collection, key)) > 1:
+                raise DefinitionError(f"the record {key!r} of {collection!r} is to be written twice at once")
+
+    def settled(self, value: Any) -> Event:
+        return RecordsWritten(tuple(record.version + 1 for record in self.records))

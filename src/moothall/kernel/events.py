@@ -136,6 +136,45 @@ class Expired(Event):
     id: str = field(default="", kw_only=True, metadata=RARE)
 
 
+class SharedRecord(Frozen):
+    """What outlives a run and is shared by many: a value by its name in a collection.
+
+    The version counts how often it was written. Of a record that is to be written, it is the version that is replaced,
+    0 where there must be none yet.
+    """
+
+    collection: str
+    key: str
+    value: Any = None
+    version: int = 0
+
+
+class RecordsRead(Event):
+    """Records were read, in the order of their keys; one that is not there is left out."""
+
+    name = "records.read"
+    records: tuple[SharedRecord, ...] = ()
+
+
+class RecordsWritten(Event):
+    """Records were written together with the step that this event makes; these are their versions now."""
+
+    name = "records.written"
+    versions: tuple[int, ...] = ()
+
+
+class Conflicted(GaveUp):
+    """No record was written: one of them has another version now than the one that was to be replaced.
+
+    Read it again and decide again; without a row for it, it is an effect that could not be done.
+    """
+
+    name = "error.effect.conflict"
+    collection: str = ""
+    key: str = ""
+    version: int = 0
+
+
 class Note(Event):
     """Something that is kept in the journal, and that the machine does not hear of."""
 

@@ -50,9 +50,11 @@ from moothall.kernel.effects import Effect
 from moothall.kernel.events import Cancelled, Event, Exhausted, Misbehaved, Named, Started, matches
 from moothall.kernel.machine import Machine, label
 from moothall.kernel.step import (
+    NO_INSTANT,
     Answer,
     Append,
     Ask,
+    Instant,
     Microstep,
     Moment,
     Move,
@@ -73,9 +75,11 @@ PLACE = " (in "
 MEMO = 4096
 
 
-def start(machine: Machine, data: Any, answers: Sequence[Answer] = ()) -> Step | Ask:
-    """The first step of a run: enter the start state."""
+def start(machine: Machine, data: Any, answers: Sequence[Answer] = (), *, instant: Instant | None = None) -> Step | Ask:
+    """The first step of a run: enter the start state. `instant` is for machines that ask for the moment."""
     turn = _Turn().at(machine, Snapshot((), data), Started(data), answers)
+    if instant is not None:
+        turn.instant = instant
     try:
         turn.take(machine.chart.beginning)
         turn.settle()
@@ -92,16 +96,20 @@ def transition(
     *,
     within: str | None = None,
     flight: Flight | None = None,
+    instant: Instant | None = None,
 ) -> Step | Ask:
     """Move a run by one event. `within` offers the event to that state and the states around it alone.
 
     `flight` is what a machine with rows on `All` has to know: the effect that ended, and those still in flight.
+    `instant` is for machines that ask for the moment: when this is decided, and what their draws are derived from.
     """
     if snapshot.status != "live":
         return Step(snapshot, event, (), snapshot)
     turn = _Turn().at(machine, snapshot, event, answers)
     if flight is not None:
         turn.flight = flight
+    if instant is not None:
+        turn.instant = instant
     try:
         turn.offer(event, within)
         if turn.queue or machine.restless:
@@ -112,16 +120,16 @@ def transition(
 
 
 def accepts(machine: Machine, snapshot: Snapshot, event: Event | str) -> bool:
-    """Whether a row of the active states names this event, whatever its guard will say."""
+    """Whether a row of the active states names this event, whatever its guard will say; an inner event never."""
     name = event if isinstance(event, str) else event.name
-    if snapshot.status != "live":
+    if snapshot.status != "live" or name in machine.inner:
         return False
     regions = _candidates(machine.chart, (snapshot.active, name, None))
     return any(_bounded(row, snapshot) for region in regions for row, _ in region)
 
 
 def possible(machine: Machine, snapshot: Snapshot) -> tuple[str, ...]:
-    """The events that rows of the active states name, inner states first; "*" stands for any."""
+    """The events from outside that rows of the active states name, inner states first; "*" stands for any."""
     if snapshot.status != "live":
         return ()
     chart = machine.chart
@@ -132,7 +140,7 @@ def possible(machine: Machine, snapshot: Snapshot) -> tuple[str, ...]:
             for row in place.rows:
                 if row.descriptors is not None and _bounded(row, snapshot):
                     found |= dict.fromkeys(descriptor or "*" for descriptor in row.descriptors)
-    return tuple(found)
+    return tuple(name for name in found if name not in machine.inner)
 
 
 def _bounded(row: Row, snapshot: Snapshot) -> bool:
@@ -161,6 +169,7 @@ class _Turn:
         "first",
         "flight",
         "history",
+        "instant",
         "machine",
         "microsteps",
         "misguided",
@@ -170,6 +179,7 @@ class _Turn:
         "status",
         "threads",
     )
+    instant: Instant
 
     def at(self, machine: Machine, snapshot: Snapshot, event: Event, answers: Sequence[Answer]) -> _Turn:
         """Begin where a run stands. As `__init__` it would take longer: Python enters that by way of `type`."""
@@ -551,7 +561,7 @@ class _Turn:
         if active is None:
             chart = self.machine.chart
             active = _names(chart, chart.around(self.active))
-        return Moment(active, self.evaluate)
+        return Moment(active, self.evaluate, getattr(self, "instant", NO_INSTANT))  # few machines ask for it
 
     def evaluate(self, script: Any, scope: Any) -> Answer:
         if self.asked < len(self.answers):

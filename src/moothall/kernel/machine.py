@@ -81,6 +81,8 @@ class Machine:
     costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     errors: Literal["strict", "scxml"] = "strict"
     max_microsteps: int = 1000
+    inner: Sequence[str] = ()
+    """Names of events that only its own moves raise: nobody tells them from outside. No part of its digest."""
     kind: str = "python"
     """What sort of machine it is, for those who find, bind and show it; no part of its digest."""
     chart: Chart = field(init=False, repr=False)

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from moothall.kernel.effects import Effect, StartChild
 from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
-from moothall.kernel.step import Scripted
+from moothall.kernel.step import Moment, Scripted
 
-Guard = Callable[[Any, Any], bool] | Scripted
-Action = Callable[[Any, Any], Any] | Scripted | Effect
+Guard = Callable[[Any, Any], bool] | Callable[[Any, Any, Moment], bool] | Scripted
+Action = Callable[[Any, Any], Any] | Callable[[Any, Any, Moment], Any] | Scripted | Effect
 Actions = Action | Sequence[Action]
 Names = str | Sequence[str]
 
@@ -80,7 +80,7 @@ class Final(Frozen):
 
     name: str
     _: KW_ONLY
-    result: Callable[[Any, Any], Any] | Scripted | None = None
+    result: Callable[[Any, Any], Any] | Callable[[Any, Any, Moment], Any] | Scripted | None = None
     enter: Actions = ()
     exit: Actions = ()
 

@@ -31,7 +31,7 @@ from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, 
 from moothall.kernel.events import Cancelled, ChildDone, Event, Expired, GaveUp, Named
 from moothall.kernel.interpreter import possible, start, transition
 from moothall.kernel.machine import Machine
-from moothall.kernel.step import Answer, Ask, Snapshot, Step, Wanted
+from moothall.kernel.step import Answer, Ask, Instant, Snapshot, Step, Wanted
 
 T = TypeVar("T")
 Evaluate = Callable[[Any, Any], Answer]
@@ -203,7 +203,7 @@ class Simulation:
     # how it moves
 
     def _begin(self, data: Any) -> None:
-        self._keep(self._decided(lambda answers: start(self.machine, data, answers)))
+        self._keep(self._decided(lambda answers: start(self.machine, data, answers, instant=self._instant())))
 
     def _first_data(self, given: Any) -> Any:
         kind = self.machine.data
@@ -235,9 +235,20 @@ class Simulation:
     def _offer(self, event: Event, within: str | None, ended: Effect | None = None) -> None:
         machine, snapshot = self.machine, self.snapshot
         flight = Flight(ended, within, self._in_flight()) if machine.chart.joins else None
+        instant = self._instant()
         self._keep(
-            self._decided(lambda answers: transition(machine, snapshot, event, answers, within=within, flight=flight))
+            self._decided(
+                lambda answers: transition(
+                    machine, snapshot, event, answers, within=within, flight=flight, instant=instant
+                )
+            )
         )
+
+    def _instant(self) -> Instant | None:
+        """When the next step is decided, and what its draws are derived from, for machines that ask."""
+        if not self.machine.chart.asks_moment:
+            return None
+        return Instant(self.now, f"{self.machine.name}.{len(self.steps)}")
 
     def _in_flight(self) -> tuple[Wanted, ...]:
         """The effects that have not ended, and those whose end is on its way."""

@@ -6,8 +6,10 @@ stands, what it appends and what it wants.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, field
+from operator import itemgetter
 from typing import Any, Generic, Literal, TypeVar
 
 from moothall.kernel.effects import Effect
@@ -15,6 +17,7 @@ from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen, maker, slotted
 
 D = TypeVar("D")
+T = TypeVar("T")
 Status = Literal["live", "done", "failed", "limited", "cancelled"]
 
 
@@ -147,11 +150,46 @@ class Failed(Frozen):
 Answer = Value | Absent | Failed
 
 
+@slotted
+class Instant(Frozen):
+    """When a step is decided, in seconds since 1970, and what its draws are derived from: the run and the step."""
+
+    at: float = 0.0
+    seed: str = ""
+
+
+NO_INSTANT = Instant()
+
+
 class Moment(Frozen):
-    """What a scripted guard or move may use besides data and event."""
+    """What a guard or move with a third parameter may use besides data and event: the time, and chance.
+
+    Both are the same when the step is decided again: the time is that of the event, and a draw follows from the run,
+    the step and its label. Two draws of a step with the same label are the same draw.
+    """
 
     active: frozenset[str]
     evaluate: Callable[[Any, Any], Answer]
+    instant: Instant = NO_INSTANT
+
+    @property
+    def now(self) -> float:
+        """The time of the event, in seconds since 1970."""
+        return self.instant.at
+
+    def draw(self, label: str = "") -> float:
+        """A number from 0 up to 1, and never 1 itself."""
+        drawn = hashlib.blake2b(f"{self.instant.seed}/{label}".encode(errors="surrogatepass"), digest_size=8).digest()
+        return (int.from_bytes(drawn, "big") >> 11) / 2**53
+
+    def pick(self, choices: Sequence[T], label: str = "") -> T:
+        """One of these, each as likely as the others."""
+        return choices[int(self.draw(label) * len(choices))]
+
+    def shuffled(self, items: Iterable[T], label: str = "") -> list[T]:
+        """These in another order, each order as likely as the others."""
+        numbered = [(self.draw(f"{label}/{number}"), number, item) for number, item in enumerate(items)]
+        return [item for _, _, item in sorted(numbered, key=itemgetter(0, 1))]
 
 
 class Scripted(Frozen):

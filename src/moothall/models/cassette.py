@@ -3,7 +3,8 @@
 The file has one JSON object per line: what was asked (model, agent, how many times before, prompt with its hash,
 messages, tools, shape) and what was replied. The same question gets the same reply; where it was recorded more than
 once, the latest. What was never asked before is a mistake in `replay`, and the error names the nearest question and
-what differs; `auto` asks the model then, and `record` always. Failures are not recorded.
+what differs; `auto` asks the model then, and `record` always. Failures are not recorded. Nothing is compared, written
+or given back before its secrets are replaced.
 
 A line is appended in one piece, and other writers wait meanwhile; what a crash left without its end is passed over.
 """
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from moothall.agents.ports import Model, Reply, Request
+from moothall.agents.secrets import Cleaner
 from moothall.errors import DefinitionError, EffectFailed, Refused
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.frozen import Frozen
@@ -54,7 +56,9 @@ class Line(Frozen):
 class CassetteModel:
     """Gives recorded replies, and records new ones where it may."""
 
-    def __init__(self, file: Path, mode: Mode, model: Model | None = None, name: str = "") -> None:
+    def __init__(
+        self, file: Path, mode: Mode, model: Model | None = None, name: str = "", *, clean: Cleaner | None = None
+    ) -> None:
         if model is None and mode != "replay":
             raise DefinitionError(f"cassette {file}: mode={mode} asks a model; name one with ,model=NAME at the end")
         if model is None and not os.path.isfile(file):
@@ -62,10 +66,12 @@ class CassetteModel:
         self._file = file
         self._mode = mode
         self._model = model
-        self._name = name
+        self._clean = Cleaner() if clean is None else clean
+        self._name: str = self._clean(name)
         self._read: tuple[int, list[Line]] = (0, [])
 
     async def reply(self, request: Request) -> Reply:
+        request = self._clean(request)
         asked = asked_by(request, self._name)
         if self._mode != "record":
             lines = self._lines()
@@ -76,7 +82,7 @@ class CassetteModel:
                 raise DefinitionError(f"cassette {self._file}: {_miss(lines, asked, request.prompt)}")
         assert self._model is not None
         _check_that_it_can_be_written(self._file)
-        reply = await self._model.reply(request)
+        reply: Reply = self._clean(await self._model.reply(request))
         append(self._file, Line(asked, request.prompt, reply))
         return reply
 

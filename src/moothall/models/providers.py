@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -74,6 +75,9 @@ REPLY_SAYS = "Give the reply itself; call this once, when all is done."
 AS_JSON = "Reply with JSON of this schema and with nothing else: {schema}"
 SILENCE = "(nothing)"
 """What a model is told that it said where it said nothing: some providers take no empty message."""
+BEGINNING, GO_ON = "(This is where the conversation begins.)", "(Go on.)"
+"""What stands before a conversation that an agent begins, and behind one that it spoke last in."""
+LOST = "nobody knows what it returned"
 NO_KEY = "none"
 """What the SDKs are told, which insist on a key; it never leaves."""
 
@@ -305,45 +309,79 @@ def settings_of(request: Request) -> ModelSettings | None:
 
 
 def messages_of(request: Request) -> list[ModelMessage]:
-    """What the agent is, the prompt, what was said since. Ids of calls are told apart: providers insist on it."""
-    first: list[ModelRequestPart] = [SystemPromptPart(whole_text(request.system))] if request.system else []
+    """What the agent is, the prompt, what was said since, in the order that all providers take.
+
+    First one system message; then user and assistant in turns, the user first and last; what a call returned right
+    behind it. Ids of calls are told apart: providers insist on it.
+    """
+    said = [one for one in request.messages if one["role"] != "system"]
+    system = [request.system, *(one["text"] for one in request.messages if one["role"] == "system")]
     if request.prompt or not request.messages:
-        first.append(UserPromptPart(whole_text(request.prompt)))
-    found: list[ModelMessage] = [ModelRequest(first)] if first else []
-    ids: dict[str, str] = {}
-    for number, one in enumerate(request.messages):
-        if one["role"] == "assistant":
-            known = set(ids.values())
-            ids |= {
-                call["id"]: f"{call['id']}-{number}" if call["id"] in known else call["id"] for call in one["calls"]
-            }
-            found.append(_answer(one, ids))
-            continue
-        part = _question(one, ids)
-        last = found[-1] if found else None
-        if isinstance(last, ModelRequest):
-            found[-1] = ModelRequest([*last.parts, part])
-        else:
-            found.append(ModelRequest([part]))
+        said.insert(0, {"role": "user", "text": request.prompt})
+    if not said or said[0]["role"] == "assistant":
+        said.insert(0, {"role": "user", "text": BEGINNING})
+    if said[-1]["role"] == "assistant" and not said[-1]["calls"]:
+        said.append({"role": "user", "text": GO_ON})
+    found = list(_in_turns(_with_results(said)))
+    told = "\n\n".join(filter(None, system))
+    first = found[0]
+    if told and isinstance(first, ModelRequest):
+        found[0] = ModelRequest([SystemPromptPart(whole_text(told)), *first.parts])
     return found
 
 
-def _answer(message: Mapping[str, Any], ids: Mapping[str, str]) -> ModelResponse:
-    calls = [ToolCallPart(one["tool"], dict(one["arguments"]), ids[one["id"]]) for one in message["calls"]]
-    text = message["text"] or ("" if calls else SILENCE)
+def _with_results(said: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The same with what each call returned right behind it; a result without its call is told in words."""
+    left = [(number, one) for number, one in enumerate(said) if one["role"] == "tool"]
+    for number, one in enumerate(said):
+        if one["role"] == "tool":
+            if (number, one) in left:
+                left.remove((number, one))
+                how = f"failed: {one['error']}" if "error" in one else f"returned: {_plain(one.get('value'))}"
+                yield {"role": "user", "text": f"[{one['tool']} {how}]"}
+            continue
+        calls = one.get("calls") or ()
+        yield {**one, "calls": [{**call, "id": f"{call['id']}-{number}"} for call in calls]} if calls else one
+        for call in calls:
+            result = next((pair for pair in left if pair[0] > number and pair[1]["id"] == call["id"]), None)
+            if result is not None:
+                left.remove(result)
+            known = {"tool": call["tool"], "error": LOST} if result is None else result[1]
+            yield {**known, "role": "tool", "id": f"{call['id']}-{number}"}
+
+
+def _in_turns(said: Iterable[Mapping[str, Any]]) -> Iterator[ModelMessage]:
+    """User and assistant in turns: what one of them says several times in a row is one message."""
+    for is_answer, group in groupby(said, lambda one: one["role"] == "assistant"):
+        together = list(group)
+        if is_answer:
+            yield _answer(together)
+            continue
+        parts: list[ModelRequestPart] = [_result(one) for one in together if one["role"] == "tool"]
+        if texts := [one["text"] for one in together if one["role"] != "tool"]:
+            parts.append(UserPromptPart(whole_text("\n\n".join(filter(None, texts)) or SILENCE)))
+        yield ModelRequest(parts)
+
+
+def _answer(messages: Sequence[Mapping[str, Any]]) -> ModelResponse:
+    calls = [
+        ToolCallPart(call["tool"], dict(call["arguments"]), call["id"])
+        for message in messages
+        for call in message.get("calls") or ()
+    ]
+    text = "\n\n".join(message["text"] for message in messages if message["text"]) or ("" if calls else SILENCE)
     return ModelResponse([TextPart(whole_text(text)), *calls] if text else calls)
 
 
-def _question(message: Mapping[str, Any], ids: Mapping[str, str]) -> ModelRequestPart:
-    if message["role"] == "user":
-        return UserPromptPart(whole_text(message["text"]))
-    if message["role"] == "system":
-        return SystemPromptPart(whole_text(message["text"]))
-    id = ids.get(message["id"], message["id"])
+def _result(message: Mapping[str, Any]) -> ToolReturnPart:
     if "error" in message:
-        return ToolReturnPart(message["tool"], whole_text(f"error: {message['error']}"), id, outcome="failed")
-    value = message["value"]
-    return ToolReturnPart(message["tool"], value if isinstance(value, str) else json.dumps(value), id)
+        said = whole_text(f"error: {message['error']}")
+        return ToolReturnPart(message["tool"], said, message["id"], outcome="failed")
+    return ToolReturnPart(message["tool"], _plain(message["value"]), message["id"])
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def parameters_of(request: Request, endpoint: Endpoint) -> ModelRequestParameters:

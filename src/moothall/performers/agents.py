@@ -29,7 +29,7 @@ from moothall.kernel.codec import decode, encode, schema
 from moothall.kernel.events import Event, Faltered, GaveUp
 from moothall.kernel.schema import misfits
 from moothall.runtime.cleaner import fitted
-from moothall.runtime.ports import Clean, Context
+from moothall.runtime.ports import Clean, Context, Excerpt
 
 PROVIDER = "provider"
 Said = tuple[Any, ...]
@@ -144,7 +144,8 @@ class AgentPerformer:
 async def _texts(effect: AskAgent, context: Context) -> dict[str, str]:
     """What is read from threads for a prompt."""
     return {
-        name: as_text(await context.messages(window.thread), window.last) for name, window in effect.windows.items()
+        name: as_text(await context.messages(window.thread, Excerpt(window.last or None)))
+        for name, window in effect.windows.items()
     }
 
 

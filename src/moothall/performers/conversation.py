@@ -1,24 +1,30 @@
 """Performs `Converse`: shows an agent its conversation and makes one `Replied` of what it says.
 
-The conversation is read from the thread when the agent is asked; so is what the agent is told about itself, from its
-role. A reply whose calls of tools cannot be read is an attempt that went wrong.
+The conversation is read from the thread when the agent is asked, no more of it than is shown; so is what the agent is
+told about itself, from its role. A reply whose calls of tools cannot be read is an attempt that went wrong. A call of a
+parsing tool whose arguments do not have its shape is shown back once, as an attempt of its own; then the effect has
+failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from moothall.agents.ask import Replied, Unusable
-from moothall.agents.conversation import Converse, Message, Seat, seen, spoken
+from moothall.agents.conversation import Converse, Message, Seat, is_enough, seen, spoken
 from moothall.agents.ports import Model, Offered, Reply, Request
 from moothall.agents.roles import ParsingTool, Role
+from moothall.agents.shapes import misfit_of
 from moothall.errors import DefinitionError, EffectFailed
-from moothall.kernel.events import Event, Faltered
+from moothall.kernel.codec import encode
+from moothall.kernel.events import Event, Faltered, GaveUp
 from moothall.performers.agents import PROVIDER, awaited, failed, offered, usage_of, wanting, whole
-from moothall.runtime.ports import Context
+from moothall.runtime.ports import Context, Excerpt, Messages
 
+FEW = 32
+"""How many messages are read at first; mostly they are all that is shown."""
 Functions = Mapping[str, Callable[..., Any]]
 
 
@@ -31,9 +37,13 @@ class ConversePerformer:
     functions: Functions
     model: Callable[[str], Model]
     parsing: frozenset[str] = field(default_factory=frozenset)
+    shown_back: dict[str, tuple[Message, ...]] = field(default_factory=dict)
 
     async def __call__(self, effect: Converse, context: Context) -> Event:
-        request = self.request(effect, context, await context.messages(effect.thread))
+        shown = self.shown_back.pop(context.key, ())
+        said = await recent(context.messages, self.seats[effect.agent])
+        request = self.request(effect, context, said)
+        request = replace(request, messages=(*request.messages, *shown)) if shown else request
         try:
             reply = await self._reply(effect, request)
         except EffectFailed as failure:
@@ -46,7 +56,32 @@ class ConversePerformer:
         event = wanting(effect.agent, whole(reply.text), context.clean(reply.calls), usage)
         if isinstance(event, Unusable):
             return Faltered(f"{effect.agent}: its calls of tools cannot be read: {event.reason}", 0, usage, PROVIDER)
+        if effect.agent not in self.functions:
+            return self._checked(event, context.key, was_shown=bool(shown))
         return event
+
+    def _checked(self, replied: Replied, key: str, *, was_shown: bool) -> Event:
+        """A reply whose decisions have the shapes that the role asks for, or what comes of one that has not."""
+        shapes = {tool.function.name: tool.function.parameters for tool in self.roles[replied.agent].parsingTools}
+        wrongs = {call.id: misfit_of(shapes.get(call.tool), call.arguments, call.tool) for call in replied.calls}
+        wrong = next(filter(None, wrongs.values()), "")
+        if not wrong:
+            return replied
+        reason = f"{replied.agent}: {wrong}"
+        if was_shown:
+            return GaveUp(reason, PROVIDER, replied.usage)
+        calls = encode(replied.calls)
+        results = [
+            {
+                "role": "tool",
+                "id": call.id,
+                "tool": call.tool,
+                "error": f"{wrongs[call.id] or 'not done'}; call it again",
+            }
+            for call in replied.calls
+        ]
+        self.shown_back[key] = (spoken("assistant", replied.text, calls), *results)
+        return Faltered(reason, 0, replied.usage, PROVIDER)
 
     def request(self, effect: Converse, context: Context, said: list[Any]) -> Request:
         """What an agent is shown."""
@@ -70,6 +105,16 @@ class ConversePerformer:
         if isinstance(given, Reply | str):
             return given if isinstance(given, Reply) else Reply(given)
         raise DefinitionError(f"{effect.agent} returned {type(given).__name__}; return a text or a Reply")
+
+
+async def recent(messages: Messages, seat: Seat, fresh: Sequence[Message] = ()) -> list[Any]:
+    """As many of the latest messages of a conversation as can be left of it; the fresh ones are not kept yet."""
+    last = FEW
+    while True:
+        said = [*await messages(seat.thread, Excerpt(last)), *fresh]
+        if len(said) < last + len(fresh) or is_enough(seat, said):
+            return said
+        last *= 4
 
 
 def _examples(role: Role) -> list[Message]:

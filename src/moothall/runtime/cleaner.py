@@ -37,6 +37,7 @@ def _cleaned(run: Run, decision: Decision, clean: Clean) -> Decision:
     return Decision(
         replace(head, pending=tuple(changed.get(one.key, one) for one in head.pending)),
         replace(entry, effects=tuple(changed.get(one.key, one) for one in entry.effects)),
+        decision.records,
     )
 
 

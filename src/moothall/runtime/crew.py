@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from moothall.kernel.events import Event
 from moothall.runtime.journal import Head, Pending, RunId
-from moothall.runtime.ports import Ear, Performer, nobody_listens
+from moothall.runtime.ports import Ear, Messages, Performer, nobody_listens
 
 GRACE = 2.0
 """How long to wait for effects that were cancelled, in seconds."""
@@ -60,7 +59,7 @@ class Drive:
     def __init__(
         self,
         now: Callable[[], float],
-        messages: Callable[[str], Awaitable[list[Any]]],
+        messages: Messages,
         performers: Mapping[str, Performer],
         ear: Ear = nobody_listens,
     ) -> None:

@@ -17,6 +17,7 @@ their due times, and the budget. The rules:
   row brings the same for the third time and leaves the data as they were then. Time passing counts as news.
 - A child gets a share of what is left, which stays reserved until the child says what it spent. When its state is
   left it is asked to stop; its parent hears no more of it than that.
+- Records are written by the decision on the event that says that they were, together with its entry.
 - A script has to be evaluated first: `Unanswered` says which one. Its answer belongs to the event, and to its entry.
 - When the run is over, nothing is in flight but what its last step wanted on the way out, and nothing that only the
   run itself could hear: no timer, no question.
@@ -38,7 +39,7 @@ import orjson
 from moothall.errors import Broken, DefinitionError, words_of
 from moothall.kernel.chart import Flight
 from moothall.kernel.codec import encode, read_back
-from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
+from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild, WriteRecords
 from moothall.kernel.events import (
     Adopted,
     Answered,
@@ -53,13 +54,15 @@ from moothall.kernel.events import (
     GaveUp,
     Mark,
     Note,
+    RecordsWritten,
     Repeated,
     Retried,
+    SharedRecord,
 )
 from moothall.kernel.frozen import Frozen, maker, rare_fields, slotted
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
-from moothall.kernel.step import Answer, Ask, Snapshot, Step, Wanted
+from moothall.kernel.step import Answer, Ask, Instant, Snapshot, Step, Wanted
 from moothall.runtime.backoff import NoMore, retry
 from moothall.runtime.journal import (
     WAITING,
@@ -107,10 +110,11 @@ class Happening(Frozen):
 
 @slotted
 class Decision(Frozen):
-    """The entry to keep and the head after it."""
+    """The entry to keep, the head after it, and the records to write with it."""
 
     head: Head
     entry: Entry
+    records: tuple[SharedRecord, ...] = ()
 
 
 Remains = tuple[tuple[Pending, ...], Mapping[str, float], Same, str | None]
@@ -134,7 +138,8 @@ def first(run: Run, data: object, answers: tuple[Answer, ...] = ()) -> Decision:
     """The decision that begins a run."""
     kind = run.machine.data
     data = read_back(Any if kind is None else kind, data)
-    step = start(run.machine, data, answers)
+    instant = Instant(run.record.began, f"{run.record.run}.0") if run.machine.chart.asks_moment else None
+    step = start(run.machine, data, answers, instant=instant)
     if isinstance(step, Ask):
         raise Unanswered(step)
     happening = Happening(step.event, "start", run.record.began)
@@ -159,8 +164,12 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
         others = _all_but(settled, others) if len(others) > 1 else ()
     elif is_effect_key(happening.cause):
         return _ignored(head, happening, _charged(spent, usage))
-    flight = _flight(settled, others) if run.machine.chart.joins else None
-    step = transition(run.machine, head.snapshot, event, happening.answers, within=within, flight=flight)
+    chart = run.machine.chart
+    flight = _flight(settled, others) if chart.joins else None
+    instant = Instant(happening.at, f"{run.record.run}.{head.seq + 1}") if chart.asks_moment else None
+    step = transition(
+        run.machine, head.snapshot, event, happening.answers, within=within, flight=flight, instant=instant
+    )
     if isinstance(step, Ask):
         raise Unanswered(step)
     if others:
@@ -168,7 +177,17 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
     if bill or usage:
         spent = _charged(spent, {**bill, **usage})
     same = _compared(head.same, step, settled) if run.record.endless else head.same
-    return _concluded(run, head, happening, step, (others, spent, same, within))
+    decision = _concluded(run, head, happening, step, (others, spent, same, within))
+    if settled is not None and settled.effect.kind == WriteRecords.kind and not settled.doubt:
+        return _with_records(decision, settled.effect)
+    return decision
+
+
+def _with_records(decision: Decision, effect: Effect) -> Decision:
+    """A decision that writes the records that were to be written, where that is what has happened."""
+    assert isinstance(effect, WriteRecords)
+    is_written = isinstance(decision.entry.event, RecordsWritten)
+    return make_decision(decision.head, decision.entry, effect.records) if is_written else decision
 
 
 def _flight(settled: Pending | None, others: tuple[Pending, ...]) -> Flight:
@@ -274,6 +293,13 @@ def without_bill(run: Run, head: Head, event: Event, cause: str) -> Event:
     settled = in_flight(head, cause)
     bill = _NOTHING if settled is None else _reserved(run, settled)
     return type(event)(**{**event.__dict__, "usage": dict.fromkeys(bill, 0.0)})
+
+
+def mark_cause(run: Run, pending: Pending, what: str = "") -> str:
+    """The cause of a note about an attempt at an effect; a fork counts anew, and has its origin's notes besides."""
+    said = f"{what}-" if what else ""
+    own = f"-after-{run.record.shared}" if run.record.origin else ""
+    return f"{pending.key}-{said}{pending.attempt}{own}"
 
 
 def _parted(run: Run, head: Head, at: float) -> Head:
@@ -507,7 +533,7 @@ def _concluded(run: Run, head: Head, happening: Happening, step: Step, remains: 
         step.raised if len(step.microsteps) > 1 else (),
     )
     after = make_head(seq, snapshot, flying + new, spent, issued, same, head.steps + 1, head.definition, head.limits)
-    return make_decision(after, entry)
+    return make_decision(after, entry, ())
 
 
 def _wanted(

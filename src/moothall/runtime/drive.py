@@ -24,7 +24,7 @@ from math import inf
 
 from moothall.errors import Broken, DefinitionError, EffectFailed, MoothallError, Refused, whole_text, words_of
 from moothall.kernel.codec import read_back
-from moothall.kernel.effects import Alarm, AskPerson, Effect, Send, StartChild
+from moothall.kernel.effects import Alarm, AskPerson, Effect, ReadRecords, Send, StartChild, WriteRecords
 from moothall.kernel.events import (
     Began,
     Denied,
@@ -36,14 +36,15 @@ from moothall.kernel.events import (
     GaveUp,
     Interrupted,
     Mark,
+    RecordsRead,
 )
 from moothall.runtime.children import cancel_child, child_id, lost_child, open_child, start_child, tell_parent
 from moothall.runtime.cleaner import misfit
 from moothall.runtime.crew import Drive
-from moothall.runtime.decide import ends_at, in_flight, is_rationed, limit_of, used_up
+from moothall.runtime.decide import ends_at, in_flight, is_rationed, limit_of, mark_cause, used_up
 from moothall.runtime.hall import Hall, advance, advance_all, is_free, let_go, messages, reopen, visiting
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, RunId, TellParent, shaped
-from moothall.runtime.ports import LEASE, make_context
+from moothall.runtime.ports import LEASE, Records, make_context
 
 PULSE = 0.5
 TURNS = 32
@@ -53,6 +54,7 @@ CHARACTERS = 4
 CRASHES = 5
 """How many workers in a row a run may bring down before it is set aside."""
 Work = Callable[[Hall, RunId, Drive, Pending], Awaitable[Event]]
+RECORDS = frozenset((ReadRecords.kind, WriteRecords.kind))
 MARKED = frozenset(("check-first", "at-most-once"))
 """What is marked in the journal before it begins."""
 
@@ -109,15 +111,16 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
 
     Every turn looks at the head anew. Most have one plain effect; the rest of the turn is for all others.
     """
-    flying = doing.flying
+    flying, beside = doing.flying, hall.cast(run).beside
     turn = 0
     while True:
         turn += 1
         if turn % TURNS == 0:
             await asyncio.sleep(0)
         head = hall.heads[run]
-        if len(head.pending) == 1 and not flying and _is_plain(hall, run, doing, head.pending[0]):
-            await _in_place(hall, run, doing, head.pending[0], _attempt)
+        if len(head.pending) == 1 and not flying and not beside and _is_plain(hall, run, doing, head.pending[0]):
+            work = perform if head.pending[0].effect.kind in RECORDS else _attempt
+            await _in_place(hall, run, doing, head.pending[0], work)
             continue
         if not head.pending and not flying and run in hall.leases:
             return head
@@ -135,7 +138,8 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         unprepared = [one for one in head.pending if _needs_preparing(doing, one)]
         if unprepared and await _prepare_any(hall, run, doing, unprepared):
             continue
-        if not flying and len(ready) == 1 and len(head.pending) == 1 and ready[0].effect.kind not in FAMILY:
+        is_alone = not flying and not beside and len(ready) == 1 and len(head.pending) == 1
+        if is_alone and ready[0].effect.kind not in FAMILY:
             await _in_place(hall, run, doing, ready[0], perform)
             continue
         if ready:
@@ -159,7 +163,8 @@ def _is_plain(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> bool:
     lease = hall.leases.get(run)
     if lease is None or lease.owner != hall.owner or pending.denied or pending.doubt or pending.due is not None:
         return False
-    return pending.effect.repeats not in MARKED and pending.effect.kind in doing.performers
+    kind = pending.effect.kind
+    return (kind in doing.performers and pending.effect.repeats not in MARKED) or kind in RECORDS
 
 
 def _needs_preparing(doing: Drive, pending: Pending) -> bool:
@@ -181,18 +186,12 @@ async def _prepare_any(hall: Hall, run: RunId, doing: Drive, unprepared: list[Pe
         event = await _preparation(hall, run, doing, one)
         if event is not None:
             what = "called-off" if one.effect.kind == CancelChild.kind else event.name.rpartition(".")[2]
-            mark = f"-{what}-{one.attempt}{_own_mark(hall, run)}" if isinstance(event, Mark) else ""
-            told = await advance(hall, run, event, one.key + mark)
+            cause = mark_cause(hall.runs[run], one, what) if isinstance(event, Mark) else one.key
+            told = await advance(hall, run, event, cause)
             if isinstance(event, Began) and told.received == "taken":
                 doing.begun.add(one.key)
             return True
     return False
-
-
-def _own_mark(hall: Hall, run: RunId) -> str:
-    """What tells the marks of a fork from those that it shares with its origin: there the same effect has begun too."""
-    record = hall.runs[run].record
-    return f"-{record.shared}" if record.origin else ""
 
 
 async def _preparation(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:
@@ -250,7 +249,7 @@ async def _keep_said(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> 
     text = whole_text("".join(doing.said.pop(f"{run}.{pending.key}", ())))
     if text and in_flight(hall.heads[run], pending.key) is None:
         said = Interrupted(_who(pending.effect), text, {"tokens": float(-(-len(text) // CHARACTERS))})
-        await advance(hall, run, said, f"{pending.key}-interrupted-{pending.attempt}")
+        await advance(hall, run, said, mark_cause(hall.runs[run], pending, "interrupted"))
 
 
 def _stopped(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event | None:
@@ -356,15 +355,16 @@ def _overdue(hall: Hall, head: Head) -> bool:
 def _end(hall: Hall, run: RunId, pending: Pending, event: Event) -> tuple[Event, str]:
     """What a run is told about how an attempt at one of its effects ended, and the cause."""
     if isinstance(event, Mark):
-        what = f"denied-{hall.heads[run].seq}" if isinstance(event, Denied) else pending.attempt
-        return event, f"{pending.key}-{what}"
+        if isinstance(event, Denied):
+            return event, f"{pending.key}-denied-{hall.heads[run].seq}"
+        return event, mark_cause(hall.runs[run], pending)
     try:
         return shaped(hall.runs[run].machine, event), pending.key
     except Refused:
         why = misfit(partial(shaped, hall.runs[run].machine), event, hall.clean)
         if pending.effect.repeats in MARKED:
             doubt = f"{_who(pending.effect)} returned, but not what it says it returns: {why}"
-            return Doubted(doubt), f"{pending.key}-{pending.attempt}"
+            return Doubted(doubt), mark_cause(hall.runs[run], pending)
         reason = f"{getattr(event, 'agent', 'the reply')}: the reply has the wrong shape: {why}"
         return GaveUp(reason, usage=getattr(event, "usage", {})), pending.key
 
@@ -406,7 +406,7 @@ async def _attempt(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Ev
     doing.heard[key] = heard
     again = attempt > 1 or (pending.began and pending.key not in doing.begun)
     try:
-        context = make_context(run, key, pending.nth, attempt, again, deadline, doing, hall.clean)
+        context = make_context(run, key, pending.nth, attempt, again, deadline, doing, hall.clean, hall.store)
         event = await doing.performers[effect.kind].perform(effect, context)
     except (DefinitionError, Broken) as error:
         return GaveUp(f"{_who(effect)}: {error}", "definition")
@@ -431,7 +431,7 @@ def _went_wrong(effect: Effect, error: BaseException) -> Event:
 
 
 async def _perform_here(hall: Hall, effect: Effect) -> Event:
-    """Perform what the runtime itself answers for: questions and events that are due, and a child's last word."""
+    """Perform what the runtime itself answers for: what is due, a child's last word, and records."""
     match effect:
         case AskPerson():
             return Expired()
@@ -440,8 +440,22 @@ async def _perform_here(hall: Hall, effect: Effect) -> Event:
             return event
         case TellParent():
             return await tell_parent(hall, effect)
+        case ReadRecords():
+            return await _read_records(hall.store, effect)
+        case WriteRecords():  # the commit of this event writes them, or finds that it cannot
+            return effect.settled(None)
         case _:
             return GaveUp(f"nothing here performs {effect.kind}", "definition")
+
+
+async def _read_records(store: Records, effect: ReadRecords) -> Event:
+    """What is in the store of these records; what is damaged there concerns those alone who read it."""
+    try:
+        return RecordsRead(
+            tuple(await store.records(effect.collection, key=effect.key, prefix=effect.prefix, most=effect.most))
+        )
+    except Broken as error:
+        return GaveUp(str(error))
 
 
 def _who(effect: Effect) -> str:

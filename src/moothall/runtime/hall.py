@@ -26,7 +26,7 @@ from typing import Any, Literal
 from moothall.errors import Broken, Conflict, DefinitionError, Refused
 from moothall.kernel.codec import decode, encode, read_back
 from moothall.kernel.effects import AskPerson, Effect, StartChild
-from moothall.kernel.events import Answered, Cancelled, Doubted, Event, Expired, GaveUp, Repeated, Started
+from moothall.kernel.events import Answered, Cancelled, Conflicted, Doubted, Event, Expired, GaveUp, Repeated, Started
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
@@ -45,16 +45,21 @@ from moothall.runtime.decide import (
     in_flight,
     in_force,
     make_happening,
+    mark_cause,
     without_bill,
 )
 from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
 from moothall.runtime.ports import (
     LEASE,
+    SET_ASIDE,
+    WHOLE,
     Clean,
     Clock,
     Ear,
     Evaluate,
+    Excerpt,
     Lease,
+    Outdated,
     Performer,
     Scene,
     Store,
@@ -62,7 +67,7 @@ from moothall.runtime.ports import (
     as_it_is,
     nobody_listens,
 )
-from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt, taken_back
+from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
 WHOLE_MACHINE = 0xEFFFFFFC
@@ -100,13 +105,15 @@ async def _no_engine(ask: Ask, scene: Scene) -> Answer:
 class Cast(Frozen):
     """Who performs the effects of a run, by kind; the effects that nobody performs; the children that it may start.
 
-    `evaluate` answers what scripts are asked.
+    `evaluate` answers what scripts are asked. `beside` says that such a run may be told things that begin effects while
+    others are under way: each is performed in a task of its own then.
     """
 
     performers: Mapping[str, Performer]
     effects: Mapping[str, type[Effect]] = field(default_factory=dict)
     child: Callable[[str], Part] = _nobody
     evaluate: Evaluate = _no_engine
+    beside: bool = False
 
 
 class Finding(Frozen):
@@ -225,6 +232,8 @@ async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> H
 async def begin_with(hall: Hall, run: Run, decision: Decision) -> Head:
     """Begin a run with a decision."""
     record, decision = run.record, cleaned(run, decision, hall.clean)
+    if record.parent and (why := await hall.store.behind(record.run)):
+        raise Broken(f"run {record.parent} cannot start {record.run} again: {why}; {looked(record.run)}")
     hall.store.crowd += 1
     try:
         await hall.crew.wait_for_turn()
@@ -258,15 +267,17 @@ async def _decided_with_scripts(
             happening = await _answered_by_script(hall, run, unanswered.ask, happening, earlier)
 
 
-async def _nothing_said(thread: str) -> list[Any]:
+async def _nothing_said(thread: str, /, excerpt: Excerpt = WHOLE) -> list[Any]:
     """The messages of a run that has not begun."""
     return []
 
 
-async def _said(hall: Hall, run: RunId, earlier: Sequence[Decision], thread: str) -> list[Any]:
+async def _said(
+    hall: Hall, run: RunId, earlier: Sequence[Decision], thread: str, /, excerpt: Excerpt = WHOLE
+) -> list[Any]:
     """The messages of a thread of a run, with those of decisions that are not kept yet."""
-    new = [encode(one.message) for each in earlier for one in each.entry.appends if one.thread == thread]
-    return [*await messages(hall, run, thread), *new]
+    appends = (append for decision in earlier for append in decision.entry.appends)
+    return await _messages(hall, run, thread, excerpt, [encode(new.message) for new in appends if new.thread == thread])
 
 
 async def _answered_by_script(
@@ -286,6 +297,8 @@ async def reopen(
     known = hall.heads.get(run)
     if known is not None and known.seq > stored.seq:  # the answer is older than what was committed here meanwhile
         return known
+    if known is None:
+        await require_anchored(hall.store, stored)
     hall.runs[run] = Run(stored.record, machine)
     if stored.head and not machine.is_defined_as(stored.definition()):
         return await _adopted(hall, run, stored, insisted)
@@ -297,6 +310,20 @@ async def reopen(
     if is_free(hall, stored.lease):
         hall.leases[run] = stored.lease
     return head
+
+
+async def require_anchored(store: Store, stored: Stored) -> None:
+    """Set a run aside that is behind its anchors: what it has done since might be done again."""
+    run, status = stored.record.run, stored.status
+    if (status == "live" or status.startswith(SET_ASIDE)) and (why := await store.behind(run)):
+        if not status.startswith(SET_ASIDE):
+            await store.set_aside(run, why)
+        raise Broken(f"run {run} is behind its anchors: {why}; {looked(run)}")
+
+
+def looked(run: RunId) -> str:
+    """What a person has to do before a run goes on that is behind its anchors."""
+    return f"nothing of it is performed before you look: `moot audit {run}`, and if it is to be so, `--accept` it there"
 
 
 async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
@@ -430,18 +457,38 @@ async def advance(
 
 
 async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]]) -> None:
-    """Move a run by several events that came at once: decided one after the other, in one transaction."""
+    """Move a run by several events that came at once: decided one after the other, in one transaction.
+
+    One that writes records is the last of its transaction. Where a record was written by others meanwhile, that is
+    what has happened instead.
+    """
     while True:
         head, now = hall.heads[run], hall.clock.now()
         decisions: list[Decision] = []
+        looked_at = 0
         for event, cause in ends:
+            looked_at += 1
             if in_flight(head, cause) is not None or await hall.store.find(run, cause) is None:
                 happening = make_happening(event, cause, now, ())
                 decision = await _decided_with_scripts(hall, run, head, happening, decisions)
                 decisions.append(decision)
                 head = decision.head
-        if not decisions or await _committed(hall, run, decisions):
+                if decision.records:
+                    break
+        if not decisions:
             return
+        try:
+            if await _committed(hall, run, decisions):
+                ends = ends[looked_at:]
+        except Outdated as outdated:
+            ends = (*ends[: looked_at - 1], (_conflicted(outdated), cause), *ends[looked_at:])
+        if not ends:
+            return
+
+
+def _conflicted(outdated: Outdated) -> Conflicted:
+    record = outdated.record
+    return Conflicted(str(outdated), collection=record.collection, key=record.key, version=outdated.version)
 
 
 async def decide_again(hall: Hall, run: RunId, decision: Decision, ends: Sequence[tuple[Event, str]]) -> list[Decision]:
@@ -487,7 +534,9 @@ async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> b
     after = None if lease is None or head.rests() else _kept(hall, lease)
     earlier = () if len(decisions) == 1 else [one.entry for one in decisions[:-1]]
     try:
-        await hall.store.commit(run, head, entry, lease, after, earlier)
+        await hall.store.commit(run, head, entry, lease, after, earlier, last.records)
+    except Outdated:
+        raise
     except Conflict:
         await reopen(hall, run, hall.runs[run].machine)
         return False
@@ -571,7 +620,9 @@ async def _resolve(hall: Hall, run: RunId, doubted: Pending, finding: Finding, b
             gave_up = GaveUp(finding.reason or "a person says that it failed")
             return await advance(hall, run, gave_up, key, still_doubted)
         case "again":
-            return await advance(hall, run, Repeated(by), f"{key}-repeated-{doubted.attempt}", still_doubted)
+            return await advance(
+                hall, run, Repeated(by), mark_cause(hall.runs[run], doubted, "repeated"), still_doubted
+            )
 
 
 async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
@@ -592,12 +643,19 @@ async def cancel(
     return await advance(hall, run, Cancelled(reason), cause, check)
 
 
-async def messages(hall: Hall, run: RunId, thread: str) -> list[Any]:
-    """The messages of a thread of a run, the oldest first."""
-    entries = await hall.store.entries(run)
-    undone = taken_back(entries)
-    appends = (one for entry in entries if entry["seq"] not in undone for one in entry.get("appends", ()))
-    return [one["message"] for one in appends if one["thread"] == thread]
+async def messages(hall: Hall, run: RunId, thread: str, /, excerpt: Excerpt = WHOLE) -> list[Any]:
+    """The messages of a thread of a run, the oldest first: all of them, or an excerpt."""
+    return await _messages(hall, run, thread, excerpt)
+
+
+async def _messages(hall: Hall, run: RunId, thread: str, excerpt: Excerpt, fresh: Sequence[Any] = ()) -> list[Any]:
+    """The messages of a thread, of which the fresh ones are not kept yet. The head says how far it has grown."""
+    tail = hall.heads[run].snapshot.threads.get(thread)
+    kept = tail.count if tail is not None else 0
+    first = excerpt.first(kept + len(fresh))
+    said = await hall.store.thread(run, thread, first, kept) if first < kept else []
+    said += fresh[max(0, first - kept) :]
+    return [excerpt.summary, *said] if first and excerpt.summary is not None else said
 
 
 def questions(head: Head) -> tuple[Pending, ...]:

@@ -176,6 +176,8 @@ class Record(Frozen):
     """Fingerprints of what the origin has done behind that entry, which is not done again unasked."""
     tools: Mapping[str, Any] = field(default_factory=dict, metadata=RARE)
     """What the tools of its agents work with, as the floors above write it down."""
+    definition: Mapping[str, Any] = field(default_factory=dict)
+    """The definition itself, where it is data and no code; empty for machines that are written in Python."""
 
 
 class Reader(Frozen):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
-from moothall.errors import EffectFailed
+from moothall.errors import Conflict, EffectFailed
 from moothall.kernel.effects import Effect
-from moothall.kernel.events import Event
+from moothall.kernel.events import Event, SharedRecord
 from moothall.kernel.frozen import Frozen, maker, slotted
 from moothall.kernel.step import Answer, Ask
 from moothall.runtime.journal import Entry, Head, Record, RunId
@@ -72,11 +72,26 @@ class Gone(EffectFailed):
     """The store was taken away while it was in use; nothing can be kept there any more."""
 
 
-class Store(Protocol):
-    """Keeps runs and their journals. A commit is whole or not at all."""
+class Outdated(Conflict):
+    """A record has another version than the one that was to be replaced; `version` is the one that it has."""
 
-    crowd: int
-    """How many runs are driven at the same time; a lone run commits in place."""
+    def __init__(self, record: SharedRecord, version: int) -> None:
+        super().__init__(
+            f"the record {record.key!r} of {record.collection!r} has version {version}, not {record.version}; "
+            "read it again"
+        )
+        self.record, self.version = record, version
+
+
+class Outgoing(Frozen):
+    """A record as a step has written it, and its place in the order in which all were written."""
+
+    number: int
+    record: SharedRecord
+
+
+class Journals(Protocol):
+    """Keeps runs, where they stand and what happened to them. A commit is whole or not at all."""
 
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
         """Keep a new run with its first entry, or raise Conflict where the id is taken."""
@@ -90,10 +105,12 @@ class Store(Protocol):
         lease: Lease | None = None,
         after: Lease | None = None,
         earlier: Sequence[Entry] = (),
+        records: Sequence[SharedRecord] = (),
     ) -> None:
         """Keep the next entry and the head after it, or raise Conflict where another writer came first.
 
-        Entries that came shortly before it share its transaction.
+        Entries that came shortly before it share its transaction, and so do the records that it writes: Outdated where
+        one of them has another version than the one that is replaced, and then nothing is kept.
 
         Who holds the run names the lease and the lease after the commit (None: it lets go). Without a lease the
         commit comes from outside and leaves the holder alone.
@@ -115,40 +132,19 @@ class Store(Protocol):
         """
         ...
 
+    async def thread(self, run: RunId, name: str, start: int, end: int) -> list[Any]:
+        """The messages of a thread as JSON, from one place in it up to another; the first has the place 0.
+
+        They are found by an index, so that what was said before costs nothing. Broken where one of them is not there.
+        """
+        ...
+
     async def find(self, run: RunId, cause: str) -> int | None:
         """The number of the entry that this cause already has."""
         ...
 
-    async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:
-        """Runs that want attention now and that nobody holds, or only a holder that is gone."""
-        ...
-
-    async def suspects(self, now: float) -> Mapping[RunId, int]:
-        """Runs that want attention now and whose holder was lost, or others before it; how many in a row."""
-        ...
-
-    async def owners(self) -> list[str]:
-        """Who holds runs."""
-        ...
-
     async def seq(self, run: RunId) -> int:
         """The number of a run's latest entry."""
-        ...
-
-    async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
-        """Hold a run until then, if its lease is still the one that was seen; else None."""
-        ...
-
-    async def renew(self, run: RunId, lease: Lease, until: float) -> bool:
-        """Be heard of in time; False where the lease was lost."""
-        ...
-
-    async def release(self, run: RunId, lease: Lease) -> None:
-        """Let go of a run."""
-        ...
-
-    async def forgive(self, run: RunId, lease: Lease) -> None:
-        """Count the crashes of a run anew, where this lease is still its own."""
         ...
 
     async def repair(self, run: RunId, head: Head) -> None:
@@ -174,6 +170,75 @@ class Store(Protocol):
     async def anchored(self) -> list[RunId]:
         """The runs that should be there, as is known outside the store."""
         ...
+
+    async def behind(self, run: RunId) -> str:
+        """Why a run is not where it once was, as is known outside the store; "" where it is, or nobody knows."""
+        ...
+
+    async def strays(self) -> Mapping[RunId, str]:
+        """The runs that are missing, or end before where they once were, and why that is known."""
+        ...
+
+    async def accept(self, run: RunId) -> None:
+        """A person has looked: the run is to be as it is now, or gone where it is gone."""
+        ...
+
+
+class Leases(Protocol):
+    """Knows which runs want attention, and who holds them."""
+
+    async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:
+        """Runs that want attention now and that nobody holds, or only a holder that is gone."""
+        ...
+
+    async def suspects(self, now: float) -> Mapping[RunId, int]:
+        """Runs that want attention now and whose holder was lost, or others before it; how many in a row."""
+        ...
+
+    async def owners(self) -> list[str]:
+        """Who holds runs."""
+        ...
+
+    async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
+        """Hold a run until then, if its lease is still the one that was seen; else None."""
+        ...
+
+    async def renew(self, run: RunId, lease: Lease, until: float) -> bool:
+        """Be heard of in time; False where the lease was lost."""
+        ...
+
+    async def release(self, run: RunId, lease: Lease) -> None:
+        """Let go of a run."""
+        ...
+
+    async def forgive(self, run: RunId, lease: Lease) -> None:
+        """Count the crashes of a run anew, where this lease is still its own."""
+        ...
+
+
+class Records(Protocol):
+    """Keeps what outlives runs. Only the commit of a step writes it."""
+
+    async def records(
+        self, collection: str, *, key: str | None = None, prefix: str = "", most: int = 1000
+    ) -> list[SharedRecord]:
+        """The record with this key, or those whose keys begin like this, in the order of their keys."""
+        ...
+
+    async def outbox(self, mirror: str, most: int = 100) -> list[Outgoing]:
+        """What was written since a mirror last said that it has everything up to some place, the oldest first."""
+        ...
+
+    async def mirrored(self, mirror: str, upto: int) -> None:
+        """Remember that a mirror has everything up to this place; it never goes back."""
+        ...
+
+
+class Store(Journals, Leases, Records, Protocol):
+    """All that a store is asked for."""
+
+    crowd: int
+    """How many runs are driven at the same time; a lone run commits in place."""
 
     def close(self) -> None:
         """Let go of the file."""
@@ -201,6 +266,32 @@ def nobody_listens(run: RunId, speaker: str) -> None:
     return
 
 
+@slotted
+class Excerpt(Frozen):
+    """Which messages of a thread are wanted: the last so many, and none before a mark, a place in the thread.
+
+    A summary is a message that stands in front of them where others are left out.
+    """
+
+    last: int | None = None
+    since: int = 0
+    summary: Any = None
+
+    def first(self, count: int) -> int:
+        """The place of the first message that is wanted of a thread with so many."""
+        return min(count, max(self.since, 0 if self.last is None else count - self.last))
+
+
+WHOLE = Excerpt()
+"""All that was said in a thread."""
+
+
+class Messages(Protocol):
+    """Gives the messages of a thread of one run, the oldest first."""
+
+    def __call__(self, thread: str, /, excerpt: Excerpt = WHOLE) -> Awaitable[list[Any]]: ...
+
+
 class Desk(Protocol):
     """Where a run is driven from: hears that a performer is still at work, and knows the run's threads."""
 
@@ -212,8 +303,9 @@ class Desk(Protocol):
         """The performer with this key is still at work."""
         ...
 
-    def messages(self, thread: str, /) -> Awaitable[list[Any]]:
-        """The messages of a thread, the oldest first."""
+    @property
+    def messages(self) -> Messages:
+        """The run's threads."""
         ...
 
 
@@ -233,15 +325,17 @@ class Context(Frozen):
     deadline: float | None = None
     desk: Desk | None = None
     clean: Clean = as_it_is
+    records: Records | None = None
+    """What outlives runs, to be read; only a step writes it."""
 
     def beat(self) -> None:
         """Tell that the performer is still at work, where its effect has a time-out."""
         if self.desk is not None:
             self.desk.beat(self.key)
 
-    async def messages(self, thread: str) -> list[Any]:
-        """The messages of a thread of the run, the oldest first."""
-        return await self.desk.messages(thread) if self.desk is not None else []
+    async def messages(self, thread: str, excerpt: Excerpt = WHOLE) -> list[Any]:
+        """The messages of a thread of the run, the oldest first: all of them, or an excerpt."""
+        return await self.desk.messages(thread, excerpt) if self.desk is not None else []
 
     def ear(self, speaker: str) -> Callable[[str], None] | None:
         """Who hears what somebody says as it is said; None where nobody wants to."""
@@ -265,7 +359,7 @@ class Scene(Frozen):
     run: RunId
     cause: str
     at: float
-    messages: Callable[[str], Awaitable[list[Any]]]
+    messages: Messages
 
 
 Evaluate = Callable[[Ask, Scene], Awaitable[Answer]]

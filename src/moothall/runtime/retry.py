@@ -63,6 +63,7 @@ async def retry(hall: Hall, run: RunId, machine: Machine, chosen: Retry) -> Head
     decisions = await _decisions(hall, run, stored, ended, note)
     hall.leases[run] = stored.lease
     hall.heads.pop(run, None)
+    decisions = [replace(decision, records=()) for decision in decisions]  # they were written when these events came
     if not await keep_all(hall, run, decisions):
         raise Refused(
             f"run {run} was moved by somebody else meanwhile; look at it, and retry it if that is still needed"

@@ -4,28 +4,38 @@ A chain of signed seals shows every change inside a journal, but not that its en
 whom the key is lost. So there is a file beside, which is only ever appended to: a line when a run begins to move, with
 the entry where it stood, and a line when it has come to rest, with the entry where it stands and its head. A run that
 moved and did not come to rest has an end that nobody can vouch for. A run that was deleted has a line that says so.
+So has an entry after which something begins that must not be done twice, and a run that a person has accepted as it is.
+
+A store's file may be deleted, and its name is lost with it. So another file beside tells which stores were seen where.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 import orjson
 
-Said = Literal["moves", "rests", "mended", "gone"]
+Said = Literal["moves", "rests", "mended", "gone", "accepted"]
 Tell = Callable[[str], None]
 BEGINNING = -1
 """Where a run stands that is about to begin; whether it did, this line does not tell."""
+PLACES = "stores.jsonl"
+"""Which stores were seen where, by their names."""
+FEW = 8
+"""Of so many runs the lines are looked for one by one; of more, the ends of all are remembered."""
 
 
 class Anchor(NamedTuple):
     """What was said about a run: that it moves on from an entry, rests after one, had its head mended, was deleted.
 
-    The first two have the seal of the entry, those about where it stands that of its head.
+    Or that a person accepts it as it is; what was said before counts no more. The seal is that of the entry, the head
+    that of the head after it, in lines about where it stands.
     """
 
     said: Said
@@ -35,30 +45,47 @@ class Anchor(NamedTuple):
     head: bytes = b""
 
 
+Tip = tuple[int, bytes]
+"""The latest entry of a run that anchors know, and its seal; empty where they know only its number."""
+
+
 def nobody(text: str) -> None:
     """Nobody is told."""
 
 
-class Anchors:
-    """The anchors of one store, in one file; `tell` hears why nothing can be written there."""
+def make_folder(folder: Path) -> None:
+    """Make a folder that is nobody's but the user's, and those above it, where they are not there yet."""
+    if not os.path.lexists(folder):
+        make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
-    def __init__(self, file: Path, tell: Tell = nobody) -> None:
-        self.file = file
+
+class Anchors:
+    """The anchors of one store, in one file of a folder; `tell` hears why nothing can be written there.
+
+    `place` is the file of the store itself.
+    """
+
+    def __init__(self, folder: Path, name: str, place: Path, tell: Tell = nobody) -> None:
+        self.file = folder / f"{name}.jsonl"
+        self._place = os.path.realpath(place)
         self._tell = tell
         self._descriptor: int | None = None
         self._known: Mapping[str, Sequence[Anchor]] = {}
         self._as_of: tuple[int, int] = (-1, -1)
+        self._tips: dict[str, Tip] | None = None
+        self._looks = self._read_to = 0
 
     def say(self, anchor: Anchor) -> None:
         """Append a line. Where that cannot be done the run goes on: its audit will not be able to tell."""
         line = orjson.dumps((*anchor[:3], anchor.seal.hex(), anchor.head.hex())) + b"\n"
         try:
             if self._descriptor is None:
-                self.file.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(self.file.parent)
+                note_place(self.file.parent, self.file.stem, self._place)
                 self._descriptor = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
                 line = b"\n" + line  # what is there may have been cut off in the middle of a line
-            if os.write(self._descriptor, line) < len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            _write(self._descriptor, line)
         except OSError as error:
             told = f"the anchors {self.file} cannot be written: {error.strerror}"
             self._tell(f"{told}; runs go on, but audits cannot tell")
@@ -75,34 +102,145 @@ class Anchors:
         except OSError:
             return {}
         if self._as_of != (as_of := (found.st_size, found.st_mtime_ns)):
-            self._known, self._as_of = self._read(), as_of
+            known: dict[str, list[Anchor]] = {}
+            for anchor in self:
+                _note(known, anchor)
+            self._known, self._as_of = known, as_of
         return self._known
 
-    def _read(self) -> Mapping[str, Sequence[Anchor]]:
-        known: dict[str, list[Anchor]] = {}
-        for one in self:
-            if one.said == "gone":
-                known.pop(one.run, None)
-            else:
-                known.setdefault(one.run, []).append(one)
-        return known
+    def tip(self, run: str) -> Tip | None:
+        """The latest entry of a run that was ever spoken of, since it began last or was accepted."""
+        self._looks += 1
+        if self._tips is None and self._looks <= FEW:
+            needle, tips = orjson.dumps(run), dict[str, Tip]()
+            for anchor in _anchors(line for line in self._lines() if needle in line):
+                _tip(tips, anchor)
+            return tips.get(run)
+        return self.tips().get(run)
+
+    def tips(self) -> Mapping[str, Tip]:
+        """The latest entries of all runs; of the file only what is new is read."""
+        if self._tips is None:
+            self._tips = {}
+        for anchor in _anchors(self._new_lines()):
+            _tip(self._tips, anchor)
+        return self._tips
+
+    def _new_lines(self) -> list[bytes]:
+        try:
+            with self.file.open("rb") as source:
+                source.seek(self._read_to)
+                whole = source.read()
+        except OSError:
+            return []
+        whole = whole[: whole.rfind(b"\n") + 1]
+        self._read_to += len(whole)
+        return whole.splitlines()
+
+    def lost(self) -> Mapping[str, Anchors]:
+        """The runs of other stores that once were where this one is, and that are nowhere now; with their anchors."""
+        found: dict[str, Anchors] = {}
+        for name in names_at(self.file.parent, self._place) - {self.file.stem}:
+            other = Anchors(self.file.parent, name, Path(self._place), self._tell)
+            places = places_of(self.file.parent, name) - {self._place}
+            kept = {run for place in places for run in _runs_in(place)}
+            found |= {run: other for run in other.tips() if run not in kept}
+        return found
+
+    def _lines(self) -> Sequence[bytes]:
+        try:
+            return self.file.read_bytes().splitlines()
+        except OSError:
+            return ()
 
     def __iter__(self) -> Iterator[Anchor]:
-        try:
-            lines = self.file.read_bytes().splitlines()
-        except OSError:
-            return
-        for line in lines:
-            try:
-                said, run, seq, seal, head = orjson.loads(line)
-                anchor = Anchor(said, run, seq, bytes.fromhex(seal), bytes.fromhex(head))
-            except (ValueError, TypeError):  # a line that a crash has cut off says nothing
-                continue
-            if said in get_args(Said) and type(run) is str and type(seq) is int:
-                yield anchor
+        return _anchors(self._lines())
 
     def close(self) -> None:
         """Let go of the file."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _write(descriptor: int, line: bytes) -> None:
+    if os.write(descriptor, line) < len(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _anchors(lines: Iterable[bytes]) -> Iterator[Anchor]:
+    for line in lines:
+        try:
+            said, run, seq, seal, head = orjson.loads(line)
+            anchor = Anchor(said, run, seq, bytes.fromhex(seal), bytes.fromhex(head))
+        except (ValueError, TypeError):  # a line that a crash has cut off says nothing
+            continue
+        if said in get_args(Said) and type(run) is str and type(seq) is int:
+            yield anchor
+
+
+def _note(known: dict[str, list[Anchor]], anchor: Anchor) -> None:
+    """Keep what an anchor says about its run."""
+    if anchor.said in ("gone", "accepted"):
+        known.pop(anchor.run, None)
+    if anchor.said != "gone":
+        known.setdefault(anchor.run, []).append(anchor)
+
+
+def _tip(tips: dict[str, Tip], anchor: Anchor) -> None:
+    """Keep the latest entry that an anchor knows of its run."""
+    if anchor.said == "gone":
+        tips.pop(anchor.run, None)
+        return
+    seq, seal = tips.get(anchor.run, (BEGINNING, b""))
+    if anchor.said == "accepted" or anchor.seq > seq or (anchor.seq == seq and anchor.seal and not seal):
+        tips[anchor.run] = (anchor.seq, anchor.seal)
+
+
+# Which stores were seen where.
+
+
+def note_place(folder: Path, name: str, place: str) -> None:
+    """Remember that a store was seen in a place, where that is new."""
+    if name in names_at(folder, place):
+        return
+    descriptor = os.open(folder / PLACES, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        _write(descriptor, b"\n" + orjson.dumps((name, os.fsencode(place).decode(errors="replace"))) + b"\n")
+    finally:
+        os.close(descriptor)
+
+
+def names_at(folder: Path, place: str) -> set[str]:
+    """The names of the stores that were seen in a place."""
+    return {name for name, seen in _seen(folder) if seen == os.fsencode(place).decode(errors="replace")}
+
+
+def places_of(folder: Path, name: str) -> set[str]:
+    """The places where a store was seen."""
+    return {seen for known, seen in _seen(folder) if known == name}
+
+
+def _seen(folder: Path) -> Iterator[tuple[str, str]]:
+    try:
+        lines = (folder / PLACES).read_bytes().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        try:
+            name, place = orjson.loads(line)
+        except (ValueError, TypeError):
+            continue
+        if type(name) is str and type(place) is str and name.isalnum():
+            yield name, place
+
+
+def _runs_in(place: str) -> set[str]:
+    """The runs in the file of a store; none where there is no such file."""
+    if not os.path.isfile(place):
+        return set()
+    try:
+        with closing(sqlite3.connect(f"{Path(place).as_uri()}?mode=ro", uri=True, timeout=1)) as db:
+            return {str(run) for (run,) in db.execute("SELECT run FROM runs")}
+    except (sqlite3.Error, UnicodeDecodeError):
+        return set()

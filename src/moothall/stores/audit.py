@@ -5,6 +5,8 @@
 - Signatures of another key, or none: nobody can tell.
 - An end that no anchor vouches for may have been cut off: nobody can tell.
 - Only what is whole, signed by us and anchored at its latest entry is intact.
+
+A run that is not where its anchors know it is behind them: what was performed since might be performed again.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any, NamedTuple
 
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Audit
-from moothall.stores.anchors import BEGINNING, Anchor
+from moothall.stores.anchors import BEGINNING, Anchor, Tip
 from moothall.stores.seals import SIZE, Sealing, chain_start
 
 
@@ -79,6 +81,22 @@ def verdict(
     return _vouched(trails, said[run], sealing, digest)
 
 
+def behind(tip: Tip | None, latest: int, seal: bytes | None) -> str:
+    """Why a run is not where its anchors know it; "" where it is.
+
+    `latest` is the entry where it stands, -1 where it is not there; `seal` that of the entry that the anchors know.
+    """
+    if tip is None or tip[0] == BEGINNING:
+        return ""
+    if latest < 0:
+        return f"it is gone, although the anchors know entry {tip[0]}"
+    if latest < tip[0]:
+        return f"it ends with entry {latest}, although the anchors know entry {tip[0]}"
+    if tip[1] and seal != tip[1]:
+        return f"entry {tip[0]}, or one before it, is not the one that the anchors know"
+    return ""
+
+
 def _faults(trail: Trail, shared: bytes, sealing: Sealing) -> Iterator[Fault]:
     """What is wrong with a trail, as far as the file alone can tell."""
     if trail.record is None:
@@ -137,6 +155,8 @@ def _vouched(
     assert trail.head is not None
     if any(one != "ours" for one in (*signed, sealing.signed(trail.head.seal))):
         return _with(found, "cannot tell", "not all of it was signed with this key")
+    if said and said[-1].said == "accepted":
+        return _with(found, "cannot tell", f"a person has accepted it as it is, at entry {said[-1].seq}")
     rested = max((one.seq for one in said if one.said == "rests"), default=-1)
     moved = max((one.seq for one in said if one.said == "moves"), default=-1)
     if rested == latest and moved < latest:

@@ -6,13 +6,18 @@ disk does, so that whatever would not survive there does not survive here either
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from moothall.errors import Conflict, Refused
+from moothall.errors import Broken, Conflict, Refused
+from moothall.kernel.codec import encode
+from moothall.kernel.events import SharedRecord
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry, encode_head
-from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Lease, Stored
+from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Lease, Outdated, Outgoing, Stored
 from moothall.stores.plain import read, written
+from moothall.stores.threads import Piece, cut, grown, joined, said_in, within
 
 _FREE = Lease("", 1, 0.0)
 
@@ -20,13 +25,14 @@ _FREE = Lease("", 1, 0.0)
 class _Kept:
     """One run in memory."""
 
-    __slots__ = ("aside", "causes", "entries", "head", "lease", "length", "record")
+    __slots__ = ("aside", "causes", "entries", "head", "lease", "length", "record", "threads")
 
     def __init__(self, record: Record, lease: Lease) -> None:
         self.record = record
         self.head: Any = None
         self.entries: list[Any] = []
         self.causes: dict[str, int] = {}
+        self.threads: dict[str, list[Piece]] = {}
         self.lease = lease
         self.aside = ""
         self.length = record.shared + 1
@@ -40,6 +46,9 @@ class MemoryStore:
         self.crowd = 0
         self._strict = strict
         self._runs: dict[RunId, _Kept] = {}
+        self._records: dict[tuple[str, str], SharedRecord] = {}
+        self._outbox: list[Outgoing] = []
+        self._mirrors: dict[str, int] = {}
 
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
         if record.run in self._runs:
@@ -56,16 +65,48 @@ class MemoryStore:
         lease: Lease | None = None,
         after: Lease | None = None,
         earlier: Sequence[Entry] = (),
+        records: Sequence[SharedRecord] = (),
     ) -> None:
         kept = self._runs.get(run)
         if kept is None or kept.length != head.seq - len(earlier):
             raise Conflict(f"run {run} was moved by another writer, or is not there")
         if lease is not None and lease.token != kept.lease.token:
             raise Conflict(f"run {run} is held by another")
+        if records:
+            records = self._replaced(records)
         self._keep(kept, head, (*earlier, entry) if earlier else (entry,))
+        for record in records:
+            self._records[record.collection, record.key] = record
+            self._outbox.append(Outgoing(len(self._outbox) + 1, record))
         kept.aside = ""
         if lease is not None:
             kept.lease = after or Lease("", lease.token, 0.0)
+
+    def _replaced(self, records: Sequence[SharedRecord]) -> list[SharedRecord]:
+        """Records as they are kept, if each is still what it was when it was read."""
+        for record in records:
+            there = self._records.get((record.collection, record.key))
+            if (version := there.version if there is not None else 0) != record.version:
+                raise Outdated(record, version)
+        return [
+            replace(record, value=read(written(encode(record.value))), version=record.version + 1) for record in records
+        ]
+
+    async def records(
+        self, collection: str, *, key: str | None = None, prefix: str = "", most: int = 1000
+    ) -> list[SharedRecord]:
+        if key is not None:
+            there = self._records.get((collection, key))
+            return [there] if there is not None else []
+        alike = (place for place in self._records if place[0] == collection and place[1].startswith(prefix))
+        return [self._records[place] for place in sorted(alike)[:most]]
+
+    async def outbox(self, mirror: str, most: int = 100) -> list[Outgoing]:
+        upto = self._mirrors.get(mirror, 0)
+        return self._outbox[upto : upto + most]
+
+    async def mirrored(self, mirror: str, upto: int) -> None:
+        self._mirrors[mirror] = max(self._mirrors.get(mirror, 0), upto)
 
     def _keep(self, kept: _Kept, head: Head, entries: Sequence[Entry]) -> None:
         if self._strict:
@@ -75,6 +116,12 @@ class MemoryStore:
         else:
             kept.head = head
             kept.entries += entries
+        if entries[-1].appends or len(entries) > 1:
+            for piece in grown(head, entries):
+                pieces = kept.threads.setdefault(piece.thread, [])
+                while pieces and pieces[-1].start >= piece.start:  # the run was retried from before it
+                    pieces.pop()
+                pieces.append(piece)
         causes, kept.length = kept.causes, head.seq + 1
         for one in entries:
             causes.setdefault(one.cause, one.seq)
@@ -99,6 +146,24 @@ class MemoryStore:
         above = await self.entries(kept.record.origin, start, min(end, shared) - start) if start < shared else []
         own = kept.entries[max(start - shared, 0) : max(end - shared, 0)]
         return above + [read(one) if self._strict else encode_entry(one) for one in own]
+
+    async def thread(self, run: RunId, name: str, start: int, end: int) -> list[Any]:
+        parts: list[list[Any]] = []
+        owner, upto, last, is_of_another_past = run, end, sys.maxsize, False
+        while start < upto and owner in self._runs:
+            kept = self._runs[owner]
+            for piece in reversed(within(kept.threads.get(name, ()), start, upto)):
+                entry = kept.entries[piece.seq - kept.record.shared - 1]
+                parts.append(cut(piece, read(entry) if self._strict else encode_entry(entry), start, upto))
+                upto = piece.start
+                is_of_another_past = is_of_another_past or piece.seq > last
+            owner, last = kept.record.origin, min(last, kept.record.shared)
+        said = joined(parts)
+        if len(said) != end - start or is_of_another_past:
+            said = said_in(await self.entries(run), name)[start:end]
+        if len(said) != end - start:
+            raise Broken(f"run {run}: messages of its thread {name!r} are missing")
+        return said
 
     async def find(self, run: RunId, cause: str) -> int | None:
         kept = self._runs.get(run)
@@ -184,6 +249,15 @@ class MemoryStore:
 
     async def anchored(self) -> list[RunId]:
         return []
+
+    async def behind(self, run: RunId) -> str:
+        return ""
+
+    async def strays(self) -> Mapping[RunId, str]:
+        return {}
+
+    async def accept(self, run: RunId) -> None:
+        await self.load(run)
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -26,6 +26,7 @@ import orjson
 
 from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decoder, encode
+from moothall.kernel.events import Began, SharedRecord
 from moothall.kernel.step import Status
 from moothall.runtime.journal import (
     Entry,
@@ -38,12 +39,13 @@ from moothall.runtime.journal import (
     head_shape,
     pending_shape,
 )
-from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Gone, Lease, Stored
-from moothall.stores.anchors import BEGINNING, Anchor, Anchors, Tell, nobody
-from moothall.stores.audit import Crown, Link, Trail, verdict
+from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Gone, Lease, Outdated, Outgoing, Stored
+from moothall.stores.anchors import BEGINNING, Anchor, Anchors, Tell, make_folder, nobody
+from moothall.stores.audit import Crown, Link, Trail, behind, verdict
 from moothall.stores.plain import digest_of, packed, packed_pair, read, unpacked, written
 from moothall.stores.seals import SIZE, Sealing, chain_start
-from moothall.stores.writer import Writing, damaged
+from moothall.stores.threads import Piece, counted, cut, grown, joined, said_in
+from moothall.stores.writer import Undone, Writing, damaged
 
 LARGEST = 1024 * 1024
 """The most bytes that a head may have."""
@@ -102,6 +104,8 @@ class _Commit(NamedTuple):
     row: tuple[Any, ...]
     entries: list[tuple[Any, ...]]
     texts: Mapping[str, bytes]
+    pieces: Sequence[tuple[Any, ...]]
+    records: Sequence[tuple[SharedRecord, tuple[Any, ...]]]
     wakes: bool
     wake: float | None
     sealed: _Sealed
@@ -123,7 +127,7 @@ class SqliteStore:
         self._sealing = Sealing(key)
         self._places: dict[RunId, _Place] = {}
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            _make_private(path)
             self._db = _connected(path)
             self._db.text_factory = _text
             self._writing = Writing(self._db)
@@ -132,7 +136,7 @@ class SqliteStore:
             raise _unusable(path, error) from error
         try:
             self._prepare(durability)
-            self._anchors = Anchors(anchors / f"{self._name()}.jsonl", tell) if anchors is not None else None
+            self._anchors = Anchors(anchors, self._name(), path, tell) if anchors is not None else None
             self._reading = _connected(path)
             self._reading.text_factory = _text
             self._looking = self._reading.cursor()
@@ -158,8 +162,38 @@ class SqliteStore:
             raise Refused("it is the database of another program, or of an older Moothall")
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=" + ("NORMAL" if durability == "normal" else "FULL"))
-        _migrate(self._db)
+        _migrate(self._db, {"0003-threads.sql": self._fill_threads})
         self._db.execute(self._sql["columns"])
+
+    def _fill_threads(self) -> None:
+        """Write down where the messages stand of journals that are older than the index of them."""
+        for number, run, sealed in self._found("numbers"):
+            record = self._record(run, sealed)
+            places = self._grown_until(record.origin, record.shared) if record is not None and record.origin else {}
+            for seq, seal, entry in self._appending(run, number):
+                for piece in counted(seq, entry, places):
+                    row = (number, piece.thread, piece.start, seq, self._sealing.piece(seal, piece.start, piece.thread))
+                    self._execute(self._sql["place_messages"], row)
+
+    def _grown_until(self, run: RunId, last: int) -> dict[str, int]:
+        """How many messages the threads of a run had after an entry."""
+        rows = self._found("place", run)
+        record = self._record(run, rows[0][4]) if rows else None
+        if record is None:
+            return {}
+        places = self._grown_until(record.origin, min(record.shared, last)) if record.origin else {}
+        for seq, _, entry in self._appending(run, rows[0][0]):
+            if seq <= last:
+                counted(seq, entry, places)
+        return places
+
+    def _appending(self, run: RunId, number: int) -> Iterator[tuple[int, bytes, Mapping[str, Any]]]:
+        """The entries of a run that append something, with their seals, up to the first that cannot be read."""
+        text = self._text_of(run, number)
+        for seq, cause, body, seal in self._found("appending", number):
+            if type(seal) is not bytes or not _is_readable(seq, cause, body, text):
+                return
+            yield seq, seal, unpacked(body, text)
 
     def _name(self) -> str:
         """The store's own name."""
@@ -182,7 +216,8 @@ class SqliteStore:
         appended = (entry.seq, entry.cause, Blob(body), Blob(tip))
         if self._anchors is not None:
             self._anchors.say(Anchor("moves", run, BEGINNING))
-        place.number = await self._writing.have_written(self._begin, (row, appended, texts))
+        pieces = self._placed(head, (entry,), (tip,)) if entry.appends else ()
+        place.number = await self._writing.have_written(self._begin, (row, appended, texts, pieces))
         place.stand(head.seq, tip, wake, parts)
         self._remember(place)
         self._anchor(place, seal)
@@ -194,14 +229,16 @@ class SqliteStore:
             if not place.moves:
                 self._anchors.say(Anchor("rests", place.run, place.seq, place.tip, seal))
 
-    def _begin(self, new: tuple[tuple[Any, ...], tuple[Any, ...], Mapping[str, bytes]]) -> int:
-        row, entry, texts = new
+    def _begin(self, new: tuple[tuple[Any, ...], tuple[Any, ...], Mapping[str, bytes], Sequence[Any]]) -> int:
+        row, entry, texts, pieces = new
         try:
             number = self._execute(self._sql["begin"], row).lastrowid or 0
         except sqlite3.IntegrityError as error:
             raise Conflict(f"run {row[0]} exists already; choose another id, or resume it") from error
         self._execute(self._sql["append"], (number, *entry))
         self._keep_texts(number, texts)
+        for piece in pieces:
+            self._execute(self._sql["place_messages"], (number, *piece))
         return number
 
     async def commit(
@@ -212,11 +249,14 @@ class SqliteStore:
         lease: Lease | None = None,
         after: Lease | None = None,
         earlier: Sequence[Entry] = (),
+        records: Sequence[SharedRecord] = (),
     ) -> None:
         place = self._places.get(run) or self._place(run)
         if not place.moves and self._anchors is not None:
             self._anchors.say(Anchor("moves", run, place.seq, place.tip))
         commit = self._encoded(place, head, (*earlier, entry) if earlier else (entry,), lease, after)
+        if records:
+            commit = commit._replace(records=[self._shared(record) for record in records])
         try:
             await self._writing.have_written(self._move, commit)
         except (MoothallError, asyncio.CancelledError):
@@ -226,6 +266,8 @@ class SqliteStore:
         place.stand(head.seq, tip, commit.wake, parts)
         self._places[run] = place
         self._anchor(place, seal)
+        if place.moves and (_begins(entry) or any(map(_begins, earlier))) and self._anchors is not None:
+            self._anchors.say(Anchor("moves", run, place.seq, place.tip))
 
     def _encoded(
         self, place: _Place, head: Head, entries: Sequence[Entry], lease: Lease | None, after: Lease | None
@@ -245,7 +287,18 @@ class SqliteStore:
             statement, wakes = self._sql["move"], wake != place.wake
             owner, token, until = (after.owner, after.token, after.until) if after else (None, lease.token, 0.0)
             row = (new, status, Blob(kept), newest, Blob(seal), owner, token, until, number, old, before, lease.token)
-        return _Commit(place, statement, row, appended, texts, wakes, wake, sealed)
+        pieces: Sequence[tuple[Any, ...]] = ()
+        if entry.appends or len(entries) > 1:
+            pieces = self._placed(head, entries, [row[4] for row in appended])
+        return _Commit(place, statement, row, appended, texts, pieces, (), wakes, wake, sealed)
+
+    def _placed(self, head: Head, entries: Sequence[Entry], seals: Sequence[bytes]) -> list[tuple[Any, ...]]:
+        """Where in their threads stands what these entries with these seals append, as it will be written."""
+        seal_of = {entry.seq: bytes(seal) for entry, seal in zip(entries, seals, strict=True)}
+        return [
+            (new.thread, new.start, new.seq, Blob(self._sealing.piece(seal_of[new.seq], new.start, new.thread)))
+            for new in grown(head, entries)
+        ]
 
     def _chained(
         self, place: _Place, entries: Sequence[Entry], texts: dict[str, bytes]
@@ -280,15 +333,51 @@ class SqliteStore:
 
     def _move(self, commit: _Commit) -> None:
         """Write a commit, unless another writer came first."""
-        place, statement, row, entries, texts, wakes, wake, _ = commit
+        place, statement, row, entries, texts, pieces, records, wakes, wake, _ = commit
+        if len(records) > 1:
+            for record, _ in records:
+                if (version := self._version(record)) != record.version:
+                    raise Outdated(record, version)
+        for record, kept in records:
+            self._write_record(record, kept)
         if self._execute(statement, row).rowcount != 1:
-            raise Conflict(f"run {place.run} was moved by another writer")
+            late = Undone if records else Conflict
+            raise late(f"run {place.run} was moved by another writer")
         for entry in entries:
             self._execute(self._sql["append"], entry)
+        for piece in pieces:
+            self._execute(self._sql["take_back_messages"], (place.number, piece[0], piece[1]))
+            self._execute(self._sql["place_messages"], (place.number, *piece))
         if wakes:
             self._execute(self._sql["wake"], (wake, place.number))
         if texts:
             self._keep_texts(place.number, texts)
+
+    def _shared(self, record: SharedRecord) -> tuple[SharedRecord, tuple[Any, ...]]:
+        """A record that is to be written, and the row that it will have."""
+        collection, key, version, body = (
+            record.collection,
+            record.key,
+            record.version + 1,
+            written(encode(record.value)),
+        )
+        seal = self._sealing.shared(collection, key, version, body)
+        return record, (Blob(body), Blob(seal), version, collection, key)
+
+    def _write_record(self, record: SharedRecord, kept: tuple[Any, ...]) -> None:
+        """Write a record, unless it is not what it was when it was read; of several that was looked at before."""
+        if not record.version:
+            changed = self._execute(self._sql["write_new"], kept).rowcount
+        else:
+            changed = self._execute(self._sql["write"], (*kept, record.version)).rowcount
+        if not changed:
+            raise Outdated(record, self._version(record))
+        self._execute(self._sql["send"], kept)
+
+    def _version(self, record: SharedRecord) -> int:
+        """How often a record was written by now."""
+        there = self._execute(self._sql["version"], (record.collection, record.key)).fetchone()
+        return there[0] if there is not None else 0
 
     def _keep_texts(self, number: int, texts: Mapping[str, bytes]) -> None:
         for text, digest in texts.items():
@@ -376,14 +465,19 @@ class SqliteStore:
         place = self._place(run)
         text = self._text_of(run, place.number)
         before = self._chain_start(run, place.roots) if since == start else rows[0][4]
-        for _, seq, cause, body, seal in rows if since == start else rows[1:]:
-            if not self._sealing.entry_holds(before, seq, body, seal):
-                raise Broken(f"run {run}: entry {seq} of its journal was changed or does not belong there")
-            before = seal
-            entry = unpacked(body, text)
-            if entry["cause"] != cause:
-                raise Broken(f"run {run}: the cause of entry {seq} of its journal was changed")
-            yield entry
+        for row in rows if since == start else rows[1:]:
+            yield self._entry(run, row[1:], before, text)
+            before = row[4]
+
+    def _entry(self, run: RunId, row: Sequence[Any], before: Any, text: Callable[[bytes], str]) -> Mapping[str, Any]:
+        """An entry as JSON, if it is as it was once written behind another with this seal."""
+        seq, cause, body, seal = row
+        if not self._sealing.entry_holds(before, seq, body, seal):
+            raise Broken(f"run {run}: entry {seq} of its journal was changed or does not belong there")
+        entry: Mapping[str, Any] = unpacked(body, text)
+        if entry["cause"] != cause:
+            raise Broken(f"run {run}: the cause of entry {seq} of its journal was changed")
+        return entry
 
     def _chain_start(self, run: RunId, roots: _Roots) -> bytes:
         """What stands before the first entry that a run has itself."""
@@ -397,11 +491,45 @@ class SqliteStore:
             raise Broken(f"run {run}: entry {shared} of run {name}, which it was forked from, is lost")
         return chain_start(run, rows[0][4])
 
+    async def thread(self, run: RunId, name: str, start: int, end: int) -> list[Any]:
+        said = self._window(run, name, start, end)
+        if len(said) != end - start:  # the index is damaged, or of another past than this fork's; the journal knows
+            said = said_in(await self.entries(run), name)[start:end]
+        if len(said) != end - start:
+            raise Broken(f"run {run}: messages of its thread {name!r} are missing")
+        return said
+
+    def _window(self, run: RunId, thread: str, start: int, end: int) -> list[Any]:
+        """The messages of a thread from one place up to another, or fewer where the index does not fit."""
+        parts: list[list[Any]] = []
+        last = LAST
+        while run and start < end:
+            place = self._place(run)
+            names = {"run": place.number, "thread": thread, "start": start, "end": end}
+            text, first = self._text_of(run, place.number), place.roots.shared + 1
+            for at, sign, seq, cause, body, seal, before in self._named("window", names):
+                if seq == first:
+                    before = self._chain_start(run, place.roots)
+                if not self._sealing.piece_holds(seal, at, thread, sign) or seq > last:
+                    return []
+                part = cut(Piece(thread, at, seq), self._entry(run, (seq, cause, body, seal), before, text), start, end)
+                if len(part) != end - max(at, start):
+                    return []
+                parts.append(part)
+                end = at
+            run, last = place.roots.origin, min(last, place.roots.shared)
+        return joined(parts)
+
     async def find(self, run: RunId, cause: str) -> int | None:
         place = self._places.get(run)
         is_whole = place is not None and not place.roots.origin
+        effect = _EFFECT.match(cause)
         for one, _, end in [(run, 0, LAST)] if is_whole else self._pieces(run):
-            rows = self._found("find", one, cause)
+            if effect is None:
+                rows = self._found("find", one, cause)
+            else:
+                wanted = int(effect[1] or LAST)
+                rows = self._found("find_end", one, cause, wanted if wanted < self._place(one).seq else -1)
             if rows and rows[0][0] <= end:
                 seq: int = rows[0][0]
                 return seq
@@ -441,6 +569,9 @@ class SqliteStore:
         return text
 
     def _found(self, name: str, *values: Any) -> list[Any]:
+        return self._named(name, values)
+
+    def _named(self, name: str, values: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
         try:
             look = self._look if self._writing.is_busy else self._execute
             return look(self._sql[name], values).fetchall()
@@ -462,6 +593,31 @@ class SqliteStore:
             return
         self._execute = self._look = _taken_away
         raise Gone(f"the store could not be read: {TAKEN_AWAY}")
+
+    # records
+
+    async def records(
+        self, collection: str, *, key: str | None = None, prefix: str = "", most: int = 1000
+    ) -> list[SharedRecord]:
+        if key is not None:
+            rows = self._found("record", collection, key)
+        elif beyond := _behind(prefix):
+            rows = self._found("records_between", collection, prefix, beyond, most)
+        else:
+            rows = self._found("records", collection, prefix, most)
+        return [self._shared_record(row) for row in rows]
+
+    def _shared_record(self, row: Sequence[Any]) -> SharedRecord:
+        collection, key, version, body, _ = row
+        if not self._sealing.shared_holds(*row):
+            raise Broken(f"the record {key!r} of {collection!r} was changed or damaged; bring back a copy of the file")
+        return SharedRecord(collection, key, read(body), version)
+
+    async def outbox(self, mirror: str, most: int = 100) -> list[Outgoing]:
+        return [Outgoing(number, self._shared_record(row)) for number, *row in self._found("outbox", mirror, most)]
+
+    async def mirrored(self, mirror: str, upto: int) -> None:
+        await self._changed("mirrored", mirror, upto)
 
     # holding
 
@@ -528,14 +684,59 @@ class SqliteStore:
 
     async def audit(self, run: RunId, digest: tuple[int, bytes] | None = None) -> Audit:
         trails = self._trails(run)
-        if not trails and (self._anchors is None or run not in self._anchors.runs()):
+        anchors = self._anchors_of(run) if not trails else self._anchors
+        if not trails and (anchors is None or run not in anchors.runs()):
             raise Refused(f"there is no run {run!r} in this store; `moot ls` shows what there is")
         names = {run, *(one.run for one in trails)}
-        said = {one: self._anchors.of(one) if self._anchors is not None else () for one in names}
+        said = {one: anchors.of(one) if anchors is not None else () for one in names}
         return verdict(run, trails, said, self._sealing, digest)
 
     async def anchored(self) -> list[RunId]:
-        return list(self._anchors.runs()) if self._anchors is not None else []
+        return [*self._anchors.runs(), *self._anchors.lost()] if self._anchors is not None else []
+
+    def _anchors_of(self, run: RunId) -> Anchors | None:
+        """The anchors that know a run: those of this store, or of one that was here before it."""
+        if self._anchors is None or self._anchors.tip(run) is not None:
+            return self._anchors
+        return self._anchors.lost().get(run, self._anchors)
+
+    async def behind(self, run: RunId) -> str:
+        anchors = self._anchors_of(run)
+        tip = anchors.tip(run) if anchors is not None else None
+        if tip is None:
+            return ""
+        rows = self._found("seq", run)  # read after the anchors: another process may write both meanwhile
+        latest = rows[0][0] if rows else -1
+        seal = self._seal_of(run, tip[0]) if type(latest) is int and tip[0] <= latest else None
+        return behind(tip, latest if type(latest) is int else -1, seal)
+
+    def _seal_of(self, run: RunId, seq: int) -> bytes | None:
+        for one, first, end in self._pieces(run):
+            if first <= seq <= end:
+                rows = self._found("entries", seq, seq, one)
+                return rows[0][4] if rows else None
+        return None
+
+    async def strays(self) -> Mapping[RunId, str]:
+        if self._anchors is None:
+            return {}
+        lost = {run: anchors.tips()[run] for run, anchors in self._anchors.lost().items()}
+        tips = {**lost, **self._anchors.tips()}
+        stands = dict(self._found("seqs"))
+        found = {run: behind(tip, stands.get(run, -1), tip[1]) for run, tip in tips.items()}
+        return {run: why for run, why in found.items() if why}
+
+    async def accept(self, run: RunId) -> None:
+        anchors = self._anchors_of(run)
+        rows = self._found("load", run)
+        if anchors is None or (not rows and anchors.tip(run) is None):
+            raise Refused(f"there is no run {run!r} in this store, nor do the anchors know one")
+        if rows:
+            anchors.say(Anchor("accepted", run, rows[0][4], rows[0][7], rows[0][8]))
+        else:
+            anchors.say(Anchor("gone", run, BEGINNING))
+        if anchors is not self._anchors:
+            anchors.close()
 
     def _trails(self, run: RunId, last: int = LAST, younger: int = LAST) -> list[Trail]:
         """All that the file has of a run, and of those that it was forked from, which are older than it."""
@@ -574,6 +775,13 @@ class SqliteStore:
 
 
 _NO_PARTS: Mapping[str, Part] = {}
+_EFFECT = re.compile(r"(?:(\d{1,18})\.\d+(?:-|$)|\d.*\.\d)", re.ASCII | re.DOTALL)
+"""A cause that is not in the index of causes; where it is that of an effect, the entry that wanted it."""
+
+
+def _begins(entry: Entry) -> bool:
+    """Whether something begins after an entry that may not be done twice: a store that forgets it might do it again."""
+    return isinstance(entry.event, Began)
 
 
 def _parts(head: Head, known: Mapping[str, Part], texts: dict[str, bytes]) -> Mapping[str, Part]:
@@ -597,6 +805,15 @@ def _is_readable(seq: Any, cause: Any, body: Any, text: Callable[[bytes], str]) 
         return False
 
 
+def _behind(prefix: str) -> str:
+    """The first key behind all those that begin like this; "" where there is none."""
+    for place in range(len(prefix), 0, -1):
+        point = ord(prefix[place - 1]) + 1
+        if point <= 0x10FFFF:
+            return prefix[: place - 1] + chr(0xE000 if point == 0xD800 else point)
+    return ""
+
+
 def _roots(record: Record | None, sealed: Any) -> _Roots:
     kept = sealed[SIZE:] if type(sealed) is bytes else b""
     return _Roots(kept, record.origin, record.shared) if record is not None else _Roots(kept)
@@ -604,6 +821,13 @@ def _roots(record: Record | None, sealed: Any) -> _Roots:
 
 def _taken_away(*_: Any) -> Any:
     raise sqlite3.OperationalError(TAKEN_AWAY)
+
+
+def _make_private(path: Path) -> None:
+    """Make the file, for the user alone, where it is not there yet; the files that SQLite puts beside it are alike."""
+    make_folder(path.parent)
+    if not os.path.lexists(path):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -642,8 +866,8 @@ def _statements() -> dict[str, str]:
     return {name.strip(): body for name, _, body in parts}
 
 
-def _migrate(db: sqlite3.Connection) -> None:
-    """Bring the tables up to date: the files of the folder in order, each once, each whole."""
+def _migrate(db: sqlite3.Connection, fill: Mapping[str, Callable[[], None]]) -> None:
+    """Bring the tables up to date: the files of the folder in order, each once, each whole and filled."""
     folder = files("moothall.stores").joinpath("migrations")
     steps = sorted((one for one in folder.iterdir() if one.name.endswith(".sql")), key=lambda one: one.name)
     if db.execute("PRAGMA user_version").fetchone()[0] == len(steps):
@@ -657,6 +881,8 @@ def _migrate(db: sqlite3.Connection) -> None:
         for statement in step.read_text().split(";\n"):
             if statement.strip():
                 db.execute(statement)
+        if done and step.name in fill:
+            fill[step.name]()
     db.execute(f"PRAGMA user_version = {len(steps)}")
     db.execute("COMMIT")
 

@@ -69,8 +69,40 @@ FROM runs LEFT JOIN entries ON entries.run = runs.number AND entries.seq BETWEEN
 WHERE runs.run = ? ORDER BY entries.seq;
 
 -- name: find
--- the entry that a cause already has
-SELECT seq FROM entries WHERE run = (SELECT number FROM runs WHERE run = ?) AND cause = ?;
+-- the entry that a command already has; the condition is that of the index
+SELECT seq FROM entries
+WHERE run = (SELECT number FROM runs WHERE run = ?) AND cause = ? AND NOT cause GLOB '[0-9]*.[0-9]*';
+
+-- name: find_end
+-- the entry that the end or a mark of an effect already has, behind the entry that wanted it
+SELECT seq FROM entries WHERE run = (SELECT number FROM runs WHERE run = ?) AND cause = ? AND seq > ? ORDER BY seq;
+
+-- name: take_back_messages
+-- what was said from this place on counts no more where a run was retried from before it
+DELETE FROM threads WHERE run = ? AND thread = ? AND start >= ?;
+
+-- name: place_messages
+-- where in a thread stands what an entry appends; a row that was damaged is put right
+INSERT OR REPLACE INTO threads (run, thread, start, seq, seal) VALUES (?, ?, ?, ?, ?);
+
+-- name: window
+-- the entries that have the messages of a thread from one place up to another, and the seals before them
+SELECT threads.start, threads.seal, entries.seq, entries.cause, entries.body, entries.seal, before.seal
+FROM threads
+LEFT JOIN entries ON entries.run = threads.run AND entries.seq = threads.seq
+LEFT JOIN entries AS before ON before.run = threads.run AND before.seq = threads.seq - 1
+WHERE threads.run = :run AND threads.thread = :thread AND threads.start < :end AND threads.start >= coalesce(
+    (SELECT max(start) FROM threads WHERE run = :run AND thread = :thread AND start <= :start), :start)
+ORDER BY threads.start DESC;
+
+-- name: numbers
+-- all runs, the oldest first, and how they began
+SELECT number, run, record FROM runs ORDER BY number;
+
+-- name: appending
+-- the entries of a run that may append something
+SELECT seq, cause, body, seal FROM entries
+WHERE run = ? AND instr(body, CAST('"appends"' AS BLOB)) ORDER BY seq;
 
 -- name: due
 -- runs that want attention now and that nobody holds, or whose holder has not been heard of in time or is gone
@@ -93,6 +125,10 @@ SELECT DISTINCT owner FROM runs INDEXED BY runs_by_wake WHERE wake IS NOT NULL A
 -- name: seq
 -- the latest entry of a run
 SELECT seq FROM runs WHERE run = ?;
+
+-- name: seqs
+-- the latest entries of all runs
+SELECT run, seq FROM runs WHERE typeof(seq) = 'integer';
 
 -- name: claim
 -- hold a run whose lease is still the one that was seen; a holder that is gone counts as a crash
@@ -122,6 +158,46 @@ UPDATE runs SET status = 'live', wake = 0, crashes = 0 WHERE substr(status, 1, l
 
 -- name: forget
 -- delete a run with all that is its own
+DELETE FROM threads WHERE run = (SELECT number FROM runs WHERE run = :run);
 DELETE FROM texts WHERE run = (SELECT number FROM runs WHERE run = :run);
 DELETE FROM entries WHERE run = (SELECT number FROM runs WHERE run = :run);
 DELETE FROM runs WHERE run = :run;
+
+-- name: version
+-- how often a record was written
+SELECT version FROM records WHERE collection = ? AND key = ?;
+
+-- name: write
+-- keep a record over the version that was read; touches no row where it has another
+UPDATE records SET body = ?, seal = ?, version = ? WHERE collection = ? AND key = ? AND version = ?;
+
+-- name: write_new
+-- keep a record for the first time; touches no row where there is one
+INSERT OR IGNORE INTO records (body, seal, version, collection, key) VALUES (?, ?, ?, ?, ?);
+
+-- name: send
+-- keep for mirrors that a record was written
+INSERT INTO outbox (body, seal, version, collection, key) VALUES (?, ?, ?, ?, ?);
+
+-- name: record
+-- the record with a key
+SELECT collection, key, version, body, seal FROM records WHERE collection = ? AND key = ?;
+
+-- name: records
+-- the records of a collection from a key on
+SELECT collection, key, version, body, seal FROM records WHERE collection = ? AND key >= ? ORDER BY key LIMIT ?;
+
+-- name: records_between
+-- the records of a collection from a key up to another
+SELECT collection, key, version, body, seal FROM records
+WHERE collection = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?;
+
+-- name: outbox
+-- what was written since a mirror was last told
+SELECT number, collection, key, version, body, seal FROM outbox
+WHERE number > coalesce((SELECT upto FROM mirrors WHERE mirror = ?), 0) ORDER BY number LIMIT ?;
+
+-- name: mirrored
+-- how far a mirror is; it never goes back
+INSERT INTO mirrors (mirror, upto) VALUES (?, ?)
+ON CONFLICT (mirror) DO UPDATE SET upto = max(upto, excluded.upto);

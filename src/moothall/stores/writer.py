@@ -26,6 +26,10 @@ T = TypeVar("T")
 W = TypeVar("W")
 
 
+class Undone(Conflict):
+    """Who came too late had written something already: the whole transaction is taken back."""
+
+
 class _Wish:
     """Something to be written, and the word that whoever wants it waits for."""
 
@@ -136,6 +140,8 @@ def _each(batch: Sequence[tuple[Callable[[Any], Any], Any]]) -> list[Any]:
     for work, what in batch:
         try:
             results.append(work(what))
+        except Undone:
+            raise
         except Conflict as conflict:
             results.append(conflict)
     return results

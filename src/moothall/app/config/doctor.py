@@ -65,6 +65,7 @@ from moothall.runtime.hall import is_gone
 from moothall.runtime.journal import RunId
 from moothall.runtime.ports import SET_ASIDE, Lease, Store
 from moothall.scripting.children import is_installed
+from moothall.stores.anchors import Anchors
 
 GIGABYTE = 1e9
 LITTLE, TOO_LITTLE = 0.5, 0.05
@@ -149,17 +150,24 @@ def has_reset_bug(number: tuple[int, ...]) -> bool:
 def _store(address: str, file: Path) -> Iterator[Check]:
     seen = look_at(file)
     yield Check("store", seen.level, f"{address}: {seen.says}")
+    if seen.runs is not None and file.stat().st_mode & 0o077:
+        yield Check("store", "warning", f"others may read or change {file}; `chmod 600` it")
     census = Census()
     if seen.runs is not None and seen.has_log:
         yield Check("log", "ok", "the write-ahead log is on")
         try:
             with opened(address, "full") as store:
                 asyncio.run(_count(census, store, seen.runs))
+                strays = asyncio.run(store.strays())
             yield from _told(census)
+            yield from _strayed(strays)
         except DefinitionError as error:
             yield Check("runs", "problem", f"nobody can look at them: {error}")
     elif seen.runs is not None:
         yield Check("log", "warning", "the write-ahead log is off; the next command turns it on, if the disk allows it")
+    else:
+        lost = Anchors(anchors_directory(), "", file).lost()
+        yield from _strayed(dict.fromkeys(lost, "it is gone, although the anchors know it"))
     yield from sharing(others_at(file) | _alive(census.held))
 
 
@@ -197,6 +205,15 @@ def _told(census: Census) -> Iterator[Check]:
         if runs := census.ailing.get(ailment):
             more = f" and {len(runs) - NAMED} more" if len(runs) > NAMED else ""
             yield Check(ailment, level, f"{', '.join(runs[:NAMED])}{more}; {remedy}")
+
+
+def _strayed(strays: Mapping[RunId, str]) -> Iterator[Check]:
+    """The runs that are behind their anchors, or gone: the store was deleted, or is an older copy, or lost its log."""
+    if strays:
+        named = ", ".join(f"{run} ({why})" for run, why in list(strays.items())[:NAMED])
+        more = f" and {len(strays) - NAMED} more" if len(strays) > NAMED else ""
+        remedy = "bring the newest copy back, or `moot audit RUN --accept` each that is to be as it is"
+        yield Check("behind", "problem", f"{named}{more}; nothing of them is performed; {remedy}")
 
 
 def holding(holder: str, leases: Sequence[Lease], now: float) -> Check:

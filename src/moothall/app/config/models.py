@@ -26,10 +26,12 @@ from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
 
 from moothall.agents.ports import Model
-from moothall.app.config.settings import LEVELS, AddressSettings, level_model, settings
+from moothall.agents.secrets import Cleaner
+from moothall.app.config.settings import LEVELS, AddressSettings, cleaner, level_model, settings
 from moothall.errors import DefinitionError
 from moothall.kernel.frozen import Frozen
 from moothall.models.cassette import CassetteModel, Mode
+from moothall.models.discreet import DiscreetModel
 from moothall.models.fallback import FallbackModel
 from moothall.models.gate import Gate, GatedModel, Measure
 from moothall.models.rehearsal import RehearsalModel
@@ -215,7 +217,7 @@ def _opened(name: str) -> Model:
             return _provided(named)
         case Taped(file, mode, model):
             asks = model and mode != "replay"
-            return CassetteModel(file, mode, open_model(model) if asks else None, model)
+            return CassetteModel(file, mode, open_model(model) if asks else None, model, clean=cleaner())
         case Scripted(file, log):
             return ScriptedModel.from_file(file, log)
         case _:
@@ -240,7 +242,8 @@ def unpriced(name: str) -> list[str]:
 
 def _provided(named: Named) -> Model:
     set_ = address_settings(named.address)
-    return GatedModel(_adapter(_endpoint(named)), _gate(named.address, Measure(set_.at_once, set_.failures, set_.rest)))
+    gate = _gate(named.address, Measure(set_.at_once, set_.failures, set_.rest))
+    return GatedModel(_adapter(_endpoint(named), cleaner()), gate)
 
 
 def _endpoint(named: Named) -> Endpoint:
@@ -279,10 +282,9 @@ def key_of(named: Named, set_: AddressSettings) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=64)
-def _adapter(endpoint: Endpoint) -> Model:
+def _adapter(endpoint: Endpoint, clean: Cleaner) -> Model:
     """One adapter per endpoint, so that all runs share its connections."""
-    model: Model = _providers().ProviderModel(endpoint)
-    return model
+    return DiscreetModel(_providers().ProviderModel(endpoint), clean)
 
 
 @lru_cache(maxsize=64)

@@ -6,6 +6,8 @@ before `moot trust` has remembered its place and the hash of its bytes. The byte
 parsed: the file is read once, and until it is trusted nobody looks into it. The files `tools/*.py` beside it are
 trusted with it: their bytes are in the same hash, and what was hashed is what is loaded. The same bytes in another
 place are not trusted, for they may name what lies beside them.
+
+The same holds for a file of roles, or of workflows, that would take the place of what comes with Moothall.
 """
 
 from __future__ import annotations
@@ -22,10 +24,13 @@ from pathlib import Path
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
+from moothall.stores.anchors import make_folder
 
 NAME = "moothall.toml"
 TOOLS = "tools"
 LARGEST, LARGEST_TOOL = 64 * 1024, 2**20
+LARGEST_OTHERS = 16 * 1024 * 1024
+"""The same for files of roles and workflows."""
 REPOSITORY = ".git"
 
 
@@ -48,7 +53,7 @@ class Project(Frozen):
         if self.digest == self.trusted:
             return ""
         why = "it has changed since it was trusted" if self.trusted else "it is not trusted"
-        return f"{why}; read it, then run `moot trust`"
+        return f"{why}; read it, then run `moot trust{'' if self.file.name == NAME else f' {self.file}'}`"
 
 
 def nearest() -> Path | None:
@@ -67,7 +72,8 @@ def nearest() -> Path | None:
 def looked_at(file: Path, home: Path) -> Project:
     """A project's file as it is now, held against what is remembered in the state directory."""
     try:
-        content, tools = _content(file), _tools_beside(file)
+        content = _content(file, LARGEST if file.name == NAME else LARGEST_OTHERS)
+        tools = _tools_beside(file) if file.name == NAME else {}
         trusted = remembered(home).get(str(file), "")
     except (Refused, DefinitionError) as error:
         return Project(file, problem=str(error))
@@ -94,7 +100,7 @@ def _digest(content: bytes, tools: Mapping[str, bytes]) -> str:
     return whole.hexdigest()
 
 
-def _content(file: Path, largest: int = LARGEST) -> bytes:
+def _content(file: Path, largest: int) -> bytes:
     """All of a file, if it is one: not a pipe that nobody fills, nor more than anybody would write."""
     try:
         opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -105,7 +111,7 @@ def _content(file: Path, largest: int = LARGEST) -> bytes:
     except OSError as error:
         raise Refused(f"it cannot be read: {error.strerror}") from error
     if len(content) > largest:
-        raise Refused(f"{file.name} is larger than {largest // 1024} KB")
+        raise Refused(f"it is larger than {largest // 1024} KB")
     return content
 
 
@@ -124,7 +130,7 @@ def remember(home: Path, trusted: Mapping[str, str]) -> None:
     """Keep which files are trusted; nobody but the user may read or write it."""
     file = _memory(home)
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        make_folder(home)
         opened, name = tempfile.mkstemp(prefix=f"{file.name}-", dir=home)  # its mode is 0600
         with open(opened, "w", encoding="utf-8") as target:
             json.dump(trusted, target, indent=1, sort_keys=True)

@@ -48,10 +48,12 @@ from moothall.agents.secrets import Cleaner, Secret, unfit
 from moothall.agents.toolserver import Toolserver
 from moothall.agents.workspace import Policy
 from moothall.app.config.project import Project, looked_at, nearest
+from moothall.drawing.text import printable
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.ports import Store
+from moothall.stores.anchors import make_folder
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 
@@ -63,6 +65,7 @@ VARIABLES = {
     "durability": "MOOTHALL_DURABILITY",
     "on_wait": "MOOTHALL_ON_WAIT",
     "telemetry": "MOOTHALL_TELEMETRY",
+    "mirror": "MOOTHALL_MIRROR",
 }
 
 
@@ -94,6 +97,7 @@ class Settings(Frozen):
     durability: str = ""
     on_wait: str = ""
     telemetry: str = ""
+    mirror: str = ""
     policies: Mapping[str, Policy] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, AddressSettings] = field(default_factory=dict)
@@ -314,13 +318,13 @@ def open_store(address: str | None = None, durability: str | None = None) -> Sto
     if file is None:
         return MemoryStore()
     kept = durability_of(durability)
-    return SqliteStore(file, audit_key(), durability=kept, anchors=anchors_directory(), tell=_tell_once)
+    return SqliteStore(file, audit_key(), durability=kept, anchors=anchors_directory(), tell=tell_once)
 
 
 @cache
-def _tell_once(text: str) -> None:
+def tell_once(text: str) -> None:
     """Say something on stderr that is as true the next time."""
-    print(text, file=sys.stderr)
+    print(printable(text), file=sys.stderr)
 
 
 def anchors_directory() -> Path:
@@ -361,7 +365,7 @@ def _new_key(file: Path) -> bytes:
     """A new key, or the one that another process made at the same moment."""
     new = file.with_name(f"{file.name}-{secrets.token_hex(4)}")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(file.parent)
         new.touch(mode=0o600)
         new.write_bytes(secrets.token_bytes(32))
         with suppress(FileExistsError):
@@ -383,6 +387,11 @@ def durability_of(named: str | None = None) -> str:
 def configured_hook() -> str:
     """What to call when a run waits, where nothing is named; "" where nothing is configured."""
     return _value("on_wait")
+
+
+def configured_mirror() -> str:
+    """Where records are mirrored; "" where they are not."""
+    return _value("mirror")
 
 
 def configured_telemetry(named: str | None = None) -> str:

@@ -1,15 +1,21 @@
-"""What `moot trust` does: shows what a project's file says, and remembers that the user trusts it."""
+"""What `moot trust` does: shows what a project's file says, and remembers that the user trusts it.
+
+Besides a project's settings, a file of roles or workflows can be trusted, to take the place of what is shipped.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from moothall.agents.toolserver import Toolserver
 from moothall.app.config.project import NAME, TOOLS, looked_at, nearest, remember, remembered
 from moothall.app.config.settings import Settings, project_settings, state_directory
+from moothall.drawing.text import printable
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
 
@@ -31,7 +37,7 @@ def trust(given: str | None = None) -> tuple[Trusted, Settings]:
     project = looked_at(_named(given), home)
     if project.problem:
         raise DefinitionError(f"{project.file}: {project.problem}")
-    found = project_settings(project)
+    found = project_settings(project) if project.file.name == NAME else Settings()
     remember(home, known | {str(project.file): project.digest})
     tools = tuple(f"{TOOLS}/{name}" for name in project.tools)
     return Trusted(str(project.file), project.digest, tools=tools), found
@@ -57,16 +63,23 @@ def all_trusted() -> tuple[Trusted, ...]:
 
 def lines_of(settings: Settings) -> Iterator[str]:
     """What a project's file sets, for whoever is to trust it."""
-    for name in ("model", "store", "durability", "on_wait"):
-        if value := getattr(settings, name):
-            yield f"{name} = {value}"
-    yield from (f"policy {name} = {policy}" for name, policy in settings.policies.items())
-    yield from (f"level {name} = {model}" for name, model in settings.levels.items())
-    for name, server in settings.servers.items():
-        keys = ", ".join((*server.env_from, *((server.key_from,) if server.key_from else ())))
-        yield f"server {name} {_way(server)}" + (f" and gets {keys}" if keys else "")
-    for address, set_ in settings.addresses.items():
-        yield f"address {address}" + (f" gets the key in {set_.key_from}" if set_.key_from else "")
+    for field in fields(settings):
+        match getattr(settings, field.name):
+            case str(value) if value:
+                yield printable(f"{field.name} = {value}")
+            case Mapping() as table:
+                yield from (printable(line) for line in _table_lines(field.name, table))
+
+
+def _table_lines(name: str, table: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in table.items():
+        if name == "addresses":
+            yield f"address {key}" + (f" gets the key in {value.key_from}" if value.key_from else "")
+        elif name == "servers":
+            keys = ", ".join((*value.env_from, *((value.key_from,) if value.key_from else ())))
+            yield f"server {key} {_way(value)}" + (f" and gets {keys}" if keys else "")
+        else:
+            yield f"{'policy' if name == 'policies' else name.removesuffix('s')} {key} = {value}"
 
 
 def _way(server: Toolserver) -> str:
@@ -82,6 +95,7 @@ def _named(given: str | None) -> Path:
         return file
     path = Path(given)
     path = path / NAME if os.path.isdir(path) else path
-    if path.name != NAME:
-        raise DefinitionError(f"{given}: only files that are called {NAME} are used; there is nothing to trust")
-    return Path(os.path.realpath(path.parent)) / NAME
+    if path.name != NAME and path.suffix != ".json":
+        also = "and .json files of roles or workflows"
+        raise DefinitionError(f"{given}: only files that are called {NAME} are used, {also}; there is nothing to trust")
+    return Path(os.path.realpath(path.parent)) / path.name

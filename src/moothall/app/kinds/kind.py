@@ -14,6 +14,7 @@ from typing import Any
 
 from moothall.agents.ask import AskAgent, CallTool, Tool
 from moothall.agents.workspace import Policy
+from moothall.app.report.charts import Bar
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
@@ -41,11 +42,13 @@ KINDS = {
     "turn": Listing("moothall.app.kinds.turn"),
     "approval": Listing("moothall.app.kinds.approval"),
     "debate": Listing("moothall.app.kinds.debate", files=True),
+    "arena": Listing("moothall.app.kinds.arena", files=True),
+    "team": Listing("moothall.app.kinds.team", looks=True, files=True),
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
     PLAIN: Listing("moothall.app.kinds.python", looks=True),
 }
-"""Every kind of machine, by name. A source is offered to them in this order; a machine that comes with the package is
-called as its kind, perhaps with a size behind it."""
+"""Every kind of machine, by name. A machine that comes with the package is called as its kind, perhaps with a size
+behind it; every other source is offered in this order to the kinds that look."""
 DEFINED_IN_FILES = tuple(name for name, listing in KINDS.items() if listing.files)
 DIGITS = 9
 """The most digits of the size of a built-in machine, as in `NAME-SIZE`."""
@@ -84,6 +87,14 @@ class Kind:
         `kept` is what a check remembers for this kind.
         """
         return None
+
+    def definition(self, machine: Machine) -> Mapping[str, Any]:
+        """The definition of a machine as JSON, with those that it starts; empty where it is code."""
+        return {}
+
+    def restored(self, source: str, definition: Mapping[str, Any]) -> Machine:
+        """The machine of a definition that was stored with a run, which began with it at this source."""
+        raise NotImplementedError
 
     def examine(self, source: str, check: Any) -> Iterator[Any] | None:
         """What a check finds out about the files at a source; None where the source is no file of this kind."""
@@ -163,6 +174,10 @@ class Kind:
         """What a person should know of how a run stands."""
         yield from ()
 
+    async def charts(self, store: Store) -> Mapping[str, Sequence[Bar]]:
+        """What a report of a run shows besides, by title: bars."""
+        return {}
+
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The result of a run for programs and for people."""
         result = outcome.result
@@ -171,9 +186,17 @@ class Kind:
 
 
 def kinds_for(source: str) -> Iterator[Kind]:
-    """The kinds that a source may be of, in the order of the table."""
+    """The kinds that a source may be of: the one that it is called after, then those that look, in their order."""
     family = source.partition("-")[0]
-    return (kind_named(name) for name, listing in KINDS.items() if listing.looks or name == family)
+    names = sorted((name for name in KINDS if KINDS[name].looks or name == family), key=lambda name: KINDS[name].looks)
+    return map(kind_named, names)
+
+
+def built_in(name: str) -> Machine | None:
+    """The machine of this name that comes with the package; None where there is none."""
+    family = name.partition("-")[0]
+    listing = KINDS.get(family)
+    return kind_named(family).named(name) if listing is not None and not listing.looks else None
 
 
 @cache

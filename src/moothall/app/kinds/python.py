@@ -1,6 +1,8 @@
 """Machines that authors write in Python: `FILE.py:NAME` and `package.module:NAME`, and who performs in them.
 
 A file that is loaded to find its machine must not start runs while it is loaded; `run` asks `is_loading`.
+
+Who only looks at runs loads nothing that a store names (`looking`): the store may be somebody else's.
 """
 
 from __future__ import annotations
@@ -9,6 +11,9 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from os.path import isabs, isfile, realpath
 from pathlib import Path
 from types import ModuleType
@@ -82,6 +87,30 @@ def is_loading() -> str:
     return _loading[-1] if _loading else ""
 
 
+_looking: ContextVar[tuple[Machine | None] | None] = ContextVar("looking", default=None)
+
+
+@contextmanager
+def looking(machine: Machine | None = None) -> Iterator[None]:
+    """Load nothing meanwhile; where a run is of the machine that a person has named, that one is taken."""
+    token = _looking.set((machine,))
+    try:
+        yield
+    finally:
+        _looking.reset(token)
+
+
+def named_to_look(name: str) -> Machine | None:
+    """The machine of this name that a person has named to look at a run with."""
+    machine = (_looking.get() or (None,))[0]
+    return machine if machine is not None and machine.name == name else None
+
+
+def _require_loading(source: str) -> None:
+    if _looking.get() is not None:
+        raise DefinitionError(f"the definition is in {source}, and looking loads no code; name it: --machine {source}")
+
+
 def load(source: str) -> ModuleType:
     """A module, by its file or its name."""
     return _load_file(Path(source)) if source.endswith(".py") else _load_module(source)
@@ -100,6 +129,7 @@ def _load_file(path: Path) -> ModuleType:
     name = _module_name(resolved)
     if name in sys.modules:
         return sys.modules[name]
+    _require_loading(str(path))
     spec = importlib.util.spec_from_file_location(name, resolved)
     if spec is None or spec.loader is None:
         raise DefinitionError(f"{path} cannot be loaded as Python")
@@ -175,6 +205,7 @@ def _load_module(name: str) -> ModuleType:
         return loaded
     if not all(part.isidentifier() for part in name.split(".")):
         raise DefinitionError(f"{name!r} names no module; write FILE.py:NAME or package.module:NAME")
+    _require_loading(name)
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)

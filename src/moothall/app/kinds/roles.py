@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from moothall.agents.roles import Role
 from moothall.errors import DefinitionError
 from moothall.machines.workflow.document import LARGEST, Document, read
 
@@ -30,8 +28,4 @@ def roles_in(path: str) -> dict[str, Any]:
         raise DefinitionError(f"{path}, line {first.line}: {first.why}; {first.remedy}")
     if not isinstance(document.value, dict):
         raise DefinitionError(f"{path}: a file of roles is an object: names, and what each role is")
-    known = {one.name for one in fields(Role)}
-    return {
-        name: {key: part for key, part in one.items() if key in known} if isinstance(one, dict) else one
-        for name, one in document.value.items()
-    }
+    return document.value

@@ -7,9 +7,11 @@ package. Each kind knows its own; a name that is nobody else's is a module in Py
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from os.path import exists, isabs
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from moothall.agents.ask import Starting
@@ -43,7 +45,7 @@ def kinds_at(source: str) -> list[Kind]:
     """The kinds that may have files at a source."""
     if _is_python(source):
         return []
-    return [kind_named(name) for name, listing in KINDS.items() if listing.looks]
+    return [kind_named(name) for name, listing in KINDS.items() if listing.looks or listing.files]
 
 
 def named_machine(name: str) -> Machine | None:
@@ -68,6 +70,17 @@ def child_machine(parent: Machine, name: str) -> Machine:
     if machine is None:
         raise DefinitionError(f"no machine is called {name!r}; put it into the same file as {parent.name!r}")
     return machine
+
+
+def definition_of(machine: Machine) -> Mapping[str, Any]:
+    """What is stored with a run of a machine, so that it needs no file to go on; empty where its definition is code."""
+    content = kind_of(machine).definition(machine)
+    return {"kind": machine.kind, "content": content} if content else {}
+
+
+def restored(source: str, definition: Mapping[str, Any]) -> Machine:
+    """The machine of a definition that was stored with a run."""
+    return kind_named(definition["kind"]).restored(source, definition["content"])
 
 
 def _started_in(parent: Machine) -> dict[str, Machine]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from moothall.app.kinds.bindings import Provided
+from moothall.app.kinds.python import looking
 from moothall.app.report.projections.costs import Costs, Line, Players
 from moothall.app.report.projections.metrics import Metrics, StateFigures, merged
 from moothall.app.report.projections.nesting import UNKNOWN, Entry, nesting_of
@@ -67,14 +68,17 @@ async def pieces(store: Store, run: RunId) -> AsyncIterator[list[Entry]]:
         start += len(piece)
 
 
-async def measure(store: Store, run: RunId, saw: Saw | None = None) -> Measured:
-    """The metrics of a run; what its children spent is in its costs. `saw` is shown each of its entries."""
+async def measure(store: Store, run: RunId, saw: Saw | None = None, *, machine: Machine | None = None) -> Measured:
+    """The metrics of a run; what its children spent is in its costs. `saw` is shown each of its entries.
+
+    Its machine is found without loading code, or is the one that is named.
+    """
     notes: list[str] = []
 
     async def join(child: RunId) -> Costs | None:
         try:
             stored = await store.load(child)
-            return (await _folded(store, stored, join)).costs if _is_child(stored.record) else None
+            return (await _folded(store, stored, join, machine=machine)).costs if _is_child(stored.record) else None
         except Refused:
             return None
         except Broken as error:
@@ -82,8 +86,9 @@ async def measure(store: Store, run: RunId, saw: Saw | None = None) -> Measured:
             return None
 
     stored = await store.load(run)
-    metrics = await _folded(store, stored, join, saw)
+    metrics = await _folded(store, stored, join, saw, machine=machine)
     stands = (await summary(store, stored)).status
+    notes += await _unseen(store, stored.record, machine)
     return Measured(run, stored.record.machine, stands, metrics, time.time(), tuple(notes))
 
 
@@ -92,7 +97,15 @@ def _is_child(record: Record) -> bool:
     return bool(record.parent) and record.run == child_id(record.parent, record.parent_key)
 
 
-async def measure_all(store: Store) -> AllMeasured:
+async def _unseen(store: Store, record: Record, machine: Machine | None) -> list[str]:
+    """What a figure lacks where the machine stands in code that nobody has named."""
+    if await _family(store, record, machine) is not None or not record.source:
+        return []
+    lacks = "states inside others and functions that play agents are not told apart"
+    return [f"the machine is in {record.source}, and looking loads no code: {lacks}; --machine names it"]
+
+
+async def measure_all(store: Store, *, machine: Machine | None = None) -> AllMeasured:
     """The metrics of every run of a store, those of one machine together. Children are runs like others here."""
     stored = await store.runs()
     known = {one.record.run for one in stored if _is_child(one.record)}
@@ -107,7 +120,7 @@ async def measure_all(store: Store) -> AllMeasured:
     for one in sorted(stored, key=lambda one: -one.record.depth):
         record = one.record
         try:
-            metrics = await _folded(store, one, join)
+            metrics = await _folded(store, one, join, machine=machine)
         except MoothallError as error:
             unread[record.run] = str(error)
             continue
@@ -122,8 +135,10 @@ def _among_others(record: Record, line: Line) -> Line:
     return line._replace(state=f"{record.machine}.{line.state}", child=line.child or bool(record.parent))
 
 
-async def _folded(store: Store, stored: Stored, join: Join, saw: Saw | None = None) -> Metrics:
-    run, metrics, at = stored.record.run, await begun(store, stored), -1
+async def _folded(
+    store: Store, stored: Stored, join: Join, saw: Saw | None = None, *, machine: Machine | None
+) -> Metrics:
+    run, metrics, at = stored.record.run, await begun(store, stored, machine), -1
     try:
         async for piece in pieces(store, run):
             for entry in piece:
@@ -146,10 +161,10 @@ def _children(entry: Entry, after: Metrics) -> Collection[str]:
     return [one["key"] for one in entry["effects"] if one["kind"] == StartChild.kind and not one.get("denied")]
 
 
-async def begun(store: Store, stored: Stored) -> Metrics:
+async def begun(store: Store, stored: Stored, named: Machine | None = None) -> Metrics:
     """The metrics of a run before its first entry."""
     record = stored.record
-    family = await _family(store, record)
+    family = await _family(store, record, named)
     if family is None:
         return Metrics(players=Players(record.model))
     machine, troupe = family
@@ -157,14 +172,16 @@ async def begun(store: Store, stored: Stored) -> Metrics:
     return Metrics(nesting_of(machine) if machine.decides_as(stored.definition()) else UNKNOWN, players)
 
 
-async def machine_of(store: Store, record: Record) -> Machine | None:
-    """The machine of a run as it is today, where it can still be found."""
-    family = await _family(store, record)
+async def machine_of(store: Store, record: Record, named: Machine | None = None) -> Machine | None:
+    """The machine of a run as it is today, where it can still be found without loading code, or is named."""
+    family = await _family(store, record, named)
     return family[0] if family is not None else None
 
 
-async def _family(store: Store, record: Record) -> tuple[Machine, Provided] | None:
+async def _family(store: Store, record: Record, machine: Machine | None) -> tuple[Machine, Provided] | None:
+    """The machine of a run and what it brings; None where it cannot be found without loading code."""
     try:
-        return await family_of(store, record, {})
+        with looking(machine):
+            return await family_of(store, record, {})
     except MoothallError:
         return None

@@ -36,6 +36,8 @@ class Told:
     measured: Measured
     machine: Machine | None = None
     is_changed: bool = False
+    charts: Mapping[str, Sequence[Bar]] = field(default_factory=dict)
+    """What the kind of its machine shows besides, by title."""
 
 
 @dataclass(slots=True)
@@ -59,6 +61,7 @@ def page_of(told: Told, story: Story) -> str:
         _timeline(told.measured, story.lanes),
         _costs(told.measured),
         _transitions(told.measured),
+        *(bars(title, given) for title, given in told.charts.items()),
         _conversation(story.said),
         _journal(story.rows),
     ]

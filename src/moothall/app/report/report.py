@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from moothall.app.config.settings import cleaner
+from moothall.app.kinds.kind import kind_of
 from moothall.app.report.figures import plain_costs, plain_metrics
 from moothall.app.report.measures import machine_of, measure
 from moothall.app.report.page import Story, Told, page_of, row, spoken
@@ -17,17 +18,19 @@ from moothall.app.report.projections.transcript import transcript
 from moothall.app.report.tables import csv_of, csv_row, markdown_of, quoted
 from moothall.app.runs.view import summary
 from moothall.kernel.codec import encode
+from moothall.kernel.machine import Machine
 from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
 
-async def report(store: Store, run: RunId, format: str) -> str:
-    """A run, told in one of the formats, without its secrets."""
+async def report(store: Store, run: RunId, format: str, *, machine: Machine | None = None) -> str:
+    """A run, told in one of the formats, without its secrets; a machine in code is drawn only where it is named."""
     stored, writer = await store.load(run), WRITERS[format]()
-    measured = await measure(store, run, writer.saw)
-    machine = await machine_of(store, stored.record)
+    measured = await measure(store, run, writer.saw, machine=machine)
+    machine = await machine_of(store, stored.record, machine)
     is_changed = machine is not None and not machine.is_defined_as(stored.definition())
-    told = writer.whole(Told(await summary(store, stored), measured, machine, is_changed))
+    charts = {} if machine is None else await kind_of(machine).charts(store)
+    told = writer.whole(Told(await summary(store, stored), measured, machine, is_changed, charts))
     return str(cleaner()(told))
 
 

@@ -24,8 +24,8 @@ from moothall.app.kinds.bindings import (
     unplayed,
 )
 from moothall.app.kinds.kind import kind_of
-from moothall.app.kinds.source import source_of
-from moothall.app.runs.context import RunContext
+from moothall.app.kinds.source import definition_of, source_of
+from moothall.app.runs.context import RunContext, exists
 from moothall.app.runs.outcome import Outcome, Question, outcome_of, questions_of
 from moothall.app.toolbox import Given, chosen_workspace, toolbox_in, toolbox_of, unpinned_servers, written
 from moothall.errors import DefinitionError, Refused
@@ -58,6 +58,7 @@ class Terms(Frozen):
 
 async def begin(context: RunContext, machine: Machine, data: Any, terms: Terms) -> Outcome:
     """Begin a run and drive it as far as it goes."""
+    await require_new(context.hall.store, terms.run)
     with halls.visiting(context.hall, run := chosen_id(context, machine, terms)):
         await enter(context, machine, data, replace(terms, run=run))
         return note(context, machine, await driven(context.hall, run))
@@ -74,6 +75,13 @@ def chosen_id(context: RunContext, machine: Machine, terms: Terms) -> RunId:
     """The id that a run is given, or a new one."""
     clean = context.hall.clean
     return new_id(machine, clean) if terms.run is None else usable_id(terms.run, clean)
+
+
+async def require_new(store: Store, run: RunId | None) -> None:
+    """Refuse an id that somebody has chosen and that the anchors know, of a run that is gone: it may have done much."""
+    if run is not None and not await exists(store, run) and (why := await store.behind(run)):
+        remedy = f"choose another id, or, if it is to be so, `moot audit {run} --accept`"
+        raise Refused(f"run {run} cannot begin: {why}; {remedy}")
 
 
 async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) -> None:
@@ -96,8 +104,19 @@ async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) 
     if names := unpinned_servers():
         context.broadcast.notice(f"nobody has looked at {', '.join(names)}: `moot trust --server NAME` does")
     named, is_endless = hall.clean(model), unbounded is not None
-    record = Record(run, machine.name, machine.digest, time.time(), source_of(machine), named, limits, is_endless)
-    record, kind = replace(record, tools=written(terms.workspace)), kind_of(machine)
+    kind = kind_of(machine)
+    record = Record(
+        run,
+        machine.name,
+        machine.digest,
+        time.time(),
+        source_of(machine),
+        named,
+        limits,
+        is_endless,
+        tools=written(terms.workspace),
+        definition=hall.clean(definition_of(machine)),
+    )
     toolbox = toolbox_in(record.tools, run)
     hall.casts[run] = bind(machine, Provided(model, agents, performers=context.performers, toolbox=toolbox))
     first = fitted(partial(kind.data, machine), data, hall.clean)

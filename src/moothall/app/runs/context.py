@@ -13,7 +13,8 @@ from dataclasses import field, replace
 from moothall.app.config.settings import checked_cleaner
 from moothall.app.kinds.bindings import Functions, Provided, bind, known_agents, require_performers, unplayed
 from moothall.app.kinds.kind import kind_of
-from moothall.app.kinds.source import child_machine, find, is_missing
+from moothall.app.kinds.python import named_to_look
+from moothall.app.kinds.source import child_machine, find, is_missing, restored
 from moothall.app.runs.news import Broadcast
 from moothall.app.toolbox import Toolbox, toolbox_in
 from moothall.errors import DefinitionError, Refused
@@ -82,8 +83,10 @@ async def reopen(context: RunContext, run: RunId, machine: Machine | None = None
     """Open a run again, with the machine, the functions and the model that it began with."""
     hall = context.hall
     stored = await hall.store.load(run)
-    record = stored.record
+    record, is_named = stored.record, machine is not None
     machine, provided = await family_of(hall.store, record, context.agents, machine)
+    if not is_named and (change := change_of(record, machine)):
+        context.broadcast.notice(change)
     if not record.parent:
         known_agents(machine, context.agents)
         if not record.model and (missing := unplayed(machine, context.agents)):
@@ -122,7 +125,7 @@ async def family_of(
     if record.origin and not record.source and machine is None:
         return await family_of(store, (await store.load(record.origin)).record, agents)
     if not record.parent:
-        return machine or machine_at(record), Provided(record.model, agents, toolbox=_toolbox(record))
+        return machine or await kept_machine(store, record), Provided(record.model, agents, toolbox=_toolbox(record))
     try:
         above = (await store.load(record.parent)).record
     except Refused:  # it was deleted
@@ -135,8 +138,41 @@ def _toolbox(record: Record) -> Toolbox:
     return toolbox_in(record.tools, record.run)
 
 
+async def kept_machine(store: Store, record: Record) -> Machine:
+    """The machine of a run: of the definition that is stored with it, else found where it began.
+
+    One that another definition has adopted since is found where that is.
+    """
+    if not record.definition:
+        return machine_at(record)
+    machine = restored(record.source, record.definition)
+    if machine.is_defined_as((await store.load(record.run)).definition()):
+        return machine
+    try:
+        return machine_at(record)
+    except DefinitionError:
+        return machine
+
+
+def change_of(record: Record, machine: Machine) -> str:
+    """What a person should know where a run keeps a definition that its file no longer has; "" where it has it."""
+    if not record.definition or record.parent:
+        return ""
+    path = record.source.partition("?")[0].rpartition(":")[0]
+    kept = f"run {record.run} keeps the definition that it began with"
+    try:
+        now = find(record.source)
+    except DefinitionError:
+        return f"{path} cannot be used any more; {kept}"
+    if now.is_defined_as(machine.digest):
+        return ""
+    return f"{path} has changed; {kept}. `--machine {path}:{machine.name}` goes on with what is there now"
+
+
 def machine_at(record: Record) -> Machine:
     """The machine of a run, found where the run says that it began."""
+    if (named := named_to_look(record.machine)) is not None:
+        return named
     if not record.source:
         raise DefinitionError(
             f"run {record.run} began with a machine that was made on the fly; give it a name in a module"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from moothall.app.kinds.bindings import bind, endless, known_agents
-from moothall.app.kinds.source import source_of
+from moothall.app.kinds.source import definition_of, source_of
 from moothall.app.runs.begin import driven, usable_id
 from moothall.app.runs.context import RunContext, family_of
 from moothall.app.runs.outcome import Outcome
@@ -63,6 +63,7 @@ async def go_own_way(context: RunContext, origin: Origin, chosen: Fork) -> Outco
         endless(machine) is not None,
         origin=before.run,
         tools=tools,
+        definition=hall.clean(definition_of(machine)),
     )
     with halls.visiting(hall, usable_id(chosen.run, hall.clean)):
         hall.casts[chosen.run] = bind(machine, provided)

@@ -32,6 +32,7 @@ from moothall.app.runs import fork as forks
 from moothall.app.runs import resume as resuming
 from moothall.app.runs.begin import Terms
 from moothall.app.runs.context import RunContext, new_hall
+from moothall.app.runs.mirror import Mirroring, open_mirror
 from moothall.app.runs.news import Broadcast, Listener, News, Noticed, Said
 from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.view import Shown, Summary, follow, show, summaries
@@ -75,10 +76,19 @@ class Moothall:
         self._under_way: dict[RunId, asyncio.Task[Outcome]] = {}
         self._telemetry_named = telemetry
         self._telemetry: Any = None
+        self._mirroring: Mirroring | None = None
 
     async def __aenter__(self) -> Moothall:
         self.context()
+        self._mirror_records()
         return self
+
+    def _mirror_records(self) -> None:
+        """Begin to send records to the mirror that is configured, if there is one."""
+        with self._settings():
+            mirror = open_mirror()
+        if mirror is not None and self._mirroring is None:
+            self._mirroring = Mirroring(self.store, mirror)
 
     async def __aexit__(self, *error: object) -> None:
         await self.close()
@@ -127,8 +137,14 @@ class Moothall:
             task.cancel()
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
         if "_opened" in self.__dict__:
-            del self.__dict__["_opened"]
-            self._place.__exit__(None, None, None)
+            try:
+                self._mirror_records()
+                if self._mirroring is not None and (behind := await self._mirroring.finish()):
+                    self._broadcast.notice(behind)
+            finally:
+                self._mirroring = None
+                del self.__dict__["_opened"]
+                self._place.__exit__(None, None, None)
             if self._telemetry is not None:
                 await asyncio.to_thread(self._telemetry.wait_until_seen)
 
@@ -166,6 +182,7 @@ class Moothall:
         with self._settings():
             context = self.context(agents, performers=performers)
             known, place = beginning.equipped(_checked(machine, budget), workspace)
+            await beginning.require_new(context.hall.store, run_id)
             run = beginning.chosen_id(context, known, Terms(run_id))
             guest = visiting(context.hall, run)
             guest.__enter__()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from moothall.app.config.settings import cleaner
 from moothall.app.kinds.kind import kind_of
+from moothall.app.kinds.python import looking
 from moothall.app.kinds.source import find
 from moothall.app.runs.context import exists, family_of
 from moothall.kernel.machine import Machine
@@ -31,7 +32,8 @@ class Replayed:
 async def replay(store: Store, run: RunId, machine: Machine | None = None) -> Replayed:
     """Compare the journal of a run with what its machine says today; no agent, tool or person is asked."""
     stored = await store.load(run)
-    machine, _ = await family_of(store, stored.record, {}, machine)
+    with looking(machine):
+        machine, _ = await family_of(store, stored.record, {}, machine)
     entries = await store.entries(run)
     found = compared(await with_origin(store, Run(stored.record, machine)), _reader(machine), entries, cleaner())
     difference = found if isinstance(found, Difference) else None
@@ -56,7 +58,8 @@ async def _began_with(store: Store, record: Record) -> str:
 async def decisions_of(store: Store, run: RunId) -> list[Decision]:
     """Every decision of a run so far, made again from its journal."""
     record = (await store.load(run)).record
-    machine, _ = await family_of(store, record, {})
+    with looking():
+        machine, _ = await family_of(store, record, {})
     origin, entries = await with_origin(store, Run(record, machine)), await store.entries(run)
     return [decision for _, decision in decided_again(origin, _reader(machine), entries, cleaner())]
 

@@ -24,7 +24,9 @@ LIVE = ("waiting", "running", "stuck")
 async def resume(context: RunContext, run: RunId, machine: Machine | None = None) -> Outcome:
     """Go on with a run where its journal ends."""
     hall = context.hall
-    if (await hall.store.load(run)).status.startswith(SET_ASIDE):
+    stored = await hall.store.load(run)
+    if stored.status.startswith(SET_ASIDE):
+        await halls.require_anchored(hall.store, stored)
         context.broadcast.notice(f"run {run} was set aside; it is tried once more")
         await hall.store.take_back(run)
     with halls.visiting(hall, run):

@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from moothall.agents.ask import AskAgent, CallTool, Replied, Returned
 from moothall.kernel.codec import encode
-from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Send
-from moothall.kernel.events import Answered, Event, GaveUp, Named
+from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send
+from moothall.kernel.events import Answered, Event, Expired, GaveUp, Named
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
-from moothall.kernel.nodes import Final, On, State, emitting
+from moothall.kernel.nodes import Final, On, State
 from moothall.kernel.step import Move
 from moothall.machines.debate import moves as on
 from moothall.machines.debate.result import result_of
@@ -30,6 +30,8 @@ from moothall.machines.debate.state import (
     Proposal,
     Questions,
     Ranking,
+    Retry,
+    RoundTimeout,
     Solution,
     Summary,
 )
@@ -60,7 +62,22 @@ PUBLIC = frozenset((*EVENTS, "TIE", "STEER", "SYNTHESISE", "ROUND_TIMEOUT"))
 STEERS = 100
 ROUND = ("Summarization", "Proposal", "Critique", "Refinement")
 ASKING = ("Clarification", *ROUND, "Evaluation", "Synthesis")
+ENDING = ("Summarization", "Critique", "Refinement", "Evaluation")
+"""Where there are proposals, of which a solution can be written at once."""
+OUTSIDE = ("STEER", "SYNTHESISE")
+"""What people may tell a debate; everything else it raises itself."""
+INNER = (
+    *EVENTS,
+    "QUESTIONS_COLLECTED",
+    "DRAFTS_IN",
+    "SUMMARY_READY",
+    "SOLUTION_WRITTEN",
+    "TIE",
+    "PAUSE",
+    "ROUND_TIMEOUT",
+)
 NODE = "node:"
+Moving = Callable[[Debate, Any], Any]
 
 
 class Size(Frozen):
@@ -109,6 +126,8 @@ def debate_with(size: Size, nodes: Sequence[Node] = (), rules: Sequence[Rule] = 
     """The machine of a debate, with nodes and rules from outside in front of its own."""
     tries, rounds = size.retries + 1, size.rounds
     asks, once = size.agents, rounds * tries
+    panel: Mapping[type[Effect], int] = {AskAgent: asks}
+    seats: Mapping[type[Effect], int] = {AskAgent: asks, AskPerson: asks}
     questions = (size.iterations + 1) * tries
     return Machine(
         name or size.name,
@@ -119,17 +138,18 @@ def debate_with(size: Size, nodes: Sequence[Node] = (), rules: Sequence[Rule] = 
         replies=[Questions, Proposal, Critique, Evaluation, Solution, Summary, Ranking],
         prompts={name: _prompt(name) for name in PROMPTS},
         costs={CallTool.kind: {"calls": 0}},
+        inner=[*INNER, *(rule.event for rule in rules if rule.event not in OUTSIDE)],
         states=[
             State("Initialization", enter=on.initialise),
-            State("Clarification", enter=_agents(on.ask_questions, asks), max_visits=questions),
-            State("ClarificationInput", enter=_person(on.ask_user), max_visits=questions),
+            State("Clarification", enter=wanting(on.ask_questions, panel), max_visits=questions),
+            State("ClarificationInput", enter=wanting(on.ask_user, {AskPerson: 1}), max_visits=questions),
             State("RoundManager", enter=on.manage_round, max_visits=rounds + 1),
-            State("Summarization", enter=_agents(on.summarise, asks), max_visits=once),
-            State("Proposal", enter=_asks(on.propose, asks), max_visits=once),
-            State("Critique", enter=_agents(on.criticise, asks), max_visits=once),
-            State("Refinement", enter=_asks(on.refine, asks), max_visits=once),
-            State("Evaluation", enter=_judged(on.evaluate), max_visits=once),
-            State("Synthesis", enter=_agents(on.synthesise, asks + 1), max_visits=tries),
+            State("Summarization", enter=wanting(on.summarise, panel), max_visits=once),
+            State("Proposal", enter=wanting(on.propose, seats), max_visits=once),
+            State("Critique", enter=wanting(on.criticise, panel), max_visits=once),
+            State("Refinement", enter=wanting(on.refine, seats), max_visits=once),
+            State("Evaluation", enter=wanting(on.evaluate, {AskAgent: 1, CancelSend: 1}), max_visits=once),
+            State("Synthesis", enter=wanting(on.synthesise, {AskAgent: asks + 1, CancelSend: 1}), max_visits=tries),
             *(State(node.name, enter=_node(node.name), max_visits=once) for node in nodes),
             Final("Complete"),
             Final("Failed"),
@@ -140,117 +160,118 @@ def debate_with(size: Size, nodes: Sequence[Node] = (), rules: Sequence[Rule] = 
 
 def _rows(size: Size) -> list[On]:
     """The rows of the document's diagram, and around them what a node keeps, and what becomes of failures."""
-    tries, settled = size.retries + 1, on.is_settled
-    asks = size.agents * size.rounds * tries
-    questions = size.agents * (size.iterations + 1) * tries
-    begin = emitting(Send)(on.begin_round)
+    return [*_diagram(size), *_arrivals(size), *_trouble(size), *_table_talk()]
+
+
+def _diagram(size: Size) -> list[On]:
+    """The document's diagram; a row without `to` is a step inside a node."""
+    tries, visits = size.retries + 1, size.rounds * (size.retries + 1)
+    begin = wanting(on.begin_round, {Send: 1}, (RoundTimeout,))
     return [
         On("Initialization", "START", to="Clarification"),
-        On("Clarification", "QUESTIONS_COLLECTED", when=settled, do=on.collect_questions, at_most=questions),
-        On("Clarification", "QUESTIONS_PENDING", to="ClarificationInput", when=settled),
-        On("Clarification", "ALL_CLEAR", to="RoundManager", when=settled),
-        On("ClarificationInput", "ANSWERS_SUBMITTED", to="Clarification", when=has_no_open_question),
+        On("Clarification", "QUESTIONS_COLLECTED", do=on.collect_questions, at_most=(size.iterations + 1) * tries),
+        On("Clarification", "QUESTIONS_PENDING", to="ClarificationInput"),
+        On("Clarification", "ALL_CLEAR", to="RoundManager"),
+        On("ClarificationInput", "ANSWERS_SUBMITTED", to="Clarification"),
         On("RoundManager", "BEGIN_ROUND", to="Summarization", do=begin),
         On("RoundManager", "MAX_ROUNDS_REACHED", to="Synthesis"),
-        On("Summarization", "CONTEXTS_READY", to="Proposal", when=settled),
-        On("Proposal", "DRAFTS_IN", when=settled, do=_checks(on.drafts_in), at_most=asks),
-        On("Proposal", "PROPOSALS_COMPLETE", to="Critique", when=settled),
-        On("Proposal", "CONSENSUS_REACHED", to="Synthesis", when=settled),
-        On("Critique", "CRITIQUES_COMPLETE", to="Refinement", when=settled),
-        On("Refinement", "REFINEMENTS_COMPLETE", to="Evaluation", when=settled),
-        On("Evaluation", "CONTINUE", to="RoundManager", when=settled),
-        On("Evaluation", "CONSENSUS_REACHED", to="Synthesis", when=settled),
-        On("Evaluation", "MAX_ROUNDS_REACHED", to="Synthesis", when=settled),
-        On("Synthesis", "SOLUTION_WRITTEN", when=settled, do=on.end_synthesis, at_most=tries),
-        On("Synthesis", "TIE", when=settled, do=on.note_tie, at_most=tries),
-        On("Synthesis", "COMPLETE", to="Complete", when=settled),
-        # what comes back
-        On("Clarification", Replied, do=_retries(on.keep_questions), at_most=questions),
-        On("ClarificationInput", Answered, do=on.keep_answers, at_most=size.iterations + 1),
-        On("Summarization", Replied, do=_retries(on.keep_summary), at_most=asks),
-        On("Proposal", [Replied, Answered], do=_retries(on.keep_draft), at_most=asks),
-        On("Proposal", Returned, do=on.keep_check, at_most=size.rounds),
-        On("Critique", Replied, do=_retries(on.keep_critique), at_most=asks),
-        On("Refinement", [Replied, Answered], do=_retries(on.keep_refinement), at_most=asks),
-        On("Evaluation", Replied, do=on.keep_evaluation, at_most=size.rounds * tries),
-        On("Synthesis", Replied, do=_written(on.keep_synthesis, size.agents + 1), at_most=(size.agents + 2) * tries),
-        # what fails
-        *_failures("Clarification", "QUESTIONS_COLLECTED", on.collect_questions, questions),
-        *_failures("Summarization", "CONTEXTS_READY", on.go_on_unsummarised, asks),
-        *_failures("Proposal", "DRAFTS_IN", on.fall_back_on_drafts, asks),
-        *_failures("Critique", "CRITIQUES_COMPLETE", on.go_on_without_critics, asks),
-        *_failures("Refinement", "REFINEMENTS_COMPLETE", on.fall_back_on_proposals, asks),
-        *_failures("Evaluation", "", on.measure_instead, size.rounds * tries),
-        *_failures("Synthesis", "SOLUTION_WRITTEN", on.fall_back_on_best, (size.agents + 2) * tries),
-        *(On(node, on.TIMEOUT, when=on.is_this_round, do=on.time_out, at_most=size.rounds) for node in ROUND),
-        # a person at the table
-        *(On(node, "STEER", do=on.steer, at_most=STEERS) for node in (*ASKING[:-1], "ClarificationInput")),
-        *(
-            On(node, "SYNTHESISE", to="Synthesis", when=on.has_proposals, do=on.end_early)
-            for node in (*ROUND, "Evaluation")
-        ),
+        On("Summarization", "CONTEXTS_READY", to="Proposal"),
+        On("Proposal", "DRAFTS_IN", do=wanting(on.drafts_in, {CallTool: 1}), at_most=visits),
+        On("Proposal", "PROPOSALS_COMPLETE", to="Critique"),
+        On("Proposal", "CONSENSUS_REACHED", to="Synthesis"),
+        On("Critique", "CRITIQUES_COMPLETE", to="Refinement"),
+        On("Refinement", "REFINEMENTS_COMPLETE", to="Evaluation"),
+        On("Evaluation", "CONTINUE", to="RoundManager"),
+        On("Evaluation", "CONSENSUS_REACHED", to="Synthesis"),
+        On("Evaluation", "MAX_ROUNDS_REACHED", to="Synthesis"),
+        On("Synthesis", "SUMMARY_READY", do=wanting(on.write_solution, {AskAgent: size.agents + 1}), at_most=tries),
+        On("Synthesis", "SOLUTION_WRITTEN", do=on.end_synthesis, at_most=tries),
+        On("Synthesis", "TIE", do=on.note_tie, at_most=tries),
+        On("Synthesis", "COMPLETE", to="Complete"),
     ]
 
 
-def _failures(node: str, complete: str, fall_back: Callable[[Debate, Any], Any], most: int) -> list[On]:
-    """An agent that failed, the node done again for those that did, and what becomes of them in the end."""
-    lose = on.lose_synthesis if node == "Synthesis" else on.lose(complete)
+def _arrivals(size: Size) -> list[On]:
+    """What agents, people and checks say, each as often as it is asked for."""
+    tries, visits = size.retries + 1, size.rounds * (size.retries + 1)
+    questions, asks = size.agents * (size.iterations + 1) * tries, size.agents * visits
     return [
-        On(node, GaveUp, do=_retries(lose), at_most=most),
-        On(node, "RETRY", to=node, when=on.is_settled),
-        On(node, "FALLBACK", when=on.is_settled, do=fall_back, at_most=most),
-        On(node, "FAILED", to="Failed", when=on.is_settled, do=on.fail),
+        On("Clarification", Replied, do=on.keep_questions, at_most=questions),
+        On("ClarificationInput", Answered, do=on.keep_answers, at_most=(size.iterations + 1) * tries),
+        On("Summarization", Replied, do=on.keep_summary, at_most=asks),
+        On("Proposal", Replied, do=on.keep_draft, at_most=asks),
+        On("Proposal", Answered, do=on.keep_draft, at_most=asks),
+        On("Proposal", Returned, do=on.keep_check, at_most=visits),
+        On("Critique", Replied, do=on.keep_critique, at_most=asks),
+        On("Refinement", Replied, do=on.keep_refinement, at_most=asks),
+        On("Refinement", Answered, do=on.keep_refinement, at_most=asks),
+        On("Evaluation", Replied, do=on.keep_evaluation, at_most=visits),
+        On("Synthesis", Replied, do=on.keep_synthesis, at_most=2 * (size.agents + 1) * tries),
     ]
 
 
-def has_no_open_question(debate: Debate, _: Event) -> bool:
-    """Whether every question has an answer."""
-    return all(question.answer for question in debate.clarifications)
+def _trouble(size: Size) -> list[On]:
+    """Agents that fail, nodes that are done again for them, what becomes of them in the end, and time that runs out."""
+    rounds, panel = Times(size.rounds, size.retries), size.agents
+    before, once = Times(size.iterations + 1, size.retries), Times(1, size.retries)
+    return [
+        *_failures("Clarification", on.lose("QUESTIONS_COLLECTED"), on.collect_questions, before, panel),
+        *_failures("Summarization", on.lose("CONTEXTS_READY"), on.go_on_unsummarised, rounds, panel),
+        *_failures("Proposal", on.lose_draft, on.fall_back_on_drafts, rounds, panel + 1),
+        *_failures("Critique", on.lose("CRITIQUES_COMPLETE"), on.go_on_without_critics, rounds, panel),
+        *_failures("Refinement", on.lose("REFINEMENTS_COMPLETE"), on.fall_back_on_proposals, rounds, panel),
+        *_failures("Evaluation", on.lose(""), on.measure_instead, rounds, 1),
+        *_failures("Synthesis", on.lose_synthesis, on.fall_back_on_best, once, 2 * (panel + 1)),
+        *(On(node, RoundTimeout.name, do=on.time_out, at_most=size.rounds) for node in ROUND),
+    ]
 
 
-# what a move may want
+class Times(NamedTuple):
+    """How often a node is come to, and how often it is then done again."""
+
+    visits: int
+    retries: int
+
+    @property
+    def all(self) -> int:
+        return self.visits * (self.retries + 1)
 
 
-def _asks(move: Callable[[Debate, Any], Any], most: int) -> Any:
-    """A move that asks the panel, agents and people."""
-    return _wanting(move, {AskAgent: most, AskPerson: most})
+def _failures(node: str, lose: Moving, fall_back: Moving, times: Times, asked: int) -> list[On]:
+    """An agent that failed, the node done again for those that did, and what becomes of them in the end."""
+    return [
+        On(node, GaveUp, do=lose, at_most=asked * times.all),
+        On(node, "PAUSE", do=wanting(on.pause, {Alarm: 1}, (Retry,)), at_most=times.visits * times.retries),
+        On(node, Retry.name, to=node),
+        On(node, "FALLBACK", do=fall_back, at_most=times.all),
+        On(node, "FAILED", to="Failed", do=on.fail),
+    ]
 
 
-def _agents(move: Callable[[Debate, Any], Any], most: int) -> Any:
-    """A move that asks agents, and may cancel a timer."""
-    return _wanting(move, {AskAgent: most, CancelSend: 1})
+def _table_talk() -> list[On]:
+    """A person at the table."""
+    steered = (*ASKING[:-1], "ClarificationInput")
+    return [
+        *(On(node, "STEER", do=on.steer, at_most=STEERS) for node in steered),
+        *(On(node, "SYNTHESISE", to="Synthesis", do=on.end_early) for node in ENDING),
+        On("Proposal", "SYNTHESISE", do=on.end_drafts, at_most=STEERS),
+    ]
 
 
-def _judged(move: Callable[[Debate, Any], Any]) -> Any:
-    return _wanting(move, {AskAgent: 1, CancelSend: 1})
+def wanting(move: Moving, wanted: Mapping[type[Effect], int], outcomes: Sequence[type[Event]] = ()) -> Any:
+    """The same move, which says what it may want at most, and which events come of it.
 
-
-def _person(move: Callable[[Debate, Any], Any]) -> Any:
-    return _wanting(move, {AskPerson: 1})
-
-
-def _checks(move: Callable[[Debate, Any], Any]) -> Any:
-    return _wanting(move, {CallTool: 1})
-
-
-def _retries(move: Callable[[Debate, Any], Any]) -> Any:
-    return _wanting(move, {Alarm: 1})
-
-
-def _written(move: Callable[[Debate, Any], Any], most: int) -> Any:
-    return _wanting(move, {AskAgent: most, Alarm: 1})
-
-
-def _wanting(move: Callable[[Debate, Any], Any], wanted: Mapping[Any, int]) -> Any:
-    """The same move, which says what it may want at most."""
+    Nobody at the table has a deadline of its own, so a question of a debate does not expire.
+    """
 
     def moved(data: Debate, event: Any) -> Any:
         return move(data, event)
 
+    known = [outcome for effect in wanted for outcome in effect.outcomes if outcome is not Expired]
     moved.__name__, moved.__qualname__, moved.__doc__ = move.__name__, move.__qualname__, move.__doc__
     moved.emits = {effect.kind: most for effect, most in wanted.items()}  # type: ignore[attr-defined]
     moved.effects = tuple(wanted)  # type: ignore[attr-defined]
-    moved.outcomes = tuple(outcome for effect in wanted for outcome in effect.outcomes)  # type: ignore[attr-defined]
+    moved.outcomes = (*known, *outcomes)  # type: ignore[attr-defined]
     return moved
 
 
@@ -264,7 +285,7 @@ def _node(name: str) -> Any:
         return Move(replace(debate, waiting=()), (CallTool(f"{NODE}{name}", {"state": encode(debate)}, id=name),))
 
     perform.__qualname__ = f"node({name!r})"
-    return _wanting(perform, {CallTool: 1})
+    return wanting(perform, {CallTool: 1})
 
 
 def keep_node(debate: Debate, returned: Returned) -> Move[Debate]:
@@ -279,7 +300,7 @@ def _outside(nodes: Sequence[Node], rules: Sequence[Rule], most: int) -> list[On
     ]
     for node in nodes:
         rows += [
-            On(node.name, Returned, do=keep_node, at_most=most),
+            On(node.name, Returned, do=keep_node),
             On(node.name, GaveUp, to="Failed", do=on.fail),
             On(node.name, "FAILED", to="Failed", do=on.fail),
         ]
@@ -288,7 +309,7 @@ def _outside(nodes: Sequence[Node], rules: Sequence[Rule], most: int) -> list[On
 
 def _condition(rule: Rule) -> Callable[[Debate, Event], bool]:
     def holds(debate: Debate, event: Event) -> bool:
-        return on.is_settled(debate, event) and (rule.condition is None or bool(rule.condition(debate)))
+        return rule.condition is None or bool(rule.condition(debate))
 
     holds.__qualname__ = f"rule({rule.source!r}, {rule.event!r})"
     return holds

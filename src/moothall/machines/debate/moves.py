@@ -27,9 +27,13 @@ from moothall.machines.debate.state import (
     Proposal,
     Questions,
     Ranking,
+    Retry,
     Round,
+    RoundTimeout,
     Said,
     Solution,
+    Spoken,
+    Summary,
     Termination,
 )
 from moothall.machines.debate.votes import flips, labels, normalise, pooled, shuffled, similarity, tally
@@ -38,8 +42,12 @@ UNMET_CAP = 50.0
 """The most confidence of a solution that does not meet a requirement."""
 PAUSE = 1.0
 """Seconds before a node asks those again that failed."""
-CHECK = "check_answer"
-TIMEOUT = "ROUND_TIMEOUT"
+CHECK = "check"
+"""The id of the call of the registered check."""
+SAME = 0.95
+"""How alike texts are that say the same, whatever the judge says."""
+SUMMARY = "summary"
+"""The id of the ask for the judge's summary."""
 Moved = Move[Debate]
 
 
@@ -128,9 +136,9 @@ def said(debate: Debate, name: str, what: str, text: str) -> Append:
     return Append(HISTORY, message)
 
 
-def _grown(debate: Debate, *texts: str) -> Debate:
-    total = debate.characters.get("history", 0) + sum(map(len, texts))
-    return replace(debate, characters={**debate.characters, "history": total})
+def _recorded(debate: Debate, message: Append) -> Debate:
+    known = debate.spoken
+    return replace(debate, spoken=Spoken(known.messages + 1, known.characters + len(message.message["text"])))
 
 
 # asking, failing, falling back
@@ -163,15 +171,14 @@ def close(debate: Debate, complete: str, *appends: Append) -> Moved:
         return Move(debate, appends=appends)
     if not debate.failed:
         return raised(debate, complete, appends=appends)
-    if debate.retries < debate.configuration.debate.retries:
-        again = Alarm(Named("RETRY"), PAUSE * 2**debate.retries)
-        return Move(replace(debate, retries=debate.retries + 1), (again,), appends)
-    return raised(debate, "FALLBACK", appends=appends)
+    again = debate.retries < debate.configuration.debate.retries
+    return raised(debate, "PAUSE" if again else "FALLBACK", appends=appends)
 
 
-def is_settled(debate: Debate, _: Event) -> bool:
-    """Whether nobody is waited for: events of the debate's own are not for outsiders."""
-    return not debate.waiting
+def pause(debate: Debate, _: Event) -> Moved:
+    """Wait, each time twice as long, before those are asked again that failed."""
+    again = Alarm(Retry(), PAUSE * 2**debate.retries)
+    return Move(replace(debate, retries=debate.retries + 1), (again,))
 
 
 def fresh(debate: Debate) -> Debate:
@@ -184,15 +191,13 @@ def failed_names(debate: Debate, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name in debate.failed) if debate.failed else tuple(names)
 
 
-def time_out(debate: Debate, _: Event) -> Moved:
-    """The time of the round is over: who has not come back has failed."""
-    late = dict.fromkeys(debate.waiting, "it took longer than timeoutPerRound")
-    return raised(replace(debate, waiting=(), failed={**debate.failed, **late}), "FALLBACK")
-
-
-def is_this_round(debate: Debate, event: Event) -> bool:
-    """Whether a time-out is that of the round that is under way."""
-    return getattr(event, "data", None) == debate.round
+def time_out(debate: Debate, late: RoundTimeout) -> Moved:
+    """The time of the round is over: who has not come back has failed, and nobody is asked any more in this round."""
+    if late.round != debate.round:
+        return Move(debate)
+    missing = dict.fromkeys(debate.waiting, "it took longer than timeoutPerRound")
+    debate = replace(debate, overtime=True, waiting=(), failed={**debate.failed, **missing})
+    return raised(debate, "FALLBACK") if debate.failed else Move(debate)
 
 
 def fall_back(debate: Debate, drafts: Mapping[str, Proposal], complete: str) -> tuple[Debate, str]:
@@ -295,7 +300,7 @@ def keep_answers(debate: Debate, answered: Answered) -> Moved:
     """Keep the answers; none is ever dropped."""
     given: Mapping[str, Any] = answered.value
     known = tuple(
-        replace(question, answer=str(given[question.id])) if given.get(question.id) else question
+        replace(question, answer=answer) if (answer := str(given.get(question.id) or "").strip()) else question
         for question in debate.clarifications
     )
     return raised(replace(debate, clarifications=known), "ANSWERS_SUBMITTED")
@@ -316,10 +321,17 @@ def manage_round(debate: Debate, _: Event) -> Moved:
 def begin_round(debate: Debate, _: Event) -> Moved:
     """Count the round, and set its time."""
     debate = replace(
-        debate, round=debate.round + 1, critiques=(), refinements={}, evaluation=None, retries=0, failed={}
+        debate,
+        round=debate.round + 1,
+        critiques=(),
+        refinements={},
+        evaluation=None,
+        retries=0,
+        failed={},
+        overtime=False,
     )
     seconds = debate.configuration.debate.timeoutPerRound / 1000
-    return Move(debate, (Send(Named(TIMEOUT, debate.round), seconds, f"round-{debate.round}"),))
+    return Move(debate, (Send(RoundTimeout(debate.round), seconds, f"round-{debate.round}"),))
 
 
 # Summarization
@@ -327,6 +339,7 @@ def begin_round(debate: Debate, _: Event) -> Moved:
 
 def summarise(debate: Debate, _: Event) -> Moved:
     """Each agent decides for itself whether what it would be shown has grown too long."""
+    debate = fresh(debate)
     names = failed_names(debate, [agent.id for agent in debate.panel if _needs_summary(debate, agent)])
     if not names:
         return raised(replace(debate, waiting=()), "CONTEXTS_READY")
@@ -334,8 +347,11 @@ def summarise(debate: Debate, _: Event) -> Moved:
 
 
 def _needs_summary(debate: Debate, agent: AgentConfig) -> bool:
+    """Whether an agent's last summary, and what was said since, are longer than its threshold."""
     chosen = agent.summarization or debate.configuration.debate.summarization
-    return not agent.person and chosen.enabled and debate.characters.get("history", 0) > chosen.threshold
+    since = debate.spoken.characters - debate.summarised.get(agent.id, Spoken()).characters
+    shown = since + len(debate.contexts.get(agent.id, ""))
+    return not agent.person and chosen.enabled and since > 0 and shown > chosen.threshold
 
 
 def summary_ask(debate: Debate, name: str) -> AskAgent:
@@ -343,18 +359,22 @@ def summary_ask(debate: Debate, name: str) -> AskAgent:
     seat = debate.seat(name)
     chosen = seat.summarization or debate.configuration.debate.summarization
     ask = ask_of(debate, name, "summarise", "Summary", agent=member(debate, name), most=f"{chosen.maxLength}")
-    said_since = len(debate.panel) * 3 if debate.contexts.get(name) else 0
+    since = debate.spoken.messages - debate.summarised.get(name, Spoken()).messages
     path = seat.summaryPromptPath or chosen.promptPath
+    arguments = {**ask.arguments, **_history(debate, name)}
     template = debate.prompts.get(path, "summarise")
-    return replace(ask, template=template, windows={"history": Window(HISTORY, said_since)})
+    return replace(ask, template=template, arguments=arguments, windows={"history": Window(HISTORY, since)})
 
 
 def keep_summary(debate: Debate, replied: Replied) -> Moved:
     """Keep what an agent will be shown of the past."""
-    seat = debate.seat(replied.id)
-    most = (seat.summarization or debate.configuration.debate.summarization).maxLength
-    text = replied.value.text[:most]
-    return close(replace(_back(debate, replied.id), contexts={**debate.contexts, replied.id: text}), "CONTEXTS_READY")
+    return close(_summarised(_back(debate, replied.id), replied.id, replied.value), "CONTEXTS_READY")
+
+
+def _summarised(debate: Debate, name: str, summary: Summary) -> Debate:
+    most = (debate.seat(name).summarization or debate.configuration.debate.summarization).maxLength
+    contexts = {**debate.contexts, name: summary.text[:most]}
+    return replace(debate, contexts=contexts, summarised={**debate.summarised, name: debate.spoken})
 
 
 def go_on_unsummarised(debate: Debate, _: Event) -> Moved:
@@ -370,9 +390,9 @@ def go_on_unsummarised(debate: Debate, _: Event) -> Moved:
 def propose(debate: Debate, _: Event) -> Moved:
     """Fresh drafts in the first round, each blind to the others; later the refinements of the round before."""
     debate = fresh(debate)
-    if debate.round > 1 and not debate.failed:
-        return raised(replace(debate, waiting=()), "PROPOSALS_COMPLETE")
-    names = failed_names(debate, debate.ids)
+    names = [name for name in debate.ids if name not in debate.proposals]
+    if not names or debate.overtime:
+        return raised(replace(debate, waiting=()), "PROPOSALS_COMPLETE" if debate.round > 1 else "DRAFTS_IN")
     return _asked(debate, [_draft_ask(debate, name) for name in names], names)
 
 
@@ -397,9 +417,9 @@ def keep_draft(debate: Debate, event: Replied | Answered) -> Moved:
     name, draft = event.id, _proposal(event)
     if name not in debate.waiting:
         return Move(debate)
-    drafts = {**debate.proposals, name: draft}
-    debate = _grown(replace(_back(debate, name), proposals=drafts), draft.text)
-    return close(debate, "DRAFTS_IN", said(debate, name, "proposal", draft.text))
+    record = said(debate, name, "proposal", draft.text)
+    debate = replace(_back(debate, name), proposals={**debate.proposals, name: draft})
+    return close(_recorded(debate, record), "DRAFTS_IN", record)
 
 
 def _proposal(event: Replied | Answered) -> Proposal:
@@ -419,7 +439,7 @@ def drafts_in(debate: Debate, _: Event) -> Moved:
     answer = leading(debate, debate.proposals)
     if chosen.check and answer:
         arguments = {"answer": answer, "problem": debate.problem}
-        return Move(debate, (CallTool(CHECK, arguments, repeats="pure"),))
+        return Move(debate, (CallTool(chosen.check, arguments, repeats="pure", id=CHECK),))
     return vote(debate)
 
 
@@ -442,6 +462,13 @@ def keep_check(debate: Debate, returned: Returned) -> Moved:
     """Go on with what the registered check says to the leading answer."""
     debate = replace(debate, check=rejected(returned.value), checked=True)
     return vote(debate)
+
+
+def lose_draft(debate: Debate, gave_up: GaveUp) -> Moved:
+    """A draft that did not come; or a check that cannot be had, without which the vote decides."""
+    if gave_up.id != CHECK:
+        return lose("DRAFTS_IN")(debate, gave_up)
+    return vote(replace(debate, carried=(*debate.carried, f"the check could not be made: {gave_up.reason}")))
 
 
 def rejected(value: Any) -> str:
@@ -495,7 +522,7 @@ def _counted(debate: Debate, drafts: Mapping[str, Proposal]) -> dict[str, Any]:
 def criticise(debate: Debate, _: Event) -> Moved:
     """Each reviews all others at once; who is alone has nobody to review."""
     debate = fresh(debate)
-    names = failed_names(debate, debate.ids) if len(debate.ids) > 1 else ()
+    names = failed_names(debate, debate.ids) if len(debate.ids) > 1 and not debate.overtime else ()
     names = tuple(name for name in names if not debate.seat(name).person)
     if not names:
         return raised(replace(debate, waiting=(), failed={}), "CRITIQUES_COMPLETE")
@@ -522,11 +549,11 @@ def keep_critique(debate: Debate, replied: Replied) -> Moved:
         if (label := review.label.strip(" []().")) in known and review.text.strip()
     ]
     debate = replace(_back(debate, replied.id), critiques=(*debate.critiques, *reviews))
-    texts = [review.text for review in reviews]
-    record = said(
-        debate, replied.id, "critique", "\n".join(f"of {member(debate, one.of)}: {one.text}" for one in reviews)
-    )
-    return close(_grown(debate, *texts), "CRITIQUES_COMPLETE", *((record,) if reviews else ()))
+    if not reviews:
+        return close(debate, "CRITIQUES_COMPLETE")
+    texts = [f"of {member(debate, review.of)}: {review.text}" for review in reviews]
+    record = said(debate, replied.id, "critique", "\n".join(texts))
+    return close(_recorded(debate, record), "CRITIQUES_COMPLETE", record)
 
 
 def go_on_without_critics(debate: Debate, _: Event) -> Moved:
@@ -541,7 +568,9 @@ def go_on_without_critics(debate: Debate, _: Event) -> Moved:
 def refine(debate: Debate, _: Event) -> Moved:
     """Each refines its own proposal with every critique of it."""
     debate = fresh(debate)
-    names = failed_names(debate, [name for name in debate.ids if name in debate.proposals])
+    names = [name for name in debate.ids if name in debate.proposals and name not in debate.refinements]
+    if not names or debate.overtime:
+        return raised(replace(debate, waiting=(), failed={}), "REFINEMENTS_COMPLETE")
     return _asked(debate, [_refine_ask(debate, name) for name in names], names)
 
 
@@ -569,8 +598,9 @@ def keep_refinement(debate: Debate, event: Replied | Answered) -> Moved:
     name, draft = event.id, _proposal(event)
     if name not in debate.waiting:
         return Move(debate)
-    debate = _grown(replace(_back(debate, name), refinements={**debate.refinements, name: draft}), draft.text)
-    return close(debate, "REFINEMENTS_COMPLETE", said(debate, name, "refinement", draft.text))
+    record = said(debate, name, "refinement", draft.text)
+    debate = replace(_back(debate, name), refinements={**debate.refinements, name: draft})
+    return close(_recorded(debate, record), "REFINEMENTS_COMPLETE", record)
 
 
 def fall_back_on_proposals(debate: Debate, _: Event) -> Moved:
@@ -624,14 +654,17 @@ def keep_evaluation(debate: Debate, replied: Replied) -> Moved:
 
 
 def _score(debate: Debate, value: Evaluation) -> float:
-    """Confidence of 0 to 100: agreement, which what is measured can support or contradict, or points of a rubric."""
+    """Confidence of 0 to 100, or points of a rubric times ten.
+
+    The judge's counts; counted answers can contradict it, and texts that are the same stand in for it.
+    """
     if debate.configuration.debate.terminationCondition.type == "quality":
         points = list(value.rubric.values())
         return 10 * sum(points) / len(points) if points else value.confidence
     measured = 100 * debate.history[-1].agreement
     if debate.configuration.debate.answer.is_closed:
         return min(value.confidence, measured)
-    return max(value.confidence, measured)
+    return max(value.confidence, measured) if measured >= 100 * SAME else value.confidence
 
 
 def _decided(debate: Debate, score: float) -> Moved:
@@ -665,11 +698,16 @@ def synthesise(debate: Debate, _: Event) -> Moved:
     if not debate.termination.reason:
         debate = replace(debate, termination=Termination("asked_for"))
     if _needs_summary(debate, judge) and judge.id not in debate.contexts and not debate.failed:
-        return _asked(debate, (*cancel, replace(summary_ask(debate, judge.id), id="summary")), ("summary",))
-    return _write_solution(debate, cancel)
+        return _asked(debate, (*cancel, replace(summary_ask(debate, judge.id), id=SUMMARY)), (SUMMARY,))
+    return _solution_asks(debate, cancel)
 
 
-def _write_solution(debate: Debate, before: Sequence[Effect] = ()) -> Moved:
+def write_solution(debate: Debate, _: Event) -> Moved:
+    """The judge has its summary, and writes."""
+    return _solution_asks(debate)
+
+
+def _solution_asks(debate: Debate, before: Sequence[Effect] = ()) -> Moved:
     judge, drafts = debate.configuration.judge.id, debate.proposals
     ask = ask_of(
         debate,
@@ -709,16 +747,21 @@ def _votes(counts: Mapping[str, int]) -> str:
 
 def final_vote(debate: Debate) -> Any:
     """The vote pooled over rounds: the independent drafts, and the answers of every round."""
+    return pooled(answers_by_round(debate))
+
+
+def answers_by_round(debate: Debate) -> list[Mapping[str, str]]:
+    """The answers of the independent drafts, then those after every round; a vote over the drafts is no round more."""
     first = normal_answers(debate, debate.drafts)
-    rounds = [first, *(known.answers for known in debate.history)] if debate.rounds and debate.critiques else [first]
-    return pooled(rounds)
+    debated = () if debate.termination.reason == "vote" else debate.history
+    return [first, *(known.answers for known in debated)]
 
 
 def keep_synthesis(debate: Debate, replied: Replied) -> Moved:
     """Keep what the judge wrote, and how the panel ranks the drafts."""
-    if replied.id == "summary":
-        debate = replace(debate, contexts={**debate.contexts, debate.configuration.judge.id: replied.value.text})
-        return _write_solution(debate)
+    if replied.id == SUMMARY:
+        known = _summarised(_back(debate, SUMMARY), debate.configuration.judge.id, replied.value)
+        return raised(known, "SUMMARY_READY")
     if replied.id.startswith("rank:"):
         return _keep_ranking(debate, replied)
     solution: Solution = replied.value
@@ -805,16 +848,19 @@ def steer(debate: Debate, event: Event) -> Debate:
 
 def end_early(debate: Debate, _: Event) -> Debate:
     """Somebody wants the solution now, from what there is."""
+    drafts = {**debate.proposals, **debate.refinements}
+    debate = replace(debate, proposals=drafts, drafts=debate.drafts or debate.proposals)
     return replace(debate, waiting=(), failed={}, termination=Termination("asked_for"))
 
 
-def has_proposals(debate: Debate, _: Event) -> bool:
-    """Whether there is anything to write a solution from."""
-    return bool(debate.proposals)
+def end_drafts(debate: Debate, event: Event) -> Moved:
+    """Somebody wants the solution while drafts are still missing: it is written from those that are there."""
+    if not debate.proposals:
+        note = "a solution was asked for before there was any proposal"
+        return Move(replace(debate, carried=(*debate.carried, note)))
+    return raised(end_early(debate, event), "CONSENSUS_REACHED")
 
 
 def flipped(debate: Debate) -> dict[str, int]:
     """How often each agent changed its answer."""
-    first = normal_answers(debate, debate.drafts)
-    rounds = [known.answers for known in debate.history]
-    return flips([first, *rounds] if debate.critiques else [first])
+    return flips(answers_by_round(debate))

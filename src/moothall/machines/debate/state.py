@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
+from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
 from moothall.machines.debate.definition import AgentConfig, Configuration
 
@@ -20,6 +21,19 @@ HISTORY = "debate"
 def _confident(value: float) -> None:
     if not 0 <= value <= 100:
         raise ValueError(f"confidence is a number from 0 to 100, not {value:g}")
+
+
+class Retry(Event):
+    """The pause is over: a node asks those again that failed."""
+
+    name = "RETRY"
+
+
+class RoundTimeout(Event):
+    """The time of a round is over."""
+
+    name = "ROUND_TIMEOUT"
+    round: int = 0
 
 
 class Questions(Frozen):
@@ -110,6 +124,13 @@ class Said(Frozen):
     text: str
 
 
+class Spoken(Frozen):
+    """How long the record of a debate is."""
+
+    messages: int = 0
+    characters: int = 0
+
+
 class Round(Frozen):
     """What is counted of a round that is over."""
 
@@ -164,14 +185,18 @@ class Debate(Frozen):
     """The independent drafts of the first round."""
     critiques: tuple[Said, ...] = ()
     refinements: Mapping[str, Proposal] = field(default_factory=dict)
-    characters: Mapping[str, int] = field(default_factory=dict)
-    """How much each agent has heard and said."""
+    spoken: Spoken = field(default_factory=Spoken)
+    """How long the record of the debate is."""
+    summarised: Mapping[str, Spoken] = field(default_factory=dict)
+    """How long it was when each agent last summarised it."""
     history: tuple[Round, ...] = ()
     waiting: tuple[str, ...] = ()
     """The agents that this node asks and that have not come back."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """Those of them that failed, and why."""
     retries: int = 0
+    overtime: bool = False
+    """Whether the time of this round is over."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Agents that take no part any more, and why."""
     carried: tuple[str, ...] = ()

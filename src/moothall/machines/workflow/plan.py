@@ -94,6 +94,8 @@ class Plan(Frozen):
     finals: frozenset[str] = frozenset()
     is_parallel: bool = False
     """Whether several states may be active at once."""
+    tools: tuple[Use, ...] = ()
+    """All tools that there are, whatever roles may use of them."""
 
 
 def plan_of(workflow: Workflow, roles: Mapping[str, Role], tools: tuple[Use, ...]) -> Plan:
@@ -110,7 +112,8 @@ def plan_of(workflow: Workflow, roles: Mapping[str, Role], tools: tuple[Use, ...
     texts += [way.transition.condition for duty in duties.values() for way in duty.ways]
     texts += [piece.text for duty in duties.values() for piece in duty.preparing] + [stop.input or ""]
     is_read = any("contexts" in needs(text) for text in texts)
-    return Plan(workflow, seats, duties, roles, stop, is_read, finals, any(state.parallel for state in states))
+    is_parallel = any(state.parallel for state in states)
+    return Plan(workflow, seats, duties, roles, stop, is_read, finals, is_parallel, tools)
 
 
 def every_state(states: tuple[StateDefinition, ...]) -> Iterator[StateDefinition]:
@@ -231,9 +234,10 @@ def does(state: StateDefinition) -> Does:
         return "ask"
     if action is not None and action.sub_workflow:
         return "sub"
-    if not state.agent or (action is not None and action.function == "script"):
-        return "nothing"
     function = action.function if action is not None else None
+    only_script = action is not None and bool(action.script) and not function and state.input is None
+    if not state.agent or function == "script" or only_script:
+        return "nothing"
     return "add" if function == "addUserMessage" else "clear" if function == "clearConversation" else "converse"
 
 

@@ -15,7 +15,7 @@ from moothall.machines.workflow.document import LARGEST
 
 FIELDS = {
     "clarification": frozenset(("problem", "context", "clarifications", "steering", "most")),
-    "summary": frozenset(("problem", "clarifications", "steering", "agent", "most", "history")),
+    "summary": frozenset(("problem", "clarifications", "steering", "agent", "most", "summary", "history")),
 }
 """What prompts of one's own may name in braces."""
 

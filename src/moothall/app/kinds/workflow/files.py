@@ -2,20 +2,26 @@
 
 A name is looked for beside the file that uses it, in `workflows` and `config/workflows` of the current folder, and
 among the shipped ones. Reading and checking executes nothing: scripts are only looked at, in a process of their own.
+
+What lies in the current folder may be somebody else's. It takes the place of a shipped workflow, or lays roles over the
+shipped ones for workflows that are not of that folder, only if it is trusted; and that is said either way.
 """
 
 from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from os.path import exists, isdir, isfile, realpath
 from pathlib import Path
 from typing import Any
 
-from moothall.agents.roles import Role, over_shipped, roles
+from moothall.agents.roles import Role, over_shipped, role_notes, roles, shipped
+from moothall.app.config.project import looked_at
+from moothall.app.config.settings import state_directory, tell_once
+from moothall.app.kinds.kind import built_in
 from moothall.app.kinds.roles import document_at, roles_in
 from moothall.app.kinds.workflow.scripts import engine
 from moothall.errors import DefinitionError, Refused
@@ -80,10 +86,9 @@ class Opened(Frozen):
     own_roles: Mapping[str, Any]
     stamps: Stamps
 
-    @property
-    def roles(self) -> Mapping[str, Role]:
-        """The shipped roles with its own laid over them; fields that other programs write there are passed over."""
-        return roles(self.own_roles, self.roles_from or "the roles")
+    def roles(self, used: Iterable[str]) -> Mapping[str, Role]:
+        """The shipped roles with its own laid over them; only those that are used have to be right."""
+        return roles(self.own_roles, self.roles_from or "the roles", used)
 
 
 class Shelf:
@@ -119,9 +124,22 @@ def _open(path: Path, roles_from: str) -> Opened:
     document, given = document_at(path), roles_in(roles_from)
     known_roles = over_shipped({name: one for name, one in given.items() if isinstance(one, dict)})
     resolved = Path(realpath(path))
-    around = Around(_faults if is_installed() else None, lambda name: known(name, resolved), known_roles)
-    found = Checked(str(path), _names(document), checked(document, around))
+    faults = _faults if is_installed() else None
+    around = Around(
+        faults, lambda name: known(name, resolved), known_roles, has=lambda name: built_in(name) is not None
+    )
+    findings = (*checked(document, around), *_role_findings(given, roles_from, document))
+    found = Checked(str(path), _names(document), findings)
     return Opened(document, found, roles_from, given, stamps)
+
+
+def _role_findings(given: Mapping[str, Any], roles_from: str, document: Document) -> Iterator[Problem]:
+    """What is passed over in the file of roles."""
+    workflows = [one for _, one in workflows_in(document.value) if isinstance(one, dict)]
+    agents = [agent for one in workflows for agent in one.get("agents") or () if isinstance(agent, dict)]
+    used = {str(agent.get("agent_role")) for agent in agents}
+    for note in role_notes(given, used):
+        yield Problem("warning", "W_ROLES", "", f"{roles_from}: {note}", "correct it, or leave it if others need it")
 
 
 def stamps_of(path: Path, roles_from: str) -> Stamps:
@@ -154,8 +172,23 @@ def file_of(name: str, beside: Path | None = None) -> Path | None:
     """The file that has a workflow of this name; None where there is none."""
     if not _NAME.fullmatch(name):
         return None
-    folders = (*((beside.parent,) if beside is not None else ()), *FOLDERS, SHIPPED)
-    return next(filter(None, (file_in(folder, name) for folder in folders)), None)
+    if beside is not None and (path := file_in(beside.parent, name)) is not None:
+        return path
+    shipped_one = file_in(SHIPPED, name)
+    own = next(filter(None, (file_in(folder, name) for folder in FOLDERS)), None)
+    if own is None or shipped_one is None:
+        return own or shipped_one
+    return own if _may_replace(own, f"the shipped workflow {name}") else shipped_one
+
+
+def _may_replace(path: Path, what: str) -> bool:
+    """Whether a file of the current folder takes the place of something shipped: it is trusted. That is told."""
+    found = looked_at(Path(realpath(path)), state_directory())
+    if found.unused:
+        tell_once(f"not used: {found.file} would replace {what}: {found.unused}")
+    else:
+        tell_once(f"{found.file} replaces {what}")
+    return not found.unused
 
 
 def file_in(folder: Path, name: str) -> Path | None:
@@ -208,7 +241,9 @@ def listed() -> list[Listed]:
             checked_file = check_file(path)
             for _, one in workflows_in(document_at(path).value):
                 name = one.get("workflow_name") if isinstance(one, dict) else None
-                if isinstance(name, str) and name not in found:
+                if isinstance(name, str) and name not in found and (found_at := file_of(name)) is not None:
+                    if realpath(found_at) != realpath(path):
+                        continue
                     told = str(one.get("description", ""))
                     found[name] = Listed(name, told, str(path), not checked_file.is_wrong)
     return [found[name] for name in sorted(found)]
@@ -231,5 +266,17 @@ def _faults(sources: Sequence[Source]) -> Sequence[str]:
 
 def roles_file(path: Path) -> str:
     """The file of roles where none is named: of the current folder, or of the folder that the workflow belongs to."""
-    places = (ROLES, path.parent.parent / "roles" / "roles.json")
-    return next((str(one) for one in places if isfile(one)), "")
+    if isfile(ROLES):
+        if path.is_relative_to(Path.cwd()):
+            _tell_of_replaced(ROLES)
+            return str(ROLES)
+        if _may_replace(ROLES, "the shipped roles"):
+            return str(ROLES)
+    beside = path.parent.parent / "roles" / "roles.json"
+    return str(beside) if isfile(beside) else ""
+
+
+def _tell_of_replaced(path: Path) -> None:
+    replaced = sorted(shipped().keys() & roles_in(str(path)).keys())
+    if replaced:
+        tell_once(f"{path} replaces the shipped roles {', '.join(replaced)}")

@@ -17,6 +17,7 @@ from moothall.app.kinds.check import Check, Examined, Told
 from moothall.app.kinds.guests import welcomed
 from moothall.app.kinds.kind import Kind, Presented
 from moothall.app.kinds.source import source_of
+from moothall.app.kinds.workflow.definitions import definition_with_all_below, machine_stored, stored_beside
 from moothall.app.kinds.workflow.files import Shelf, file_of, files_at, is_file_or_folder, template
 from moothall.app.kinds.workflow.functions import functions_in, tools_in
 from moothall.app.kinds.workflow.result import result_of
@@ -67,7 +68,15 @@ class WorkflowKind(Kind):
 
     def beside(self, machine: Machine, name: str, kept: Any = None) -> Machine | None:
         """The workflow of this name in the same file, or in one beside it."""
-        return sub_workflow(source_of(machine), name, kept)
+        return stored_beside(machine, name) or sub_workflow(source_of(machine), name, kept)
+
+    def definition(self, machine: Machine) -> Mapping[str, Any]:
+        """The workflow and its roles, and those of all workflows below it."""
+        return definition_with_all_below(machine)
+
+    def restored(self, source: str, definition: Mapping[str, Any]) -> Machine:
+        """The machine of a workflow that was stored with a run."""
+        return machine_stored(source, definition)
 
     def examine(self, source: str, check: Check) -> Iterator[Examined] | None:
         """What is wrong with workflow files, and what their workflows can take."""

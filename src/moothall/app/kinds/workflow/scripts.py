@@ -20,6 +20,7 @@ from moothall.kernel.codec import encode
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.step import Absent, Answer, Ask, Failed, Value
 from moothall.machines.workflow.script import PYTHON
+from moothall.performers.conversation import recent
 from moothall.runtime.ports import Scene
 from moothall.scripting.workflow import Batch, Choice, Chosen, Script, Scripts, changed
 
@@ -121,6 +122,6 @@ async def _conversations(scope: Mapping[str, Any], scene: Scene) -> dict[str, An
     shown = {}
     for name, one in scope["contexts"].items():
         seat = Seat("", name, "assistant", one["max_length"], tuple(one["starting"]))
-        said = [*(await scene.messages(name)), *one["fresh"]]
+        said = await recent(scene.messages, seat, one["fresh"])
         shown[name] = {"messages": shown_to_scripts(seat, said), "max_length": one["max_length"]}
     return {"contexts": shown}

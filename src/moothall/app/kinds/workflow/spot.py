@@ -133,14 +133,15 @@ def _compile(spot: Spot, opened: Opened) -> WorkflowMachine:
         names = ", ".join(opened.checked.workflows)
         raise DefinitionError(f"{spot.path} has no workflow {spot.name!r}; it has {names}")
     workflow = decode(Workflow, cleaned(plain), spot.name)
+    return machine_of(workflow, opened.roles([agent.agent_role for agent in workflow.agents]), tools_at(spot))
+
+
+def tools_at(spot: Spot) -> list[Use]:
+    """The tools that the agents of a workflow have: those of its functions, and those that are given besides."""
     own = [Use(tool.name, tool.repeats, tool.timeout, policy=tool.policy) for tool in tools_in(spot.functions)]
     known = {use.name for use in own}
-    return machine_of(workflow, opened.roles, [*own, *(use for use in given_tools(spot) if use.name not in known)])
-
-
-def given_tools(spot: Spot) -> tuple[Use, ...]:
-    """The tools that the agents of a workflow have besides those of its functions."""
-    return decode(tuple[Use, ...], json.loads(spot.tools), "tools") if spot.tools else ()
+    given = decode(tuple[Use, ...], json.loads(spot.tools), "tools") if spot.tools else ()
+    return [*own, *(use for use in given if use.name not in known)]
 
 
 def sub_workflow(source: str, name: str, shelf: Shelf | None = None) -> Machine | None:

@@ -1,0 +1,115 @@
+"""The arena: a request is debated before anything is executed, and every run is audited."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from moothall.agents.ask import AskAgent
+from moothall.app.kinds.arena.files import examined, is_configuration
+from moothall.app.kinds.arena.place import found_locks
+from moothall.app.kinds.arena.result import GOOD, result_of, text_of
+from moothall.app.kinds.arena.standings import rating_bars, standings
+from moothall.app.kinds.arena.workspace import LocalWorkspace
+from moothall.app.kinds.bindings import Provided, bind_functions
+from moothall.app.kinds.kind import Kind, Presented
+from moothall.app.kinds.python import PythonKind
+from moothall.app.report.charts import Bar
+from moothall.app.runs.outcome import Outcome
+from moothall.kernel.effects import Effect
+from moothall.kernel.machine import Machine
+from moothall.machines.arena.case import Case
+from moothall.machines.arena.declaration import DECLARATION, declaration
+from moothall.machines.arena.definition import SHAPE
+from moothall.machines.arena.effects import EFFECTS
+from moothall.machines.arena.machine import NAME, arena
+from moothall.machines.arena.plan import AGENTS
+from moothall.performers.arena import Surroundings
+from moothall.runtime.hall import Cast
+from moothall.runtime.ports import Store
+
+FUNCTION = "function"
+"""The model of an agent that is a function."""
+
+
+class ArenaKind(PythonKind):
+    """The arena."""
+
+    name = NAME
+    effects: Mapping[str, type[Effect]] = {AskAgent.kind: AskAgent, **EFFECTS}
+
+    def find(self, source: str) -> Machine | None:
+        """The machine that is called so."""
+        return self.named(source)
+
+    def named(self, name: str) -> Machine | None:
+        """The arena, or the machine that locks a store."""
+        return {NAME: arena, DECLARATION: declaration}[name]() if name in (NAME, DECLARATION) else None
+
+    def beside(self, machine: Machine, name: str, kept: Any = None) -> Machine | None:
+        """It starts no others."""
+        return None
+
+    def data(self, machine: Machine, given: Any) -> Any:
+        """A request and how it is to be dealt with; the workspace is the current folder where none is named."""
+        case = super().data(machine, given)
+        if not isinstance(case, Case):
+            return case
+        return replace(case, workspace=str(Path(case.workspace or ".").resolve()))
+
+    def bind(self, machine: Machine, provided: Provided) -> Cast:
+        """Its agents, and who looks around, remembers and carries out tasks."""
+
+        def model_of(agent: str, named: str) -> str:
+            return FUNCTION if agent in provided.functions else named or provided.model
+
+        cast = bind_functions(machine, provided)
+        around = Surroundings(found_locks, model_of, LocalWorkspace)
+        return replace(cast, performers={**around.performers(), **cast.performers})
+
+    def asked(self, machine: Machine) -> frozenset[str]:
+        """Its agents."""
+        return frozenset(AGENTS) if machine.name == NAME else frozenset()
+
+    def examine(self, source: str, check: Any) -> Iterator[Any] | None:
+        """What is wrong with a configuration; None where the source is none."""
+        return examined(Path(source)) if is_configuration(Path(source)) else None
+
+    def schema(self) -> Mapping[str, Any] | None:
+        """The shape of a configuration."""
+        return SHAPE.plain
+
+    def template(self, name: str) -> str | None:
+        """A configuration with what counts anyhow."""
+        plain = {
+            "$comment": f"{name}: an arena; moot schema arena tells what each key means",
+            "bands": "cautious",
+            "weights": {"security": 2.0, "critic": 1.5, "solution": 1.2, "analyst": 1.0, "optimizer": 0.8},
+            "deadline": 86400,
+            "timeout": 120,
+        }
+        return json.dumps(plain, indent=2) + "\n"
+
+    def way_to_run(self, file: str) -> str:
+        """The command that runs the arena as a file configures it."""
+        return f"moot arena -c {file} 'some text'"
+
+    async def charts(self, store: Store) -> Mapping[str, Sequence[Bar]]:
+        """The ratings of its agents, with their intervals."""
+        return {"ratings": rating_bars(await standings(store))}
+
+    async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
+        """What became of the request."""
+        if not isinstance(outcome.data, Case):
+            return await super().present(store, machine, outcome)
+        plain = result_of(machine, outcome, await store.entries(outcome.run))
+        if outcome.status != "done":
+            text = "" if outcome.status in ("waiting", "running", "stuck") else text_of(outcome)
+            return Presented(plain, text, outcome.status)
+        return Presented(plain, text_of(outcome), "done" if outcome.data.outcome in GOOD else "failed")
+
+
+KIND: Kind = ArenaKind()

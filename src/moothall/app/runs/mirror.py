@@ -1,0 +1,59 @@
+"""Keeps the configured mirror of records up to date, beside runs and never in their way.
+
+While a `Moothall` is open, records are sent from time to time; when it closes, the rest is sent if that takes no
+longer than a moment. What a mirror did not take stays in the outbox of the store, for whoever opens it next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from moothall.app.config.settings import configured_mirror, store_file
+from moothall.errors import DefinitionError, EffectFailed
+from moothall.runtime.mirror import Mirror, pump
+from moothall.runtime.ports import Store
+from moothall.stores.mirror import SqliteMirror
+
+EVERY = 1.0
+"""So many seconds lie between two looks at the outbox."""
+MOMENT = 1.0
+"""How long the last records may take when everything else is done."""
+
+
+def open_mirror() -> Mirror | None:
+    """The mirror that is configured; None where there is none."""
+    address = configured_mirror()
+    if not address:
+        return None
+    file = store_file(address)
+    if file is None:
+        raise DefinitionError(f"{address!r} is no mirror; write sqlite:FILE")
+    return SqliteMirror(file)
+
+
+class Mirroring:
+    """Sends records to a mirror while a store is open."""
+
+    def __init__(self, store: Store, mirror: Mirror) -> None:
+        self._store, self._mirror = store, mirror
+        self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        while True:
+            with suppress(EffectFailed):  # it is out of reach; the outbox keeps what it misses
+                await pump(self._store, self._mirror)
+            await asyncio.sleep(EVERY)
+
+    async def finish(self) -> str:
+        """Send the rest, if that takes no longer than a moment; why it could not be sent."""
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        try:
+            await asyncio.wait_for(pump(self._store, self._mirror), MOMENT)
+        except TimeoutError:
+            return f"the mirror is behind, and gets the rest later: it took longer than {MOMENT:g} s"
+        except EffectFailed as failure:
+            return f"the mirror is behind, and gets the rest later: {failure}"
+        return ""

@@ -1,0 +1,157 @@
+"""Commands of the arena: `arena`, `identity`, `ratings`, `recall`."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+from moothall.app.config.access import opened
+from moothall.app.kinds.arena import records
+from moothall.app.kinds.arena.files import plan_violations
+from moothall.app.kinds.arena.standings import history_lines, rating_lines, standings
+from moothall.app.kinds.arena.start import BANDS, ArenaOptions, agree, arena_machine, case_of
+from moothall.app.runs.begin import new_id
+from moothall.app.runs.moothall import Moothall
+from moothall.app.runs.outcome import Outcome
+from moothall.cli.main import DONE, FAILED
+from moothall.cli.options import add_store, named, told_on_screen, whole_number, words
+from moothall.cli.run import add_beginning, drive
+from moothall.cli.screen import painted, print_json
+
+Work = Callable[[Namespace], int]
+
+
+def arena(parser: ArgumentParser) -> Work:
+    """Run the arena."""
+    parser.add_argument("request", nargs="?", type=words, help="what is to be done")
+    parser.add_argument("-c", "--config", type=Path, metavar="FILE", help="a JSON file; moot schema arena tells more")
+    parser.add_argument(
+        "--workspace", type=named, metavar="DIR", help="the folder that is worked in (default: the current one)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="stop before anything is executed")
+    parser.add_argument(
+        "--bands", choices=BANDS, help="seed, or cautious: a consensus from 0.6 to 0.75 is decided by a person"
+    )
+    parser.add_argument("--trace", action="store_true", help="explain every number of the decision")
+    parser.add_argument(
+        "--yes", action="store_true", help="answer yes where a person is asked; a veto is never asked about"
+    )
+    parser.add_argument(
+        "--check-plan", type=Path, metavar="FILE", help="only hold the plan of a JSON file against the static rules"
+    )
+    add_beginning(parser)
+
+    def work(chosen: Namespace) -> int:
+        if chosen.check_plan is not None:
+            return _check_plan(chosen)
+        if chosen.request is None:
+            parser.error("say what is to be done, or check a plan with --check-plan FILE")
+        options = ArenaOptions(chosen.workspace or "", chosen.config, chosen.bands or "", chosen.dry_run, chosen.trace)
+        machine, case = arena_machine(), case_of(chosen.request, options)
+        run = chosen.run_id or new_id(machine)
+
+        async def go(hall: Moothall) -> Outcome:
+            model = chosen.model or ""
+            outcome = await hall.run(machine, case, model=model, budget=chosen.budget, run_id=run)
+            return await agree(hall, outcome) if chosen.yes else outcome
+
+        return drive(chosen, run, go)
+
+    return work
+
+
+def _check_plan(chosen: Namespace) -> int:
+    violations = plan_violations(chosen.check_plan)
+    if chosen.json:
+        print_json({"veto": bool(violations), "violations": violations})
+    else:
+        for violation in violations:
+            print(f"{painted('veto', 'red')} {violation.rule} in task {violation.task}: {violation.reason}")
+        if not violations:
+            print("no rule vetoes this plan")
+    return FAILED if violations else DONE
+
+
+def identity(parser: ArgumentParser) -> Work:
+    """Lock a store to a place."""
+    parser.add_argument(
+        "action", choices=("init", "show", "check"), help="lock the store, show its locks, or hold them against here"
+    )
+    parser.add_argument("--cloud-project", default="", metavar="NAME", help="(default: as the environment says)")
+    parser.add_argument("--database", default="", metavar="NAME", help="(default: as the environment says)")
+    parser.add_argument("--workspace", default="", metavar="DIR", help="the only folder to work in (default: any)")
+    parser.add_argument("--operator", default="", metavar="NAME", help="(default: who runs this)")
+    parser.add_argument("--force", action="store_true", help="lock a store anew that is locked already")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    add_store(parser, named)
+
+    def work(chosen: Namespace) -> int:
+        return asyncio.run(_identity(chosen))
+
+    return work
+
+
+async def _identity(chosen: Namespace) -> int:
+    async with Moothall(chosen.store, listeners=(told_on_screen(_quiet(chosen)),), telemetry="") as hall:
+        given = records.Given(chosen.cloud_project, chosen.database, chosen.workspace, chosen.operator)
+        if chosen.action == "init":
+            told = await records.lock_store(hall, given, anew=chosen.force)
+        else:
+            told = await records.identity_of(hall.store, given)
+    if chosen.json:
+        print_json(told)
+    else:
+        shown = {name: value for name, value in told["locks"].items() if value}
+        print("\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in shown.items()) or "nothing is locked")
+        if chosen.action == "check":
+            print("\n".join(told["mismatches"]) or "every lock holds")
+    return FAILED if chosen.action == "check" and told["mismatches"] else DONE
+
+
+def _quiet(chosen: Namespace) -> Namespace:
+    return Namespace(**{**vars(chosen), "quiet": True})
+
+
+def ratings(parser: ArgumentParser) -> Work:
+    """Show ratings."""
+    parser.add_argument("--history", action="store_true", help="every duel with what it moved, the oldest first")
+    parser.add_argument("--json", action="store_true", help="print them as JSON")
+    add_store(parser)
+
+    def work(chosen: Namespace) -> int:
+        with opened(chosen.store) as store:
+            told = asyncio.run(standings(store))
+        if chosen.json:
+            print_json(told if chosen.history else {"ratings": told["ratings"]})
+        else:
+            lines = history_lines(told) if chosen.history else rating_lines(told)
+            print("\n".join(lines) or "no ratings yet: no run of the arena was decided by its outcome")
+        return DONE
+
+    return work
+
+
+def recall(parser: ArgumentParser) -> Work:
+    """Find earlier runs."""
+    parser.add_argument("text", type=words, help="what to look for")
+    parser.add_argument("--most", type=whole_number(1), default=3, metavar="N", help="so many (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print them as JSON")
+    add_store(parser)
+
+    def work(chosen: Namespace) -> int:
+        with opened(chosen.store) as store:
+            found = asyncio.run(records.recalled(store, chosen.text, chosen.most))
+        if chosen.json:
+            print_json(found)
+        else:
+            lines = (
+                f"{painted(near.trace.id, 'bold')}  {near.similarity:.2f}  {near.trace.outcome.replace('_', ' ')}"
+                f"  {near.trace.request[:80]}"
+                for near in found
+            )
+            print("\n".join(lines) or "nothing like it is remembered")
+        return DONE
+
+    return work

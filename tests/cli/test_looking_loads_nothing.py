@@ -1,0 +1,72 @@
+"""Looking at runs loads no code that a store names: the store may be somebody else's."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import moot
+
+CODE = """
+from dataclasses import dataclass
+from pathlib import Path
+from moothall import Final, Machine, On, Replied, State, ask
+Path("{mark}").touch()
+
+@dataclass(frozen=True)
+class Note:
+    about: str = ""
+
+async def writer(prompt: str) -> str:
+    return "The sea rises."
+
+NOTE = Machine("note", data=Note, states=[State("writing", enter=ask(writer, "Write")), Final("written")],
+    moves=[On("writing", Replied, to="written")])
+"""
+WAYS = [
+    ("metrics", "mine"),
+    ("metrics",),
+    ("costs", "mine"),
+    ("costs",),
+    *(("report", "mine", "--format", form) for form in ("html", "md", "csv", "json")),
+    ("replay", "mine"),
+    ("show", "mine"),
+    ("ls",),
+    ("export", "mine"),
+    ("audit",),
+    ("doctor",),
+]
+
+
+@pytest.fixture
+def mark(tmp_path: Path) -> Path:
+    """What the file of the machine makes whenever it is loaded; the run is over."""
+    mark = tmp_path / "loaded"
+    (tmp_path / "theirs.py").write_text(CODE.format(mark=mark))
+    ran = moot("run", str(tmp_path / "theirs.py"), "--run-id", "mine", home=tmp_path)
+    assert "run " in ran.stderr
+    mark.unlink()
+    return mark
+
+
+@pytest.mark.parametrize("way", WAYS, ids=" ".join)
+def test_looking_loads_no_code(mark: Path, tmp_path: Path, way: tuple[str, ...]) -> None:
+    ran = moot(*way, home=tmp_path)
+    assert not mark.exists()
+    assert "Traceback" not in ran.stderr
+    if way[0] in ("metrics", "costs") and way[1:]:
+        assert "looking loads no code" in ran.stderr
+        assert ran.returncode == 0
+
+
+def test_a_replay_says_what_it_needs_and_takes_it(mark: Path, tmp_path: Path) -> None:
+    refused = moot("replay", "mine", home=tmp_path)
+    assert refused.returncode == 4
+    assert f"--machine {tmp_path / 'theirs.py'}" in refused.stderr
+    taken = moot("replay", "mine", "--machine", str(tmp_path / "theirs.py"), home=tmp_path)
+    assert (taken.returncode, taken.stdout) == (0, "mine: the same again, 2 entries\n")
+
+
+def test_figures_are_whole_with_the_machine_that_is_named(mark: Path, tmp_path: Path) -> None:
+    ran = moot("costs", "mine", "--machine", str(tmp_path / "theirs.py"), home=tmp_path)
+    assert ran.returncode == 0
+    assert "looking loads no code" not in ran.stderr

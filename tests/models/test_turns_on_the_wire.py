@@ -1,0 +1,125 @@
+"""What goes over the wire is what real servers take: one system message, the user first, turns that alternate."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from moothall.models.providers import BEGINNING, GO_ON, Protocol, ProviderModel
+from tests.models.asking import LOOK, PROTOCOLS, endpoint, request
+from tests.models.loopback import Asked, Fault, Said, Turn, loopback
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "text": text}
+
+
+def assistant(text: str, *ids: str) -> dict[str, Any]:
+    return {"role": "assistant", "text": text, "calls": [{"tool": "look", "arguments": {}, "id": id} for id in ids]}
+
+
+def result(id: str) -> dict[str, Any]:
+    return {"role": "tool", "id": id, "tool": "look", "value": "fog"}
+
+
+SYSTEM = {"role": "system", "text": "Be brief."}
+TALKS = {
+    "begins with assistant": (assistant("Hello"), user("Hi")),
+    "equal roles in a row": (user("a"), user("b"), assistant("c"), assistant("d"), user("e")),
+    "ends with assistant": (user("a"), assistant("b")),
+    "only assistant": (assistant("a"),),
+    "a system message in the middle": (user("a"), SYSTEM, assistant("b"), SYSTEM, user("c")),
+    "only a system message": (SYSTEM,),
+    "an empty text": (user(""), assistant(""), user("x")),
+    "a result behind what others said": (user("a"), assistant("", "i"), user("meanwhile"), result("i"), user("b")),
+    "a call without its result": (user("a"), assistant("", "i"), user("b")),
+    "a result without its call": (result("i"), user("b")),
+    "one id twice": (user("a"), assistant("", "i"), result("i"), assistant("", "i"), result("i")),
+    "two calls": (user("a"), assistant("", "i", "j"), result("j"), result("i")),
+}
+
+
+def judged(asked: Asked) -> Turn:
+    """A reply, or the refusal that a server has for such a list."""
+    wrong = faults(asked)
+    return Fault(400, ('{"error": {"message": "' + wrong + '"}}').encode()) if wrong else Said("fine")
+
+
+def faults(asked: Asked) -> str:
+    """What a strict server finds in a list of messages."""
+    turns = turns_of(asked.body)
+    roles = [role for role, _, _ in turns]
+    if not roles or roles[0] != "user" or roles[-1] != "user":
+        return f"begin and end with user: {roles}"
+    if any(one == other for one, other in pairwise(roles)):
+        return f"roles must alternate: {roles}"
+    for (_, calls, _), (_, _, results) in pairwise(turns):
+        if sorted(calls) != sorted(results):
+            return f"calls {calls} got the results {results}"
+    every = [id for _, calls, _ in turns for id in calls]
+    return "two calls have one id" if len(set(every)) < len(every) else ""
+
+
+def turns_of(body: Any) -> list[tuple[str, list[str], list[str]]]:
+    """The turns of a request of any protocol: who speaks, the ids of calls, and the ids of results."""
+    if "contents" in body:
+        every = [_google(one) for one in body["contents"]]
+        behind = {at + 1 for at, (_, _, results) in enumerate(every) if results}  # a text may follow on results
+        return [turn for at, turn in enumerate(every) if at not in behind or turn[0] != "user"]
+    found: list[tuple[str, list[str], list[str]]] = []
+    for at, one in enumerate(body["messages"]):
+        if one["role"] == "system":
+            assert at == 0, "a system message stands only at the beginning"
+        elif one["role"] == "tool":
+            if found[-1][0] != "user":
+                found.append(("user", [], []))
+            found[-1][2].append(one["tool_call_id"])
+        elif one["role"] == "user" and found and found[-1][2] and body["messages"][at - 1]["role"] == "tool":
+            assert one["content"]
+        else:
+            found.append(_spoken(one))
+    return found
+
+
+def _spoken(one: Any) -> tuple[str, list[str], list[str]]:
+    blocks = one["content"] if isinstance(one["content"], list) else []
+    assert blocks or one["content"] or one.get("tool_calls"), "an empty message"
+    assert all(block.get("text", "x") for block in blocks), "an empty text"
+    kinds = [block["type"] for block in blocks]
+    assert kinds == sorted(kinds, key=lambda kind: kind != "tool_result" and one["role"] == "user")
+    calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
+    calls += [call["id"] for call in one.get("tool_calls") or ()]
+    return one["role"], calls, [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+
+
+def _google(one: Any) -> tuple[str, list[str], list[str]]:
+    parts = one["parts"]
+    calls = [str(part["functionCall"].get("id")) for part in parts if "functionCall" in part]
+    results = [str(part["functionResponse"].get("id")) for part in parts if "functionResponse" in part]
+    return {"model": "assistant"}.get(one["role"], one["role"]), calls, results
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("talk", TALKS.values(), ids=TALKS.keys())
+async def test_a_strict_server_takes_every_conversation(protocol: Protocol, talk: tuple[Any, ...]) -> None:
+    asked = request(messages=talk, tools=(LOOK,))
+    asked = type(asked)(**{**asked.__dict__, "prompt": "", "system": "You are a writer."})
+    async with loopback(judged) as served:
+        reply = await ProviderModel(endpoint(protocol, served)).reply(asked)
+    assert reply.text == "fine"
+
+
+@pytest.mark.anyio
+async def test_nothing_that_was_said_is_lost_where_messages_are_joined() -> None:
+    talk = (assistant("Hello"), user("a"), user("b"), assistant("c"), assistant("d"))
+    async with loopback(judged) as served:
+        asked = request(messages=talk)
+        await ProviderModel(endpoint("openai", served)).reply(type(asked)(**{**asked.__dict__, "prompt": ""}))
+    assert [(one["role"], one["content"]) for one in served.asked[0].body["messages"]] == [
+        ("user", BEGINNING),
+        ("assistant", "Hello"),
+        ("user", "a\n\nb"),
+        ("assistant", "c\n\nd"),
+        ("user", GO_ON),
+    ]

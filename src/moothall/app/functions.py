@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from importlib.abc import InspectLoader
+from importlib.util import decode_source, module_from_spec, spec_from_loader
 from inspect import iscoroutinefunction, isfunction
 from pathlib import Path
 from types import ModuleType
@@ -27,16 +29,28 @@ def is_own(module: ModuleType, value: Any) -> bool:
     return isfunction(value) and value.__module__ == module.__name__
 
 
+class _Bytes(InspectLoader):
+    """Loads a module from bytes that were read before."""
+
+    def __init__(self, code: bytes) -> None:
+        self._code = code
+
+    def get_source(self, fullname: str) -> str:
+        """The text of the module."""
+        return decode_source(self._code)
+
+
 def module_of(code: bytes, path: Path, digest: str) -> ModuleType:
     """A module of exactly these bytes, whatever stands in its file by now."""
     name = f"moothall_tools_{digest[:16]}_{path.stem}"
     if name in sys.modules:
         return sys.modules[name]
-    module = ModuleType(name)
-    module.__file__ = str(path)
+    spec = spec_from_loader(name, loader := _Bytes(code), origin=str(path))
+    assert spec is not None
+    module = module_from_spec(spec)
     sys.modules[name] = module
     try:
-        exec(compile(code, str(path), "exec"), vars(module))
+        loader.exec_module(module)
     except BaseException as error:  # a user's file may raise anything while it is loaded
         del sys.modules[name]
         if isinstance(error, KeyboardInterrupt):

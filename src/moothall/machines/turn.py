@@ -28,7 +28,7 @@ from moothall.kernel.frozen import RARE, Frozen
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State, always, emitting
 from moothall.kernel.step import Append, Move
-from moothall.machines.approval import APPROVAL, approval_of, is_the_tools_own
+from moothall.machines.assent import APPROVAL, approval_of, is_the_tools_own
 
 THREAD = "turn"
 CALLS = 16

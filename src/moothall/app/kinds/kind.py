@@ -40,7 +40,7 @@ PLAIN = "python"
 KINDS = {
     "pipeline": Listing("moothall.app.kinds.pipeline"),
     "turn": Listing("moothall.app.kinds.turn"),
-    "approval": Listing("moothall.app.kinds.approval"),
+    "assent": Listing("moothall.app.kinds.assent"),
     "debate": Listing("moothall.app.kinds.debate", files=True),
     "arena": Listing("moothall.app.kinds.arena", files=True),
     "team": Listing("moothall.app.kinds.team", looks=True, files=True),

@@ -24,7 +24,7 @@ from moothall.kernel.events import Answered, ChildDone, Done, Event, Expired, Ga
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, History, Node, On, Parallel, State
 from moothall.kernel.step import Moment, Move, Scripted
-from moothall.machines.approval import APPROVAL
+from moothall.machines.assent import APPROVAL
 from moothall.machines.turn import CALLS, Use
 from moothall.machines.workflow import moves
 from moothall.machines.workflow.definition import START, STOP, Limits, StateDefinition, Workflow

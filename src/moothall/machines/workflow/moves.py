@@ -37,7 +37,7 @@ from moothall.kernel.effects import Alarm, AskPerson, Effect, StartChild
 from moothall.kernel.events import Answered, Cancelled, ChildDone, Event, Exhausted, GaveUp
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.step import Append, Failed, Moment, Move, Value
-from moothall.machines.approval import is_the_tools_own
+from moothall.machines.assent import is_the_tools_own
 from moothall.machines.turn import CALLS, may_be_called, why_not
 from moothall.machines.workflow.plan import Duty, Piece, Plan, Way, needs, preparing
 from moothall.machines.workflow.script import is_false, is_true

@@ -15,7 +15,7 @@ from moothall.kernel.codec import decode
 from moothall.kernel.effects import Effect, StartChild
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
-from moothall.machines.approval import APPROVAL, said_in_the_end
+from moothall.machines.assent import APPROVAL, said_in_the_end
 from moothall.performers.tools import CallInspector
 from moothall.runtime.hall import Cast
 from moothall.runtime.ports import Performer
@@ -24,7 +24,7 @@ from moothall.runtime.ports import Performer
 class ApprovalKind(PythonKind):
     """The machine of a call that a person has to approve."""
 
-    name = "approval"
+    name = "assent"
     effects: Mapping[str, type[Effect]] = {InspectCall.kind: InspectCall, CallTool.kind: CallTool}
 
     def find(self, source: str) -> Machine | None:

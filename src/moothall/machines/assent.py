@@ -21,7 +21,7 @@ from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State, emitting
 
-NAME = "approval"
+NAME = "assent"
 AGAIN = 3
 NOTHING = {"calls": 0.0, "tokens": 0.0, "usd": 0.0}
 """What a call may spend of what the run has for models."""

@@ -7,13 +7,12 @@ A kind's module is imported when one of its machines is used, and has its kind a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from moothall.agents.ask import AskAgent, CallTool
-from moothall.app.report.charts import Bar
 from moothall.app.report.projections.costs import Costs
 from moothall.app.report.section import Section
 from moothall.app.runs.news import Committed
@@ -166,10 +165,6 @@ class Kind:
     def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:
         """What a person should know of how a run stands."""
         yield from ()
-
-    async def charts(self, store: Store) -> Mapping[str, Sequence[Bar]]:
-        """What a report of a run shows besides, by title: bars."""
-        return {}
 
     def told(self, news: Committed, *, whole: bool = False) -> tuple[Line, ...] | None:
         """A step in the words of this kind, with whole texts or their beginnings; None: as the journal has it."""

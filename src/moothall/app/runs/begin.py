@@ -69,7 +69,7 @@ def chosen_id(context: RunContext, machine: Machine, terms: Terms) -> RunId:
 
 async def require_new(store: Store, run: RunId | None) -> None:
     """Refuse an id that somebody has chosen and that the anchors know, of a run that is gone: it may have done much."""
-    if run is not None and not await exists(store, run) and (why := await store.behind(run)):
+    if run is not None and (why := await store.behind(run)) and not await exists(store, run):
         remedy = f"choose another id, or, if it is to be so, `moot audit {run} --accept`"
         raise Refused(f"run {run} cannot begin: {why}; {remedy}")
 

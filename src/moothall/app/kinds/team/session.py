@@ -25,6 +25,7 @@ from moothall.app.kinds.team.present import (
     transcript_of,
 )
 from moothall.app.kinds.workflow.files import listed
+from moothall.app.kinds.workflow.functions import tools_in
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
@@ -298,6 +299,11 @@ class Session:
     async def transcript(self) -> str:
         """The conversation as Markdown."""
         return await transcript_of(self.hall.store, self.run, self.roster)
+
+
+def registered(functions: str) -> dict[str, Any]:
+    """The functions of a module that a team file may name: tools, hooks and sources."""
+    return {tool.name: tool.function for tool in tools_in(functions) if tool.function is not None}
 
 
 def figures(data: Conversation, moves: list[Any]) -> dict[str, Any]:

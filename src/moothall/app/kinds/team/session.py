@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from moothall.app.kinds.functions import tools_in
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import child_machine, source_of
 from moothall.app.kinds.team.files import machine_of, roster_at, source_of_team, team_file
@@ -25,7 +26,6 @@ from moothall.app.kinds.team.present import (
     transcript_of,
 )
 from moothall.app.kinds.workflow.files import listed
-from moothall.app.kinds.workflow.functions import tools_in
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused

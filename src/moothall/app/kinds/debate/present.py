@@ -77,4 +77,5 @@ def _standing(result: Mapping[str, Any]) -> str:
     }.get(ended["reason"], ended["reason"])
     voices = votes.get("effective_voices")
     worth = f"; {len(result['agents'])} agents ≈ {voices:g} independent voices" if voices else ""
-    return f"Confidence {result['solution']['confidence']:g} of 100, after {number}, ended by {why}{worth}."
+    ending = f"ended by {why}" if why else "ended before its time"
+    return f"Confidence {result['solution']['confidence']:g} of 100, after {number}, {ending}{worth}."

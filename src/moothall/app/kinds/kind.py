@@ -12,8 +12,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from moothall.agents.ask import AskAgent, CallTool
-from moothall.app.report.charts import Bar
+from moothall.agents.ask import AskAgent, CallTool, Tool
+from moothall.agents.workspace import Policy
 from moothall.app.report.projections.costs import Costs
 from moothall.app.report.section import Section
 from moothall.app.runs.news import Committed
@@ -43,6 +43,7 @@ PLAIN = "python"
 KINDS = {
     "pipeline": Listing("moothall.app.kinds.pipeline"),
     "turn": Listing("moothall.app.kinds.turn"),
+    "assent": Listing("moothall.app.kinds.assent"),
     "debate": Listing("moothall.app.kinds.debate", files=True),
     "arena": Listing("moothall.app.kinds.arena", files=True),
     "team": Listing("moothall.app.kinds.team", looks=True, files=True),
@@ -139,6 +140,22 @@ class Kind:
         """The first data of a run that another run starts, which gives fields by name."""
         return self.data(machine, given)
 
+    def equipped(self, machine: Machine, tools: Sequence[Tool], policies: Mapping[str, Policy]) -> Machine:
+        """The machine for a run whose agents have these tools, where that is another one."""
+        return machine
+
+    def variant(self, machine: Machine, policies: Mapping[str, Policy]) -> Machine:
+        """The machine that is started where these policies count."""
+        return machine
+
+    def under(self, given: Any, policies: Mapping[str, Policy]) -> Any:
+        """What a run is given that another starts, where these policies count."""
+        return given
+
+    def save_name(self, machine: Machine) -> str:
+        """How the save is called that is taken before a run."""
+        return f"Run: {machine.name}"
+
     def bind(self, machine: Machine, provided: Any) -> Cast:
         """Who performs the effects of a run of this machine."""
         raise NotImplementedError
@@ -166,10 +183,6 @@ class Kind:
     def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:
         """What a person should know of how a run stands."""
         yield from ()
-
-    async def charts(self, store: Store) -> Mapping[str, Sequence[Bar]]:
-        """What a report of a run shows besides, by title: bars."""
-        return {}
 
     def told(self, news: Committed, *, whole: bool = False) -> tuple[Line, ...] | None:
         """A step in the words of this kind, with whole texts or their beginnings; None: as the journal has it."""

@@ -38,8 +38,6 @@ class Told:
     measured: Measured
     machine: Machine | None = None
     is_changed: bool = False
-    charts: Mapping[str, Sequence[Bar]] = field(default_factory=dict)
-    """What the kind of its machine shows besides, by title."""
     sections: tuple[Section, ...] = ()
     """What its kind adds."""
 
@@ -66,7 +64,6 @@ def page_of(told: Told, story: Story) -> str:
         _timeline(told.measured, story.lanes),
         _costs(told.measured),
         _transitions(told.measured),
-        *(bars(title, given) for title, given in told.charts.items()),
         _conversation(story.said),
         _journal(story.rows),
     ]
@@ -131,7 +128,7 @@ def _part(part: Part) -> str:
         case Table(head=head, rows=rows):
             return _table(head, rows)
         case Chart(title=title, bars=measures):
-            return bars(title, [Bar(measure.name, measure.value, measure.told) for measure in measures])
+            return bars(title, [Bar(measure.name, measure.value, measure.told, measure.other) for measure in measures])
         case _:
             assert_never(part)
 

@@ -32,9 +32,8 @@ async def report(store: Store, run: RunId, format: str, *, machine: Machine | No
     measured = await measure(store, run, writer.saw, machine=machine)
     machine = await machine_of(store, stored.record, machine)
     is_changed = machine is not None and not machine.is_defined_as(stored.definition())
-    charts = {} if machine is None else await kind_of(machine).charts(store)
     sections = await sections_of(store, stored, machine, measured.metrics.costs) if machine is not None else ()
-    told = writer.whole(Told(await summary(store, stored), measured, machine, is_changed, charts, sections))
+    told = writer.whole(Told(await summary(store, stored), measured, machine, is_changed, sections))
     return str(cleaner()(told))
 
 

@@ -20,11 +20,12 @@ class Table(Frozen):
 
 
 class Measure(Frozen):
-    """A bar: its name, its length, and what stands behind it."""
+    """A bar: its name, its length, what stands behind it, and how much of it is of the other colour."""
 
     name: str
     value: float
     told: str
+    other: float = 0.0
 
 
 class Chart(Frozen):

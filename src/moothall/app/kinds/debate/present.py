@@ -71,6 +71,7 @@ def _standing(result: Mapping[str, Any]) -> str:
     why = {
         "vote": "the vote over the drafts",
         "convergence": "agreement",
+        "no_answers": "answers that nobody can read",
         "quality": "the judge's rubric",
         "max_rounds": "the limit on rounds",
         "asked_for": "a person's wish",

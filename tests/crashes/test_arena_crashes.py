@@ -96,7 +96,7 @@ class Workshop:
         agents = {"classifier": classifier, "planner": planner, "critic": critic, **others}
         performers: OwnPerformers = {RunTask: self.run_task, SaveWorkspace: self.save, RestoreWorkspace: self.restore}
         cast = bind(arena(), Provided("", agents, performers=performers))
-        return Scenario("arena", arena(), self.story, cast, Case("tidy up", "/work"), exact=False)
+        return Scenario("arena", arena(), self.story, cast, Case("tidy up", "/work"))
 
     async def story(self, life: Life) -> None:
         """Drive to the end; a person who is asked what became of a command looks into the workspace's log."""

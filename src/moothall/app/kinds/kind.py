@@ -186,6 +186,10 @@ class Kind:
         """What a person should know of how a run stands."""
         yield from ()
 
+    async def figures(self, store: Store, run: str, machine: Machine) -> Mapping[str, Any]:
+        """What is counted in runs of this kind and in no others, for their metrics."""
+        return {}
+
     def told(self, news: Committed, *, whole: bool = False) -> tuple[Line, ...] | None:
         """A step in the words of this kind, with whole texts or their beginnings; None: as the journal has it."""
         return None

@@ -19,7 +19,14 @@ def test_an_example_has_fewer_than_forty_lines(name: str) -> None:
 
 
 def test_every_example_is_tried_here() -> None:
-    assert {file.name for file in EXAMPLES.glob("*.py")} == {*EVERY, "demo.py", "endless.py", "haiku.py", "service.py"}
+    assert {file.name for file in EXAMPLES.glob("*.py")} == {
+        *EVERY,
+        "coding_assistant.py",
+        "demo.py",
+        "endless.py",
+        "haiku.py",
+        "service.py",
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Conversations of a team: who speaks next and why, what is kept, and what a person can do about it."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from moothall import Moothall
-from moothall.app.kinds.team.files import machine_of
+from moothall.agents.ask import ToolCall
+from moothall.agents.ports import Reply
 from moothall.app.kinds.team.present import WIDTH, messages_of, state_tree, status_line
 from moothall.app.kinds.team.session import Chosen, Session, figures
 from moothall.machines.team.definition import Roster, shipped_team, shipped_text
@@ -89,7 +90,7 @@ async def test_personas_hand_on_by_themselves_until_one_needs_the_user() -> None
 
 @pytest.mark.covers("T18", "T46", "T49", "T5")
 async def test_everybody_sees_the_work_before_them_with_its_author_and_what_is_wrong_with_theirs() -> None:
-    async with talk(HAND_OFF, "A game about tides") as (session, players):
+    async with talk(HAND_OFF, "A game about tides") as (_, players):
         assert "The work before you, by Creative Partner:\nA game about tides." in players.prompt(1)
         assert "REWORK: Game Designer sends your work back: say what the player does every minute" in players.prompt(2)
         assert "The work before you, by Game Designer:\nNow there is one." in players.prompt(4)
@@ -144,7 +145,7 @@ async def test_a_handoff_carries_a_brief() -> None:
 async def test_the_answer_of_the_user_goes_to_the_persona_that_asked() -> None:
     ask = says("How long may it take?", transition="HANDOFF_TO_AGENT", next_agent="RespondToUser")
     script: Script = {"creative_partner": [hands("A concept.", "ceo")], "ceo": [ask, says("Thank you.")]}
-    async with talk(script, "Go", "Two months") as (session, players):
+    async with talk(script, "Go", "Two months") as (_, players):
         assert players.speakers == ["creative_partner", "ceo", "ceo"]
         assert "user: Two months" in players.prompt(2)
 
@@ -169,7 +170,7 @@ async def test_what_cannot_be_followed_is_shown_back_once_and_stays_out_of_the_c
     reply: Any, told: str
 ) -> None:
     async with talk({"creative_partner": [reply, says("Once more.")]}, "Go") as (session, players):
-        assert f"Your last reply cannot be used: " in players.prompt(1)
+        assert "Your last reply cannot be used: " in players.prompt(1)
         assert told in players.prompt(1)
         assert await texts(session) == ["Go", "Once more."]
         assert [to for _, to, _, _ in await ways(session)] == ["creative_partner", "RespondToUser"]
@@ -178,7 +179,7 @@ async def test_what_cannot_be_followed_is_shown_back_once_and_stays_out_of_the_c
 @pytest.mark.covers("T17", "T22")
 async def test_a_second_reply_that_cannot_be_followed_gives_the_user_the_word() -> None:
     bad = says("x", transition="FLY")
-    async with talk({"creative_partner": [bad, bad]}, "Go") as (session, players):
+    async with talk({"creative_partner": [bad, bad]}, "Go") as (session, _):
         data = await session.look()
         assert data.place == "RespondToUser"
         assert data.reason.startswith("Creative Partner gave no reply that can be followed")
@@ -358,7 +359,7 @@ async def test_two_personas_take_three_turns_each_without_the_user_in_between() 
         "creative_partner": [hands(f"Idea {number}.", "game_designer") for number in range(4)],
         "game_designer": [hands(f"Doubt {number}.", "creative_partner") for number in range(3)] + [says("Agreed.")],
     }
-    async with talk(script, "Go") as (session, players):
+    async with talk(script, "Go") as (_, players):
         assert players.speakers == ["creative_partner", "game_designer"] * 4
 
 
@@ -375,7 +376,7 @@ async def test_every_limit_ends_with_its_own_reason(tmp_path: Path, limits: Any,
         "creative_partner": [hands(f"Idea {number}.", "game_designer") for number in range(9)],
         "game_designer": [hands(f"Doubt {number}.", "creative_partner") for number in range(9)],
     }
-    async with talk(script, "Go", team=team_with(tmp_path, limits=limits)) as (session, players):
+    async with talk(script, "Go", team=team_with(tmp_path, limits=limits)) as (session, _):
         assert (await session.look()).reason == reason
         assert (await ways(session))[-1][2] == by
 
@@ -425,7 +426,7 @@ async def test_handoff_moves_the_work_on_and_rework_brings_it_back() -> None:
         "creative_partner": [says("A concept."), says("A better concept.")],
         "cfo": [says("I see."), rejects("No.", "too dear")],
     }
-    async with talk(script, "Go", "!handoff cfo", "!rework look again") as (session, players):
+    async with talk(script, "Go", "!handoff cfo", "!rework look again") as (_, players):
         assert "The work before you, by Creative Partner:\nA concept." in players.prompt(1)
         assert "REWORK: the user sends your work back: look again" in players.prompt(2)
         assert players.speakers == ["creative_partner", "cfo", "cfo", "creative_partner"]
@@ -500,7 +501,7 @@ async def test_autonomy_is_set_for_a_persona_too(tmp_path: Path) -> None:
 @pytest.mark.covers("T54")
 async def test_history_shows_branches_and_goes_another_way_from_a_turn_on() -> None:
     script: Script = {"creative_partner": [says("One."), says("Two."), says("Another two.")]}
-    async with talk(script, "Go", "More") as (session, players):
+    async with talk(script, "Go", "More") as (session, _):
         first = session.run
         shown = await session.command("!history")
         assert "1 Creative Partner: One." in shown
@@ -673,7 +674,7 @@ async def test_a_file_outside_the_workspace_is_not_written(tmp_path: Path) -> No
 @pytest.mark.covers("T63")
 async def test_any_other_text_is_feedback_and_does_the_phase_again() -> None:
     script = {name: lines * 2 for name, lines in LINE.items()}
-    async with talk(script, "!simple", "!start A game", "Make it shorter") as (session, players):
+    async with talk(script, "!simple", "!start A game", "Make it shorter") as (_, players):
         assert players.speakers[:5] == players.speakers[5:10]
         assert "The user says: Make it shorter" in players.prompt(5)
 
@@ -698,3 +699,236 @@ async def test_a_switch_of_mode_keeps_memory_and_approvals() -> None:
         assert before.memory == between.memory == after.memory
         assert before.chain == after.chain
         assert before.chain.approvals
+
+
+# tools
+
+
+def with_tools(folder: Path, *tools: str) -> str:
+    plain = json.loads(shipped_text("studio"))
+    for persona in plain["personas"]:
+        if persona["id"] == "creative_partner":
+            persona["tools"] = list(tools)
+    return team_with(folder, personas=plain["personas"])
+
+
+def calls(tool: str, **arguments: Any) -> Reply:
+    return Reply("", calls=(ToolCall(tool, arguments),))
+
+
+class Caller:
+    """The creative partner with tools: it replies one after the other, and remembers what it was asked."""
+
+    def __init__(self, *replies: Any) -> None:
+        self.replies = list(replies)
+        self.asked: list[str] = []
+
+    async def reply(self, prompt: str) -> Any:
+        self.asked.append(prompt)
+        given = self.replies.pop(0)
+        return given["value"] if isinstance(given, dict) else given
+
+
+async def test_a_persona_has_its_own_tools_called_and_goes_on_with_what_they_say(tmp_path: Path) -> None:
+    async def tide(place: str) -> str:
+        return f"high water in {place} at noon"
+
+    caller = Caller(calls("tide", place="Hull"), calls("rm", path="/"), hands("Noon it is.", "ceo"))
+    more = {"creative_partner": caller.reply, "tide": tide}
+    script: Script = {"ceo": [says("Good.")]}
+    async with talk(script, "When?", team=with_tools(tmp_path, "tide"), more=more) as (session, players):
+        assert "high water in Hull at noon" in caller.asked[1]
+        assert "there is no tool 'rm' here" in caller.asked[2]
+        assert "user: When?" in caller.asked[2]
+        assert players.speakers == ["ceo"]
+        assert (await session.look()).turn == 2
+
+
+@pytest.mark.covers("T9", "T55")
+async def test_an_approval_of_a_tool_appears_in_the_conversation(tmp_path: Path) -> None:
+    called = []
+
+    async def tide(place: str) -> str:
+        called.append(place)
+        return "noon"
+
+    caller = Caller(calls("tide", place="Hull"), says("Noon it is."))
+    more, team = {"creative_partner": caller.reply, "tide": tide}, with_tools(tmp_path, "tide")
+    async with talk({}, "When?", team=team, more=more, autonomy="manual") as (session, _):
+        data = await session.look()
+        reason = 'the call of Creative Partner waits for your approval: calls tide({"place": "Hull"})'
+        assert (data.place, data.reason, called) == ("AwaitApproval", reason, [])
+        await session.type("!approve")
+        assert called == ["Hull"]
+        assert "Noon it is." in await texts(session)
+
+
+async def test_a_tool_that_fails_is_shown_to_whoever_called_it(tmp_path: Path) -> None:
+    async def tide(place: str) -> str:
+        raise RuntimeError("the gauge is dry")
+
+    caller = Caller(calls("tide", place="Hull"), says("I do not know."))
+    more, team = {"creative_partner": caller.reply, "tide": tide}, with_tools(tmp_path, "tide")
+    async with talk({}, "When?", team=team, more=more) as (session, _):
+        assert "the gauge is dry" in caller.asked[1]
+        assert (await texts(session))[-1] == "I do not know."
+
+
+async def test_tools_are_called_so_often_and_no_oftener(tmp_path: Path) -> None:
+    async def tide(place: str) -> str:
+        return "noon"
+
+    caller = Caller(*[calls("tide", place="Hull")] * 20)
+    more, team = {"creative_partner": caller.reply, "tide": tide}, with_tools(tmp_path, "tide")
+    async with talk({}, "When?", team=team, more=more) as (session, _):
+        assert (await session.look()).place == "RespondToUser"
+        assert len(caller.asked) < 20
+
+
+# large teams, many conversations
+
+
+def large(folder: Path, size: int) -> str:
+    personas = [
+        {"id": f"p{number}", "name": f"Person With A Long Name {number}", "prompt": "ceo.md"} for number in range(size)
+    ]
+    groups = [
+        {"name": f"GROUP_{first}", "personas": [known["id"] for known in personas[first : first + 10]]}
+        for first in range(0, size, 10)
+    ]
+    groups.append({"name": "USER_INTERACTION", "states": ["RespondToUser", "AwaitApproval"]})
+    plain = {"team_name": "large", "start": "p0", "groups": groups, "personas": personas}
+    path = folder / "large.json"
+    path.write_text(json.dumps(plain))
+    return str(path)
+
+
+@pytest.mark.covers("T64", "T87")
+async def test_with_500_personas_the_status_line_fits_a_terminal_and_the_tree_a_screen(tmp_path: Path) -> None:
+    script: Script = {"p0": [hands("Go on.", "p499")], "p499": [says("Here.")]}
+    async with talk(script, "Go", team=large(tmp_path, 500)) as (session, players):
+        assert players.speakers == ["p0", "p499"]
+        assert len(await session.status()) <= WIDTH
+        data = await session.look()
+        tree = state_tree(session.roster, Conversation(place="p250", speaker="p250"))
+        assert "▸ GROUP_250" in tree
+        assert len(tree.splitlines()) < 80
+        assert len(data.visits) == 2
+        long = status_line(session.roster, Conversation(place="p499", held=None))
+        assert len(long) <= WIDTH
+
+
+@pytest.mark.covers("T5")
+async def test_conversations_beside_each_other_keep_their_memory_apart() -> None:
+    async def echo(prompt: str) -> Any:
+        return {"content": f"You said {prompt.rpartition('user: ')[2].splitlines()[0]}."}
+
+    async with Moothall("memory", listeners=()) as hall:
+        sessions = [await Session.begin(hall, Chosen(), {"creative_partner": echo}) for _ in range(20)]
+        for number, session in enumerate(sessions):
+            await session.say(f"word-{number}")
+        for number, session in enumerate(sessions):
+            assert await texts(session) == [f"word-{number}", f"You said word-{number}."]
+            kept = [item.content for item in (await session.look()).memory.raw]
+            assert kept == [f"word-{number}", f"You said word-{number}."]
+
+
+# the library
+
+
+class Designer(AgentState):
+    """Sends the first draft back, then approves."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.places: list[str] = []
+
+    async def respond(self, prompt: str) -> str:
+        self.seen.append(prompt)
+        return "I have read it."
+
+    def can_approve_input(self, prompt: str) -> bool:
+        return len(self.seen) > 1
+
+    def request_rework(self, prompt: str) -> str:
+        return "" if self.can_approve_input(prompt) else "no core loop"
+
+    def determine_next_agent(self, prompt: str) -> str | None:
+        return "ceo"
+
+    async def on_entry(self, state: str) -> None:
+        self.places.append(f"in {state}")
+
+    async def on_exit(self, state: str) -> None:
+        self.places.append(f"out {state}")
+
+
+@pytest.mark.covers("T42", "T43", "T46", "T47", "T18")
+def test_a_program_talks_with_a_team_in_which_personas_are_python(tmp_path: Path) -> None:
+    designer = Designer()
+    players = Players({name: lines for name, lines in HAND_OFF.items() if name != "game_designer"})
+    agents = {**players.functions, "game_designer": designer}
+    orchestrator = FSMOrchestrator(agents=agents, store=f"sqlite:{tmp_path / 'talk.db'}")
+    said = orchestrator.say("A game about tides")
+    assert said.splitlines()[-1] == "ceo: Worth a prototype."
+    assert orchestrator.state == "RespondToUser"
+    assert players.speakers == ["creative_partner", "creative_partner", "ceo"]
+    assert designer.places == ["in game_designer", "out game_designer"] * 2
+    assert "approved: creative_partner by game_designer" in orchestrator.command("!state")
+    assert [message["by"] for message in orchestrator.history()][:3] == ["user", "creative_partner", "game_designer"]
+    orchestrator.close()
+    assert orchestrator.state == "Closed"
+    orchestrator.close()
+
+
+@pytest.mark.covers("T42", "T78")
+def test_the_transition_engine_reads_directives_and_settles_proposals() -> None:
+    engine = TransitionEngine()
+    found = engine.parse({"content": "x", "transition": "HANDOFF_TO_AGENT", "next_agent": "cfo"}, speaker="ceo")
+    assert getattr(found, "next_agent", None) == "cfo"
+    settled = engine.evaluate_transition(
+        [{**proposal, "confidence": 1, "order": number} for number, proposal in enumerate(PROPOSALS)]
+    )
+    assert settled.winner == "lead_engineer"
+
+
+@pytest.mark.covers("T42", "T53", "T66")
+def test_the_visualizer_writes_the_line_of_the_document() -> None:
+    shown = StateVisualizer()
+    assert shown.change("ceo", "cfo") == "Current State: [CEO_State] → Pending: CFO_State"
+    assert shown.status(Conversation(place="ceo")) == "Current State: [CEO_State]"
+    assert "▸ STRATEGIC" in shown.tree(Conversation(place="ceo", speaker="ceo"))
+
+
+@pytest.mark.covers("T42")
+async def test_a_persona_in_python_that_says_nothing_is_told_apart() -> None:
+    with pytest.raises(NotImplementedError, match="AgentState says nothing"):
+        await AgentState().reply("x")
+
+
+@pytest.mark.covers("T19", "T67")
+@pytest.mark.parametrize("team", ["studio", "studio_small", "software"])
+async def test_every_request_carries_the_shape_of_a_reply_and_the_colleagues(team: str) -> None:
+    first = shipped_team(team).start
+    async with talk({first: [says("Hello.")]}, "Go", team=team) as (_, players):
+        asked = players.prompt(0)
+        assert '"transition"' in asked
+        for target in Roster(shipped_team(team)).targets(first):
+            assert f"`{target}`" in asked
+
+
+@pytest.mark.covers("T40")
+async def test_what_came_next_before_counts_only_where_a_weight_is_set(tmp_path: Path) -> None:
+    even = [{**proposal, "urgency": 0.5, "dependency": 0.5, "user_intent": 0.5} for proposal in PROPOSALS[1:]]
+    script: Script = {
+        "creative_partner": [hands("You.", "ceo"), says("Who?", proposals=even)],
+        "ceo": [hands("Back.", "creative_partner"), says("I.")],
+        "art_director": [says("I.")],
+    }
+    async with talk({name: list(lines) for name, lines in script.items()}, "Go") as (_, players):
+        assert players.speakers[-1] == "ceo"
+    weights = {"urgency": 0.3, "dependency": 0.3, "user_intent": 0.3, "frequency": 0.1}
+    team = team_with(tmp_path, arbitration={"weights": weights})
+    async with talk(script, "Go", team=team) as (session, players):
+        moves = await messages_of(session.hall.store, session.run, TRANSITIONS)
+        assert moves[-2]["scores"]["ceo"] > moves[-2]["scores"]["art_director"]

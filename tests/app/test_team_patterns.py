@@ -1,4 +1,4 @@
-"""What personas do together beside a conversation: patterns, workflows, a debate; and what starts only when approved."""
+"""What personas do together beside a conversation: patterns, workflows, a debate; what starts when approved."""
 
 import asyncio
 import json
@@ -103,14 +103,17 @@ async def test_a_broadcast_reaches_everybody() -> None:
 
 @pytest.mark.covers("T57", "T37")
 async def test_five_patterns_go_on_at_once_in_one_run() -> None:
-    gate, waiting = asyncio.Event(), []
+    gate, everybody = asyncio.Event(), asyncio.Event()
+    waiting: list[str] = []
 
     async def reply(prompt: str) -> Any:
         waiting.append(prompt)
+        if len(waiting) == 9:
+            everybody.set()
         await gate.wait()
         return {"content": "Yes."}
 
-    functions = {name: reply for name in ("ceo", "cfo", "cmo", "creative_partner", "game_designer")}
+    functions = dict.fromkeys(("ceo", "cfo", "cmo", "creative_partner", "game_designer"), reply)
     lines = (
         "!workflow handoff ceo, cfo: a",
         "!workflow approval ceo, cfo: b",
@@ -124,8 +127,7 @@ async def test_five_patterns_go_on_at_once_in_one_run() -> None:
         for line in lines:
             tasks.append(asyncio.create_task(session.type(line)))
             await asyncio.sleep(0)
-        while len(waiting) < 9:
-            await asyncio.sleep(0)
+        await everybody.wait()
         data = await session.look()
         assert data.place == "creative_partner"
         assert sorted(known.machine for known in data.beside.values() if not known.ended) == [

@@ -1,11 +1,13 @@
 """`moot team`: a person talks with a team, at a terminal, from a script, and after a crash."""
 
+import json
 import signal
 from pathlib import Path
 
 import pytest
 
 from moothall.cli.team import content_so_far
+from moothall.machines.team.definition import shipped_text
 from tests.cli.process import moot as moot_process
 from tests.cli.ran import Moot
 from tests.cli.terminal import terminal
@@ -192,3 +194,22 @@ def test_a_rehearsal_needs_nothing_and_comes_to_the_user(moot: Moot, tmp_path: P
 )
 def test_of_a_reply_that_is_still_coming_its_content_is_shown(heard: str, shown: str) -> None:
     assert content_so_far(heard) == shown
+
+
+@pytest.mark.covers("T41", "T43", "T9")
+def test_tools_hooks_and_sources_come_from_a_file_of_functions(moot: Moot, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "async def books() -> int:\n    return 4000\n\n\nasync def note(state: str) -> None:\n"
+        "    with open('notes.txt', 'a') as notes:\n        notes.write(f'{state}\\n')\n"
+    )
+    plain = json.loads(shipped_text("studio"))
+    plain["sources"] = [{"fact": "budget_left", "tool": "books"}]
+    for persona in plain["personas"]:
+        persona["hooks"] = {"entry": "note"}
+    (tmp_path / "mine.json").write_text(json.dumps(plain))
+    model = written(tmp_path, {"creative_partner": [says("Hello.")]})
+    script = typed(tmp_path, "Go", "!exit")
+    ran = moot("team", "-c", "mine.json", "--functions", "own.py", "--script", script, "--model", model, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["facts"]["budget_left"]["value"] == 4000
+    assert (tmp_path / "notes.txt").read_text() == "creative_partner\n"

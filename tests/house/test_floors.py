@@ -27,7 +27,7 @@ HOUSE = (
 )
 
 # Single modules at the top of the package that belong to a room.
-ANNEXES = {"arena": "app", "pipeline": "app", "team": "app", "workflow": "app"}
+ANNEXES = {"arena": "app", "debate": "app", "pipeline": "app", "team": "app", "workflow": "app"}
 
 # Downwards, and still forbidden.
 NEVER = {"runtime": ("agents",)}

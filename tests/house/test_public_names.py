@@ -154,9 +154,29 @@ WORKFLOW: tuple[str, ...] = (
     "WorkflowTerms",
 )
 
+DEBATE: tuple[str, ...] = (
+    "AgentConfig",
+    "Clarification",
+    "DEBATE_EVENTS",
+    "DebateConfig",
+    "DebateHooks",
+    "DebateNode",
+    "DebateResult",
+    "DebateTerms",
+    "NodeContext",
+    "NodeResult",
+    "NodeType",
+    "Solution",
+    "StateMachineOrchestrator",
+    "TransitionRule",
+    "resume",
+    "run_debate",
+)
+
 MODULES = {
     "moothall": PUBLIC,
     "moothall.arena": ARENA,
+    "moothall.debate": DEBATE,
     "moothall.pipeline": PIPELINE,
     "moothall.team": TEAM,
     "moothall.workflow": WORKFLOW,

@@ -92,3 +92,15 @@ def test_a_rollback_that_was_cut_off_goes_on_and_undoes_nothing_twice(tmp_path: 
     assert json.loads(answered.stdout)["rollback"] == {"complete": True, "left": []}
     assert [file.name for file in place.workspace.iterdir()] == ["kept.txt"]
     assert (place.workspace / "kept.txt").read_text() == "kept\n"
+
+
+def test_who_cancels_a_run_whose_command_was_cut_off_gets_the_workspace_back(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.kill()
+    cancelled = moot("cancel", RUN, "--reason", "enough", home=tmp_path)
+    assert cancelled.returncode == DONE, cancelled.stderr
+    told = json.loads(moot("resume", RUN, "--json", home=tmp_path).stdout)
+    assert (told["status"], told["reason"]) == ("rolled_back", "cancelled: enough")
+    assert told["states_visited"][-4:] == ["RollbackActive", "StoringMemory", "Auditing", "Audited"]
+    assert place.marks() == []
+    assert (place.workspace / "kept.txt").read_text() == "kept\n"

@@ -13,12 +13,12 @@ from moothall.analysis.verify import verify
 from moothall.arena import IdentityGuard, Rating
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import AskPerson, Effect, ReadRecords, WriteRecords
-from moothall.kernel.events import Answered, Event, Expired, GaveUp
+from moothall.kernel.events import Answered, Cancelled, Event, Expired, GaveUp
 from moothall.kernel.nodes import Final, State
 from moothall.kernel.simulate import Simulation
 from moothall.machines.arena.case import Case
 from moothall.machines.arena.definition import Configuration
-from moothall.machines.arena.effects import ReadIdentity, RunTask, SaveWorkspace
+from moothall.machines.arena.effects import ReadIdentity, RunTask, SaveWorkspace, TaskEnded
 from moothall.machines.arena.execution import SIDE_BY_SIDE
 from moothall.machines.arena.identity import Locks
 from moothall.machines.arena.machine import arena
@@ -408,6 +408,30 @@ def test_healing_is_tried_twice_and_then_everything_is_undone_the_last_first() -
     assert case.rollback is not None
     assert (case.outcome, case.rollback.is_complete) == ("rolled_back", True)
     assert case.results["c"].attempts == 3
+
+
+def test_who_cancels_a_run_that_acts_leads_it_back_and_a_way_back_is_not_begun_twice() -> None:
+    class Slow(ArenaWorld):
+        def perform(self, effect: Effect) -> Event | None:
+            is_open = isinstance(effect, RunTask) and effect.id in ("b", "undo:a")
+            return None if is_open else super().perform(effect)
+
+    undo = {"kind": "command", "command": "undo"}
+    simulation = Slow([task("a", reverse=undo), task("b", needs=["a"])]).begin(CASE)
+    assert simulation.active == ("RunningTasks",)
+    simulation.send(Cancelled("enough"))
+    assert simulation.active == ("RollbackActive",)
+    simulation.send(Cancelled("quickly"))
+    [undoing] = simulation.open
+    simulation.answer(undoing, TaskEnded("undo:a", 0))
+    case = case_of(simulation)
+    assert (simulation.active, case.outcome, case.reason) == (("Audited",), "rolled_back", "cancelled: enough")
+    assert [wanted.effect.id for wanted in simulation.effects if isinstance(wanted.effect, RunTask)] == [
+        "a",
+        "b",
+        "undo:a",
+    ]
+    assert case.duels == ()
 
 
 def test_a_rollback_that_leaves_something_says_so() -> None:

@@ -38,6 +38,9 @@ YesNo = bool
 KEY = "key"
 """The parameter of a tool that gets the key of the call, under which a repeat of it is known."""
 
+TEXTS = "$texts"
+"""The only field of an argument that is several texts."""
+
 TURN = "turn-"
 """What the machines of agents with tools are called, with the number of rounds behind it."""
 
@@ -652,10 +655,20 @@ def render(template: str, arguments: Mapping[str, Any]) -> str:
         raise DefinitionError(f"{template[:LONGEST_LABEL]!r} wants the argument {error}; it was given {has}") from error
 
 
+def texts(*parts: str) -> Mapping[str, Any]:
+    """An argument that a prompt shows as several texts, one below the other.
+
+    Each is kept by itself, so that a long text that stands in many prompts is stored once.
+    """
+    return {TEXTS: list(parts)}
+
+
 def _shown(arguments: Mapping[str, Any], path: str | None) -> str:
     if path is None:
         return ""
     value = arguments[path]
+    if isinstance(value, Mapping) and value.keys() == {TEXTS}:
+        return "\n".join(value[TEXTS])
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -58,6 +58,7 @@ COMMANDS = {
     "ratings": Command("show the ratings of the arena's agents, and every duel that moved them", "arena"),
     "recall": Command("find earlier runs of the arena that are most like a text", "arena"),
     "identity": Command("lock a store to a place, or hold its locks against this one", "arena"),
+    "score": Command("score what came of debates by a rubric, from 1 to 10", "debate"),
     "doctor": Command("look at this installation and the store, and say what is wrong", "doctor"),
     "trust": Command("let a project's moothall.toml count, as it is now", "trust"),
     "check": Command("check machines and workflow files: dead ends, endless loops, what a run can cost", "check"),

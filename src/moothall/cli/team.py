@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from moothall.app.kinds.team.present import change_line, speaker_name
-from moothall.app.kinds.team.session import Chosen, Session, shortened
+from moothall.app.kinds.team.session import Chosen, Session, registered
 from moothall.app.runs.news import Committed, News, Noticed, Said
 from moothall.cli.main import DONE, FAILED, WAITING
 from moothall.cli.options import command, hall_of, named, own_exit_code
@@ -47,6 +47,12 @@ def team(parser: ArgumentParser) -> Work:
     )
     parser.add_argument("--transcript", type=Path, metavar="FILE", help="write the conversation as Markdown in the end")
     parser.add_argument("--workspace", type=Path, metavar="DIR", help="where files are written (default: ./workspace)")
+    parser.add_argument(
+        "--functions",
+        type=named,
+        metavar="MODULE",
+        help="FILE.py or module: tools, hooks and sources that the team names",
+    )
     add_beginning(parser)
 
     def work(chosen: Namespace) -> int:
@@ -89,8 +95,9 @@ async def _talk(chosen: Namespace, hall: Any, screen: Screen, script: list[str] 
 
 
 async def _opened(chosen: Namespace, hall: Any) -> Session:
+    agents = registered(chosen.functions or "")
     if chosen.resume is not None:
-        return await Session.resume(hall, chosen.resume)
+        return await Session.resume(hall, chosen.resume, agents)
     workspace = chosen.workspace or Path("workspace")
     return await Session.begin(
         hall,
@@ -103,6 +110,7 @@ async def _opened(chosen: Namespace, hall: Any) -> Session:
             chosen.run_id,
             str(workspace.absolute()),
         ),
+        agents,
     )
 
 
@@ -274,6 +282,3 @@ def content_so_far(heard: str) -> str:
         except ValueError:
             text = text[:-1]
     return ""
-
-
-__all__ = ["Screen", "content_so_far", "shortened", "team"]

@@ -42,7 +42,7 @@ from moothall.runtime.children import cancel_child, child_id, lost_child, open_c
 from moothall.runtime.cleaner import misfit
 from moothall.runtime.crew import Drive
 from moothall.runtime.decide import ends_at, in_flight, is_rationed, limit_of, mark_cause, used_up
-from moothall.runtime.hall import Hall, advance, advance_all, is_free, let_go, messages, reopen, visiting
+from moothall.runtime.hall import Hall, advance, advance_all, is_forsaken, let_go, messages, reopen, visiting
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, RunId, TellParent, shaped
 from moothall.runtime.ports import LEASE, Records, make_context
 
@@ -94,7 +94,7 @@ async def _hold(hall: Hall, run: RunId) -> None:
     if lease is not None and lease.owner == hall.owner:
         return
     stored = (await hall.store.load(run)).lease
-    if not is_free(hall, stored):
+    if not await is_forsaken(hall, run, stored, PULSE):
         raise Refused(f"run {run} is being driven by {stored.owner}; it goes on there")
     taken = await hall.store.claim(run, stored, hall.owner, hall.clock.now() + LEASE)
     if taken is None:

@@ -126,6 +126,11 @@ SELECT DISTINCT owner FROM runs INDEXED BY runs_by_wake WHERE wake IS NOT NULL A
 -- the latest entry of a run
 SELECT seq FROM runs WHERE run = ?;
 
+-- name: stands
+-- the latest entry of a run, and the seal of one of its own entries
+SELECT runs.seq, (SELECT entries.seal FROM entries WHERE entries.run = runs.number AND entries.seq = ?)
+FROM runs WHERE runs.run = ?;
+
 -- name: seqs
 -- the latest entries of all runs
 SELECT run, seq FROM runs WHERE typeof(seq) = 'integer';
@@ -133,7 +138,7 @@ SELECT run, seq FROM runs WHERE typeof(seq) = 'integer';
 -- name: claim
 -- hold a run whose lease is still the one that was seen; a holder that is gone counts as a crash
 UPDATE runs SET crashes = crashes + (owner IS NOT NULL AND owner <> ?), owner = ?, token = token + 1, until = ?
-WHERE run = ? AND token = ?
+WHERE run = ? AND token = ? AND (owner IS NULL OR until = ?)
 RETURNING token, crashes;
 
 -- name: renew

@@ -14,7 +14,9 @@ from typing import Any
 
 from moothall.agents.ask import AskAgent, CallTool, Tool
 from moothall.agents.workspace import Policy
-from moothall.app.report.charts import Bar
+from moothall.app.report.projections.costs import Costs
+from moothall.app.report.section import Section
+from moothall.app.runs.news import Committed
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
@@ -23,6 +25,7 @@ from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.runtime.hall import Cast
+from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
 
@@ -60,6 +63,13 @@ class Presented(Frozen):
     plain: Any
     text: str
     status: str
+
+
+class Line(Frozen):
+    """A line that tells of a run while it goes on: what stands out, and the rest."""
+
+    head: str
+    text: str = ""
 
 
 class Kind:
@@ -178,9 +188,17 @@ class Kind:
         """What a person should know of how a run stands."""
         yield from ()
 
-    async def charts(self, store: Store) -> Mapping[str, Sequence[Bar]]:
-        """What a report of a run shows besides, by title: bars."""
-        return {}
+    def told(self, news: Committed, *, whole: bool = False) -> tuple[Line, ...] | None:
+        """A step in the words of this kind, with whole texts or their beginnings; None: as the journal has it."""
+        return None
+
+    def standing(self, news: Committed) -> str:
+        """How far a run has come, for a line that changes while it goes on; "" where nothing is to be said."""
+        return ""
+
+    async def sections(self, store: Store, run: RunId, data: Any, costs: Costs) -> tuple[Section, ...]:
+        """What the report of a run has beside what every report has."""
+        return ()
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The result of a run for programs and for people."""
@@ -191,7 +209,7 @@ class Kind:
 
 def kinds_for(source: str) -> Iterator[Kind]:
     """The kinds that a source may be of: the one that it is called after, then those that look, in their order."""
-    family = source.partition("-")[0]
+    family = source.partition("?")[0].partition("-")[0]
     names = sorted((name for name in KINDS if KINDS[name].looks or name == family), key=lambda name: KINDS[name].looks)
     return map(kind_named, names)
 

@@ -79,7 +79,7 @@ def chosen_id(context: RunContext, machine: Machine, terms: Terms) -> RunId:
 
 async def require_new(store: Store, run: RunId | None) -> None:
     """Refuse an id that somebody has chosen and that the anchors know, of a run that is gone: it may have done much."""
-    if run is not None and not await exists(store, run) and (why := await store.behind(run)):
+    if run is not None and (why := await store.behind(run)) and not await exists(store, run):
         remedy = f"choose another id, or, if it is to be so, `moot audit {run} --accept`"
         raise Refused(f"run {run} cannot begin: {why}; {remedy}")
 
@@ -117,9 +117,11 @@ async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) 
         tools=written(terms.workspace),
         definition=hall.clean(definition_of(machine)),
     )
+    first = fitted(partial(kind.data, machine), data, hall.clean)
+    if reason := kind.lacking(machine, first, agents):
+        raise DefinitionError(f"run {run} cannot begin: {reason}")
     toolbox = toolbox_in(record.tools, run)
     hall.casts[run] = bind(machine, Provided(model, agents, performers=context.performers, toolbox=toolbox))
-    first = fitted(partial(kind.data, machine), data, hall.clean)
     if toolbox.save is not None:
         await toolbox.save(kind.save_name(machine))
     await halls.begin(hall, record, machine, first)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from moothall.agents.ask import AskAgent, Replied
 from moothall.errors import BadValue
 from moothall.kernel.effects import Effect, Repeats
-from moothall.kernel.events import Event, Exhausted, GaveUp
+from moothall.kernel.events import Cancelled, Event, Exhausted, GaveUp
 from moothall.kernel.nodes import emitting
 from moothall.kernel.step import Move
 from moothall.machines.arena.case import Case, Repair, Rollback, TaskResult
@@ -294,6 +294,11 @@ def _ended(case: Case, reason: str, diagnosis: str) -> Case:
 
 
 # rollback
+
+
+def cancel(case: Case, cancelled: Cancelled) -> Case:
+    """Go back because somebody asked the run to stop; what is under way is cut off."""
+    return replace(case, running=(), halted=f"cancelled: {cancelled.reason}")
 
 
 @emitting(RunTask, RestoreWorkspace)

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from moothall.agents.ask import AskAgent, Replied
+from moothall.agents.ask import AskAgent, CallTool, Replied, Returned
+from moothall.agents.ask import Unusable as UnusableReply
 from moothall.kernel.effects import AskPerson, StartChild
 from moothall.kernel.events import Answered, ChildDone, Event, Exhausted, GaveUp
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, State, anywhere
 from moothall.machines.team.definition import AWAIT_APPROVAL, Group, Limits, Roster, Team
 from moothall.machines.team.directives import USER
-from moothall.machines.team.floor import GO, WENT_ON, Floor
+from moothall.machines.team.floor import CALLS, GO, WENT_ON, Floor
 from moothall.machines.team.prompt import shipped_prompt
 from moothall.machines.team.state import (
     ARBITRATION,
@@ -79,7 +80,7 @@ def _places(team: Team) -> tuple[str, ...]:
 
 def _group(group: Group, floor: Floor) -> State:
     asks = {USER: floor.ask_user, AWAIT_APPROVAL: floor.ask_approval}
-    speak = _wanting(floor.speak, {AskAgent: 1, StartChild: 1})
+    speak = _wanting(floor.speak, {AskAgent: 1, CallTool: CALLS})
     return State(
         group.name,
         [
@@ -111,6 +112,8 @@ def _rows(floor: Floor) -> list[On]:
         On(anywhere, StartWorkflow, do=_wanting(floor.start_beside, begin), at_most=most),
         On(anywhere, Leave, to="Closed"),
         On(anywhere, Replied, to=ARBITRATION, when=is_awaited, do=_wanting(floor.hear_reply, {WriteFile: 1})),
+        On(anywhere, UnusableReply, to=ARBITRATION, when=is_awaited, do=floor.hear_unusable),
+        On(anywhere, [Returned, GaveUp], when=is_called, do=floor.hear_tool, at_most=most),
         On(anywhere, GaveUp, to=ARBITRATION, when=is_awaited, do=floor.hear_failure),
         On(anywhere, [ChildDone, GaveUp], do=floor.hear_beside, at_most=most),
         On(anywhere, WENT_ON, to=ARBITRATION, when=is_decided),
@@ -121,9 +124,14 @@ def _rows(floor: Floor) -> list[On]:
     ]
 
 
-def is_awaited(data: Conversation, event: Replied | GaveUp) -> bool:
+def is_awaited(data: Conversation, event: Replied | GaveUp | UnusableReply) -> bool:
     """Whether it is the end of the ask that is under way."""
     return bool(data.asked) and event.id == data.asked
+
+
+def is_called(data: Conversation, event: Returned | GaveUp) -> bool:
+    """Whether it is the end of a call that whoever speaks waits for."""
+    return any(call.id == event.id for call in data.calls)
 
 
 def has_proposal(data: Conversation, _: Event) -> bool:

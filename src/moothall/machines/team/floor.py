@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moothall.agents.ask import AskAgent, Replied, Window, turn_of
+from moothall.agents.ask import AskAgent, CallTool, Replied, Returned, ToolCall, Window
+from moothall.agents.ask import Unusable as UnusableReply
 from moothall.agents.memory import extract, prompt_text
 from moothall.agents.recall import Item, Recall
 from moothall.errors import MoothallError
@@ -72,6 +73,9 @@ WENT_ON = "WENT_ON"
 DOUBTFUL = 0.5
 """Below this confidence the user looks at what is at stake, where approval is set to review."""
 ROUNDS = 8
+"""How often somebody may have tools called in one turn."""
+CALLS = 16
+TOOLS = "TOOLS"
 FLAG = "User-requested transition"
 PROMISED = (
     "You say that you hand on, but the reply directs nothing. Reply again: with `transition` and `next_agent` if you "
@@ -81,7 +85,7 @@ PROMISED = (
 
 def reply_of(replied: Replied) -> Any:
     """The structured part of a reply. A text that is one JSON object is that object; any other text is prose."""
-    if replied.value is not None:
+    if replied.value is not None and not isinstance(replied.value, str):
         return replied.value
     text = replied.text.strip()
     if text.startswith("{") and text.endswith("}"):
@@ -129,6 +133,8 @@ class Floor:
 
     def hear_reply(self, data: Conversation, replied: Replied) -> Moved:
         """The reply that is awaited came: follow what it directs, show back what cannot be followed, once."""
+        if replied.calls:
+            return self._want_tools(data, replied)
         reply, speaker = reply_of(replied), data.speaker
         persona = self.roster.personas[speaker]
         found = directive(reply, allowed=self.roster.targets(speaker), accepts_user=persona.accepts_user)
@@ -140,6 +146,42 @@ class Floor:
         if found.promise and not data.repairs:
             return Move(self._show_back(data, PROMISED))
         return self._heard(replace(data, repair="", repairs=0), reply, found, extras)
+
+    def hear_unusable(self, data: Conversation, unusable: UnusableReply) -> Moved:
+        """The reply could not even be read."""
+        return Move(self._show_back(data, unusable.reason))
+
+    # tools
+
+    def _want_tools(self, data: Conversation, replied: Replied) -> Moved:
+        """Somebody wants tools called before they reply; those that they do not have are answered with an error."""
+        known = set(self.roster.personas[data.speaker].tools)
+        able = tuple(call for call in replied.calls if call.tool in known)[:CALLS]
+        thread = tools_thread(data)
+        said = {"role": "assistant", "text": replied.text, "calls": encode(replied.calls)}
+        refused = [call for call in replied.calls if call not in able]
+        errors = [_answer_of(call, error=f"there is no tool {call.tool!r} here") for call in refused]
+        if data.rounds >= ROUNDS:
+            return Move(self._show_back(data, f"tools were called {ROUNDS} times; reply now"))
+        shown = ", ".join(f"{call.tool}({json.dumps(encode(call.arguments), ensure_ascii=False)})" for call in able)
+        go_on = Decision(data.speaker, data.speaker, "arbitration", f"calls {shown}" if able else "", TOOLS)
+        data = replace(data, calls=able, rounds=data.rounds + 1, decided=go_on, asked="")
+        told = (_said(data.speaker, f"[calls {shown}]", data.turn),) if able else ()
+        return Move(data, appends=(Append(thread, said), *(Append(thread, error) for error in errors), *told))
+
+    def hear_tool(self, data: Conversation, event: Returned | GaveUp) -> Moved:
+        """A tool came back, well or not: whoever speaks is shown it. What it says directs nothing."""
+        call = next(call for call in data.calls if call.id == event.id)
+        if isinstance(event, Returned):
+            answer = _answer_of(call, value=encode(event.value))
+        else:
+            answer = _answer_of(call, error=event.reason)
+        left = tuple(other for other in data.calls if other.id != call.id)
+        data = replace(data, calls=left)
+        if left:
+            return Move(data, appends=(Append(tools_thread(data), answer),))
+        decided = Decision(data.speaker, data.speaker, SYSTEM, "", TOOLS)
+        return Move(replace(data, decided=decided), (), (Append(tools_thread(data), answer),), (Named(WENT_ON),))
 
     def _show_back(self, data: Conversation, message: str) -> Conversation:
         """Ask the same persona again, once; what it said stays out of the conversation."""
@@ -355,17 +397,27 @@ class Floor:
     def decide(self, data: Conversation, _: Event) -> Moved:
         """Who is next: what the user says, then the rules, then arbitration; then limits and approvals."""
         data, decision = self._decision(data)
+        if decision.event == TOOLS:
+            is_held = self._wants_tool_approval(data, decision)
+            return self._hold(data, decision) if is_held else self._go(data, decision)
         is_free = decision.approved or decision.layer in ("user", SYSTEM) or decision.to not in self.roster.personas
         if not is_free and (stop := self._limit(data, decision)) is not None:
             return self._go(replace(data, held=decision, reason=stop.reason), stop)
         if not is_free and data.held is None:
             is_reply = self._wants_look(data)
             if is_reply or self._wants_approval(data, decision):
-                what = "reply" if is_reply else "transition"
-                reason = f"the {what} of {self._name(data.speaker)} waits for your approval"
-                data = replace(data, held=decision, held_reply=is_reply, reason=reason)
-                return self._go(data, _wait(decision))
+                return self._hold(replace(data, held_reply=is_reply), decision)
         return self._go(data, decision)
+
+    def _hold(self, data: Conversation, decision: Decision) -> Moved:
+        """A decision waits for the user's approval."""
+        what = "call" if decision.event == TOOLS else "reply" if data.held_reply else "transition"
+        reason = f"the {what} of {self._name(data.speaker)} waits for your approval"
+        reason = f"{reason}: {decision.reason}" if decision.event == TOOLS else reason
+        return self._go(replace(data, held=decision, reason=reason), _wait(decision))
+
+    def _wants_tool_approval(self, data: Conversation, decision: Decision) -> bool:
+        return bool(data.calls) and not decision.approved and self._autonomy(data).transitions == "manual"
 
     def _decision(self, data: Conversation) -> tuple[Conversation, Decision]:
         wish, speaker = data.wish, data.speaker
@@ -462,13 +514,16 @@ class Floor:
         if is_persona and handed and decision.layer in ("arbitration", "rules") and to != speaker:
             data = replace(data, stack=(*data.stack, speaker))
         told = _transition(source, decision, data)
-        repeats = self._repeated(data, source, to) if decision.event != "REPAIR" else data.repeats
+        is_silent = decision.event in ("REPAIR", TOOLS) and is_persona and source in (to, AWAIT_APPROVAL)
+        repeats = data.repeats if is_silent else self._repeated(data, source, to)
         data = replace(data, place=to, repeats=repeats, flag=self._flag(decision), decided=None)
-        if is_persona:
+        if decision.event != TOOLS:
+            data = replace(data, calls=(), rounds=0)
+        if is_persona and not is_silent:
             data = self._warmed(replace(data, speaker=to), source)
         calls = self._hook_calls(source, to)
         effects = (CallHooks(calls, to),) if calls else ()
-        appends = () if decision.event == "REPAIR" else (told,)
+        appends = () if is_silent and source == to else (told,)
         return Move(data, effects, appends, (Named(f"{GO}{to}"),))
 
     def _repeated(self, data: Conversation, source: str, to: str) -> Mapping[str, Repeat]:
@@ -529,13 +584,25 @@ class Floor:
     # what is wanted
 
     def speak(self, data: Conversation, _: Event) -> Moved:
-        """The persona is asked."""
+        """The persona is asked; or the tools are called that it wants first."""
+        if data.calls:
+            calls = tuple(CallTool(call.tool, call.arguments, call.id) for call in data.calls)
+            return Move(replace(data, reason=""), calls)
+        if data.rounds:
+            data = replace(data, asked=f"{data.speaker}-{data.turn}-{data.rounds}", wish=Wish(), reason="")
+            return Move(data, (self._ask(data),))
         speaker, turn = data.speaker, data.turn + 1
         visits = {**data.visits, speaker: data.visits.get(speaker, 0) + 1}
         data = replace(data, turn=turn, turns=data.turns + 1, visits=visits, asked=f"{speaker}-{turn}", reason="")
         data = replace(data, chosen={**data.chosen, speaker: turn})
+        asked = self._ask(data)
+        return Move(replace(data, wish=Wish(), repair=""), (asked,))
+
+    def _ask(self, data: Conversation) -> AskAgent:
+        speaker = data.speaker
         persona = self.roster.personas[speaker]
-        asked = AskAgent(
+        newest = 0 if FLAG in data.flag else max(6, self.team.memory.compression_threshold)
+        return AskAgent(
             speaker,
             "speak",
             self._arguments(data),
@@ -544,12 +611,10 @@ class Floor:
             system=f"persona:{self.source}:{speaker}",
             model=persona.model,
             level=persona.level,
-            windows={
-                "talk": Window(THREAD, 0 if FLAG in data.flag else max(6, self.team.memory.compression_threshold))
-            },
+            tools=persona.tools,
+            thread=tools_thread(data) if persona.tools else "",
+            windows={"talk": Window(THREAD, newest)},
         )
-        data = replace(data, wish=Wish(), repair="")
-        return Move(data, (turn_of(asked, persona.tools, ROUNDS) if persona.tools else asked,))
 
     def _arguments(self, data: Conversation) -> dict[str, str]:
         speaker = data.speaker
@@ -602,6 +667,15 @@ class Floor:
     def _name(self, name: str) -> str:
         persona = self.roster.personas.get(name)
         return persona.name if persona is not None else name
+
+
+def tools_thread(data: Conversation) -> str:
+    """The thread of what tools said in this turn."""
+    return f"tools-{data.turn}"
+
+
+def _answer_of(call: ToolCall, **what: Any) -> dict[str, Any]:
+    return {"role": "tool", "id": call.id, "tool": call.tool, **what}
 
 
 class _Extras:
@@ -660,7 +734,8 @@ def _transition(source: str, decision: Decision, data: Conversation) -> Append:
 
 
 def _wait(decision: Decision) -> Decision:
-    return replace(decision, to=AWAIT_APPROVAL, layer=SYSTEM, event="AWAIT", losers=(), scores={})
+    event = TOOLS if decision.event == TOOLS else "AWAIT"
+    return replace(decision, to=AWAIT_APPROVAL, layer=SYSTEM, event=event, losers=(), scores={})
 
 
 def _fresh(data: Conversation) -> Conversation:

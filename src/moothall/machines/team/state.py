@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Literal
 
+from moothall.agents.ask import ToolCall
 from moothall.agents.memory import Memory
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
@@ -305,6 +306,10 @@ class Conversation(Frozen):
     turn: int = 0
     asked: str = ""
     """The id of the ask that is under way."""
+    calls: tuple[ToolCall, ...] = ()
+    """Calls of tools that whoever speaks wants, and that have not come back."""
+    rounds: int = 0
+    """How often tools were called in this turn."""
     wish: Wish = Wish()
     decided: Decision | None = None
     """A decision that comes before all others: of the user, or of the machine itself."""

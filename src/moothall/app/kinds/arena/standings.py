@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moothall.app.report.charts import Bar
+from moothall.app.report.section import Measure
 from moothall.kernel.codec import encode
 from moothall.machines.arena.memory import DUELS, RATINGS, key_in
 from moothall.machines.arena.ratings import Duel, Fitted, bradley_terry, rating_of
@@ -60,11 +60,11 @@ def history_lines(told: Mapping[str, Any]) -> Iterator[str]:
         yield f"{duel['trace_id']}  {duel['kind']}  {first['agent']} {verb} {second['agent']}  {moved}"
 
 
-def rating_bars(told: Mapping[str, Any]) -> tuple[Bar, ...]:
+def rating_measures(told: Mapping[str, Any]) -> tuple[Measure, ...]:
     """The fits as bars, one for each agent on its model; what is in doubt has the other colour."""
     players = [rating for rating in told["ratings"] if rating["fit"] and not rating["kind"]]
     return tuple(
-        Bar(
+        Measure(
             f"{rating['agent']} {rating['model']}",
             rating["fit"]["high"],
             f"{rating['fit']['rating']:.0f} ({rating['fit']['low']:.0f} to {rating['fit']['high']:.0f})",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from moothall.app.kinds.functions import tools_in
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import child_machine, source_of
 from moothall.app.kinds.team.files import machine_of, roster_at, source_of_team, team_file
@@ -298,6 +299,11 @@ class Session:
     async def transcript(self) -> str:
         """The conversation as Markdown."""
         return await transcript_of(self.hall.store, self.run, self.roster)
+
+
+def registered(functions: str) -> dict[str, Any]:
+    """The functions of a module that a team file may name: tools, hooks and sources."""
+    return {tool.name: tool.function for tool in tools_in(functions) if tool.function is not None}
 
 
 def figures(data: Conversation, moves: list[Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Workflows as they are kept with a run: the workflow, its roles, and every workflow below it, as JSON.
 
 A run goes on under the definition that it began with, also where its file was moved, edited or deleted. What is kept
-is what was compiled, not the text of the file. Functions of the author are code, and are found where they are when a run
-goes on; to look at a run, what is known of them here is enough.
+is what was compiled, not the text of the file. Functions of the author are code, and are found where they are when a
+run goes on; to look at a run, what is known of them here is enough.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from os.path import isdir
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ from moothall.agents.workspace import BUILT_IN, Policy, policy_for
 from moothall.app.config.models import BY_LEVEL, at_level, open_model
 from moothall.app.kinds.bindings import Provided, child_part
 from moothall.app.kinds.check import Check, Examined, Told
+from moothall.app.kinds.functions import functions_in, tools_in
 from moothall.app.kinds.guests import welcomed
 from moothall.app.kinds.kind import Kind, Presented
 from moothall.app.kinds.source import source_of
 from moothall.app.kinds.workflow.definitions import definition_with_all_below, machine_stored, stored_beside
 from moothall.app.kinds.workflow.files import Shelf, file_of, files_at, is_file_or_folder, template
-from moothall.app.kinds.workflow.functions import functions_in, tools_in
 from moothall.app.kinds.workflow.result import result_of
 from moothall.app.kinds.workflow.scripts import Evaluator
 from moothall.app.kinds.workflow.spot import (
@@ -83,6 +84,8 @@ class WorkflowKind(Kind):
         if not is_file_or_folder(source) and not is_workflow(source):
             return None
         shelf: Shelf = check.kept.setdefault(self.name, Shelf())
+        if isdir(source):
+            return (found for path in files_at(Path(source)) for found in check.examine(str(path)))
         files = files_at(Path(source) if is_file_or_folder(source) else spot_of(source).path)
         return (_examined(path, shelf, check) for path in files)
 

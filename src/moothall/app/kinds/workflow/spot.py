@@ -15,6 +15,7 @@ from os.path import isdir, realpath
 from pathlib import Path
 from urllib.parse import parse_qs, quote
 
+from moothall.app.kinds.functions import tools_in
 from moothall.app.kinds.source import remember
 from moothall.app.kinds.workflow.files import (
     Opened,
@@ -27,7 +28,6 @@ from moothall.app.kinds.workflow.files import (
     roles_file,
     stamps_of,
 )
-from moothall.app.kinds.workflow.functions import tools_in
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.frozen import Frozen

@@ -1,4 +1,4 @@
-"""The functions that a user registers for workflows: tools, and what `py:NAME` names in a file."""
+"""The functions that a user registers: tools, what `py:NAME` names in a workflow file, checks of answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def tools_in(functions: str) -> list[Tool]:
 
 
 def functions_in(functions: str) -> Functions:
-    """The functions of a module by name, for `py:NAME`."""
+    """The functions of a module by name."""
     if not functions:
         return {}
     module = load(functions)

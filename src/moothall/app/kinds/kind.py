@@ -146,6 +146,10 @@ class Kind:
         """The machine for a run whose agents have these tools, where that is another one."""
         return machine
 
+    def own_tools(self, machine: Machine) -> Sequence[Tool]:
+        """The tools that come with a machine beside its table."""
+        return ()
+
     def variant(self, machine: Machine, policies: Mapping[str, Policy]) -> Machine:
         """The machine that is started where these policies count."""
         return machine

@@ -32,7 +32,7 @@ from moothall.performers.own import OwnPerformers
 from moothall.runtime.hall import answer, questions
 from moothall.runtime.ports import Context
 from moothall.stores.sqlite import SqliteStore
-from tests.crashes.mortal import Life, Scenario, Stage
+from tests.crashes.mortal import Life, Scenario, Stage, unmarked
 from tests.machines.arena_world import task, vote
 from tests.runtime.world import RUN
 from tests.simulation.loop import VirtualLoop, complete
@@ -96,7 +96,7 @@ class Workshop:
         agents = {"classifier": classifier, "planner": planner, "critic": critic, **others}
         performers: OwnPerformers = {RunTask: self.run_task, SaveWorkspace: self.save, RestoreWorkspace: self.restore}
         cast = bind(arena(), Provided("", agents, performers=performers))
-        return Scenario("arena", arena(), self.story, cast, Case("tidy up", "/work"), exact=False)
+        return Scenario("arena", arena(), self.story, cast, Case("tidy up", "/work"), same=unmarked)
 
     async def story(self, life: Life) -> None:
         """Drive to the end; a person who is asked what became of a command looks into the workspace's log."""

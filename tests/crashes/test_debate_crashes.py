@@ -21,7 +21,7 @@ from moothall.machines.debate.definition import Summarization
 from moothall.machines.debate.state import Debate
 from moothall.runtime.hall import answer, questions
 from moothall.stores.sqlite import SqliteStore
-from tests.crashes.mortal import Life, Scenario, Stage
+from tests.crashes.mortal import Life, Scenario, Stage, unmarked
 from tests.machines.debates import ANN, BOB, CAT, begun
 from tests.runtime.world import RUN
 from tests.simulation.loop import VirtualLoop, complete
@@ -91,7 +91,7 @@ class Panel:
 
     def scenario(self) -> Scenario:
         agents = {name: self.agent(name) for name in (ANN, BOB, CAT, "judge")} | {"node:FactCheck": self.check}
-        return Scenario("debate", MACHINE, self.story, bind(MACHINE, Provided("", agents)), DATA, exact=False)
+        return Scenario("debate", MACHINE, self.story, bind(MACHINE, Provided("", agents)), DATA, same=unmarked)
 
     async def story(self, life: Life) -> None:
         """Drive to the end; the person answers every form in the same way."""

@@ -17,7 +17,7 @@ HOUSE = (
     "cli | web | mcp | acp",
     "__init__",
     "app",
-    "stores | models | sandboxes | workspaces | scripting | interop | cluster",
+    "stores | models | sandboxes | workspaces | toolservers | scripting | interop | cluster",
     "performers",
     "runtime | machines",
     "agents",

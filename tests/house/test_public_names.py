@@ -53,6 +53,7 @@ PUBLIC: tuple[str, ...] = (
     "ToolCall",
     "Unusable",
     "Window",
+    "Workspace",
     "WriteRecords",
     "YesNo",
     "always",

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from moothall.app.kinds.kind import Presented, kind_of
 from moothall.app.kinds.source import find, with_files
+from moothall.app.kinds.turn import single_turn
 from moothall.app.report.amounts import Account
 from moothall.app.runs.begin import new_id
 from moothall.app.runs.context import exists
@@ -22,7 +23,9 @@ from moothall.app.runs.outcome import Outcome, outcome_of
 from moothall.app.runs.present import present
 from moothall.app.runs.replay import machine_instead
 from moothall.app.runs.view import account_of, show
-from moothall.app.values import Budget, Machine, encode
+from moothall.app.sandbox import GIVES_UP, LEVELS
+from moothall.app.toolbox import POLICIES
+from moothall.app.values import Budget, Machine, Workspace, encode
 from moothall.cli.main import CANCELLED, DONE, ELSEWHERE, FAILED, LIMITED, PROVIDER, WAITING
 from moothall.cli.options import (
     MACHINE,
@@ -55,7 +58,7 @@ BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transiti
 
 def run(parser: ArgumentParser) -> Work:
     """Start a machine or a workflow."""
-    parser.add_argument("machine", help=MACHINE)
+    parser.add_argument("machine", help=f"{MACHINE}; with --role the task")
     parser.add_argument(
         "input", nargs="?", type=words, help="the input: a text for the first field of the data, or a JSON object"
     )
@@ -64,9 +67,21 @@ def run(parser: ArgumentParser) -> Work:
     parser.add_argument(
         "--functions", type=named, metavar="MODULE", help="FILE.py or module: a workflow's tools and py: functions"
     )
+    parser.add_argument(
+        "--role",
+        type=named,
+        help="instead of a machine: one agent of this role, which carries out a task with its tools",
+    )
     add_beginning(parser)
+    add_workspace(parser)
 
     def work(chosen: Namespace) -> int:
+        if chosen.role:
+            if chosen.input is not None or chosen.input_json or chosen.functions:
+                parser.error("--role takes a task and nothing else: moot run --role coder 'the task'")
+            place, roles = workspace_of(chosen), chosen.roles or ""
+            machine, given = single_turn(chosen.role, chosen.machine, workspace=place, roles_from=roles)
+            return start(chosen, machine, given, chosen.budget)
         machine = find(_source(parser, chosen))
         given = _input(parser, chosen, is_text=kind_of(machine).takes_text)
         return start(chosen, machine, given, chosen.budget)
@@ -78,7 +93,12 @@ def start(chosen: Namespace, machine: Machine, given: Any, budget: Budget | None
     """Begin a run with what every command has that begins one, and drive it."""
     run, model = chosen.run_id or new_id(machine), chosen.model or ""
     chosen.begun_with = machine
-    return drive(chosen, run, lambda hall: hall.run(machine, given, model=model, budget=budget, run_id=run), after)
+    place = workspace_of(chosen)
+
+    def go(hall: Moothall) -> Coroutine[Any, Any, Outcome]:
+        return hall.run(machine, given, model=model, budget=budget, run_id=run, workspace=place)
+
+    return drive(chosen, run, go, after)
 
 
 def add_beginning(parser: ArgumentParser) -> None:
@@ -94,6 +114,40 @@ def add_beginning(parser: ArgumentParser) -> None:
     add_run_id(parser, "run")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     add_driving(parser, store=named)
+
+
+def add_workspace(parser: ArgumentParser) -> None:
+    """What every command has whose agents work in a folder."""
+    parser.add_argument(
+        "--workspace", type=named, metavar="DIR", help="the folder that agents work in with their tools"
+    )
+    parser.add_argument(
+        "--sandbox", choices=LEVELS, default=LEVELS[0], help="what protects this machine from commands; none: nothing"
+    )
+    parser.add_argument(
+        "--policy",
+        type=_policies,
+        default={},
+        metavar="TOOL=POLICY",
+        help="allow, ask or deny a tool, or a role's, such as execute_terminal=allow,reviewer:write_file=deny",
+    )
+
+
+def workspace_of(chosen: Namespace) -> Workspace:
+    """What the agents of a run work with; what is given up without a sandbox is said."""
+    if getattr(chosen, "sandbox", "") == "none" and chosen.workspace:
+        notice(GIVES_UP)
+    known = {"folder": "workspace", "sandbox": "sandbox", "policies": "policy"}
+    given = {name: getattr(chosen, option, None) for name, option in known.items()}
+    return Workspace(**{name: value for name, value in given.items() if value})
+
+
+def _policies(text: str) -> dict[str, Any]:
+    parts = [part.strip().partition("=") for part in text.split(",")]
+    for name, _, policy in parts:
+        if not name or policy not in POLICIES:
+            raise ArgumentTypeError(f"write it as TOOL=allow, TOOL=ask or ROLE:TOOL=deny, not {text!r}")
+    return {name: policy for name, _, policy in parts}
 
 
 def resume(parser: ArgumentParser) -> Work:

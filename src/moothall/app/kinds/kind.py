@@ -7,12 +7,13 @@ A kind's module is imported when one of its machines is used, and has its kind a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
 
-from moothall.agents.ask import AskAgent, CallTool
+from moothall.agents.ask import AskAgent, CallTool, Tool
+from moothall.agents.workspace import Policy
 from moothall.app.report.projections.costs import Costs
 from moothall.app.report.section import Section
 from moothall.app.runs.news import Committed
@@ -35,6 +36,8 @@ class Listing(Frozen):
     looks: bool = False
     files: bool = False
     """Whether its machines are defined or configured in files."""
+    late: bool = False
+    """Whether a plain name is offered to others that look first: few names are its own, and it takes long to load."""
 
 
 PLAIN = "python"
@@ -42,9 +45,10 @@ PLAIN = "python"
 KINDS = {
     "pipeline": Listing("moothall.app.kinds.pipeline"),
     "turn": Listing("moothall.app.kinds.turn"),
+    "assent": Listing("moothall.app.kinds.assent"),
     "debate": Listing("moothall.app.kinds.debate", files=True),
     "arena": Listing("moothall.app.kinds.arena", files=True),
-    "team": Listing("moothall.app.kinds.team", looks=True, files=True),
+    "team": Listing("moothall.app.kinds.team", looks=True, files=True, late=True),
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
     PLAIN: Listing("moothall.app.kinds.python", looks=True),
 }
@@ -138,6 +142,26 @@ class Kind:
         """The first data of a run that another run starts, which gives fields by name."""
         return self.data(machine, given)
 
+    def equipped(self, machine: Machine, tools: Sequence[Tool], policies: Mapping[str, Policy]) -> Machine:
+        """The machine for a run whose agents have these tools, where that is another one."""
+        return machine
+
+    def own_tools(self, machine: Machine) -> Sequence[Tool]:
+        """The tools that come with a machine beside its table."""
+        return ()
+
+    def variant(self, machine: Machine, policies: Mapping[str, Policy]) -> Machine:
+        """The machine that is started where these policies count."""
+        return machine
+
+    def under(self, given: Any, policies: Mapping[str, Policy]) -> Any:
+        """What a run is given that another starts, where these policies count."""
+        return given
+
+    def save_name(self, machine: Machine) -> str:
+        """How the save is called that is taken before a run."""
+        return f"Run: {machine.name}"
+
     def bind(self, machine: Machine, provided: Any) -> Cast:
         """Who performs the effects of a run of this machine."""
         raise NotImplementedError
@@ -192,8 +216,14 @@ class Kind:
 def kinds_for(source: str) -> Iterator[Kind]:
     """The kinds that a source may be of: the one that it is called after, then those that look, in their order."""
     family = source.partition("?")[0].partition("-")[0]
-    names = sorted((name for name in KINDS if KINDS[name].looks or name == family), key=lambda name: KINDS[name].looks)
-    return map(kind_named, names)
+    asked = [name for name in KINDS if KINDS[name].looks or name == family]
+    is_name = "." not in source.partition("?")[0]
+
+    def place(name: str) -> tuple[bool, bool, bool]:
+        listing = KINDS[name]
+        return name != family and listing.looks, name == PLAIN, is_name and listing.late
+
+    return map(kind_named, sorted(asked, key=place))
 
 
 def built_in(name: str) -> Machine | None:

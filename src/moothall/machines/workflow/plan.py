@@ -62,6 +62,11 @@ class Duty(Frozen):
     on_error: str = ""
 
     @property
+    def asks(self) -> bool:
+        """Whether a person may be asked before a tool of its agent is called."""
+        return any(tool.policy_for(self.state.agent) == "ask" for tool in self.tools)
+
+    @property
     def name(self) -> str:
         return self.state.name
 

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 from moothall.agents.conversation import Seat, shown_to_scripts
 from moothall.app.kinds.bindings import Functions
-from moothall.app.kinds.workflow.files import document_at, files_at, listed, named, names_at
+from moothall.app.kinds.roles import document_at
+from moothall.app.kinds.workflow.files import files_at, listed, named, names_at
 from moothall.app.kinds.workflow.result import WorkflowResult, result_of
 from moothall.app.kinds.workflow.spot import Spot, machine_at
 from moothall.app.runs.moothall import Moothall

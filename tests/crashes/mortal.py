@@ -28,8 +28,8 @@ from moothall.runtime.ports import Context, Performer, Store
 from moothall.runtime.rebuild import rebuilt
 from moothall.runtime.serve import serve
 from moothall.stores.sqlite import SqliteStore
+from tests.runtime.clock import FastClock
 from tests.runtime.world import PROCESSES, RUN, machine_limits
-from tests.simulation.clock import FastClock
 from tests.simulation.loop import Process, VirtualLoop
 from tests.simulation.shim import READS, Given, StoreShim
 

@@ -124,6 +124,7 @@ def pairs(matrix: Matrix, scenario: Scenario, serving: bool) -> Iterator[tuple[i
 
 
 @pytest.mark.parametrize(("scenario", "serving"), BOTH, ids=NAMES)
+@pytest.mark.slow
 def test_who_goes_on_after_a_death_may_die_as_well(matrix: Matrix, scenario: Scenario, serving: bool) -> None:
     clean = matrix.lives(scenario, serving)
     tried = list(pairs(matrix, scenario, serving))[::EVERY]

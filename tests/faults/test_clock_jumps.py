@@ -5,8 +5,6 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -61,13 +59,6 @@ BESIDE = Machine(
 @pytest.fixture(autouse=True)
 def _quick_pulse(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "PULSE", QUICK)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "runs.db", durability="normal")
-    yield store
-    store.close()
 
 
 def hall_at(store: SqliteStore, clock: MovableClock, hands: Hands, word: str = "one") -> Hall:
@@ -209,6 +200,69 @@ async def test_a_lease_of_a_holder_that_nobody_can_ask_is_free_when_the_jump_has
     await serving
     assert hands.asked == ["bread"]
     assert (await store.load(RUN)).status == "done"
+
+
+@pytest.mark.anyio
+@JUMPING
+@pytest.mark.parametrize("name", [f"{ALIVE}:one", "elsewhere:1:one"], ids=["near", "far"])
+@pytest.mark.parametrize("by", ["a command", "a worker"])
+async def test_a_jump_takes_no_run_from_a_holder_that_is_at_work(
+    store: SqliteStore, jumps: tuple[float, ...], name: str, by: str
+) -> None:
+    clock, hands, others, machine = MovableClock(NOW), Hands(), Hands(), line("bread", "milk")
+    hands.shut("bread")
+    one, other, stop = hall_at(store, clock, hands), hall_at(store, clock, others, "other"), asyncio.Event()
+    one.owner = name
+    await begun(one, machine)
+    driving = asyncio.create_task(drive(one, RUN))
+    await hands.wait_for_calls(1)
+
+    async def open_run(run: str) -> None:
+        await reopen(other, run, machine)
+
+    for jump in jumps:
+        clock.move(jump)
+        if by == "a worker":
+            serving = asyncio.create_task(serve(other, open_run, stop))
+            await beats(40)
+            stop.set()
+            await serving
+            stop.clear()
+        else:
+            await open_run(RUN)
+            with pytest.raises(Refused, match="driven by"):
+                await drive(other, RUN)
+    hands.open("bread")
+    async with asyncio.timeout(SOON):
+        await driving
+    assert (hands.asked, others.asked) == (["bread", "milk"], [])
+    assert (await store.load(RUN)).status == "done"
+
+
+@pytest.mark.anyio
+async def test_a_far_holder_under_another_clock_is_not_overdue_while_it_renews_its_lease(store: SqliteStore) -> None:
+    clock, others, machine = MovableClock(NOW), Hands(), line("bread")
+    far, other = hall_of(Hands(), store, clock), hall_at(store, MovableClock(NOW + HOUR), others, "other")
+    far.owner = "elsewhere:1:far"
+    await begun(far, machine)
+    await reopen(other, RUN, machine)
+    trying = asyncio.create_task(drive(other, RUN))
+    await beats(12)
+    clock.move(LEASE / 3)
+    assert await store.renew(RUN, far.leases[RUN], clock.now() + LEASE)
+    with pytest.raises(Refused, match="driven by elsewhere:1:far"):
+        await trying
+    assert others.asked == []
+
+
+@pytest.mark.anyio
+async def test_a_lease_that_was_renewed_since_it_was_seen_cannot_be_claimed(store: SqliteStore) -> None:
+    clock = MovableClock(NOW)
+    hall = hall_at(store, clock, Hands())
+    await begun(hall, line("bread"))
+    seen = (await store.load(RUN)).lease
+    await store.renew(RUN, seen, clock.now() + LEASE + 1)
+    assert await store.claim(RUN, seen, "elsewhere:1:far", clock.now() + LEASE) is None
 
 
 # timers and questions

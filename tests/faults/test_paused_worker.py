@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from moothall.errors import Refused
+from moothall.runtime import drive as worker
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import reopen
 from moothall.runtime.ports import LEASE
@@ -20,7 +21,9 @@ from tests.faults.machines import STEPS
 from tests.faults.place import RUN, Place, check_whole, told, wait_for
 from tests.runtime.clock import MovableClock
 from tests.runtime.world import RUN as TRIAL
-from tests.runtime.world import Hands, begun, hall_of, line
+from tests.runtime.world import Hands, begun, hall_of, line, pause
+
+pytestmark = pytest.mark.slow
 
 STOPS = ("a", "b", "c", "d")
 CAUSES = ["start", *(f"{seq}.0" for seq in range(STEPS))]
@@ -110,8 +113,9 @@ def test_a_process_that_is_stopped_for_longer_than_a_lease_really_loses_the_run(
 @pytest.mark.anyio
 @pytest.mark.parametrize("ended", [True, False], ids=["when the other has ended it", "before the other has"])
 async def test_a_worker_that_paused_at_any_step_brings_its_result_once(
-    tmp_path: Path, ended: bool, figure: list[str]
+    tmp_path: Path, ended: bool, figure: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(worker, "PULSE", 0.005)
     machine = line(*STOPS)
     for position, stop in enumerate(STOPS):
         file, clock, hands, others = tmp_path / f"{stop}.db", MovableClock(), Hands(), Hands()
@@ -123,6 +127,7 @@ async def test_a_worker_that_paused_at_any_step_brings_its_result_once(
         await begun(one, machine)
         paused = asyncio.create_task(drive(one, TRIAL))
         await hands.wait_for_calls(position + 1)
+        pause(one)
         clock.move(LEASE + 1)
         await reopen(other, TRIAL, machine)
         second = asyncio.create_task(drive(other, TRIAL))

@@ -38,6 +38,7 @@ from tests.runtime.world import (
     happened,
     keep,
     line,
+    pause,
 )
 
 ALIVE = f"{socket.gethostname()}:{os.getpid()}"
@@ -74,13 +75,6 @@ TWO_SIDES = Machine(
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "runs.db"
-
-
-@pytest.fixture
-def store(file: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(file)
-    yield store
-    store.close()
 
 
 @pytest.fixture
@@ -201,6 +195,7 @@ async def test_a_holder_in_another_container_of_this_host_is_not_taken_for_gone(
 
 
 @pytest.mark.anyio
+@pytest.mark.usefixtures("quick_pulse")
 async def test_a_holder_on_another_host_is_left_alone_until_it_is_overdue(any_store: Store) -> None:
     clock = MovableClock()
     far, near = hall_of(Hands(), any_store, clock), hall_of(Hands(), any_store, clock)
@@ -215,6 +210,7 @@ async def test_a_holder_on_another_host_is_left_alone_until_it_is_overdue(any_st
 
 
 @pytest.mark.anyio
+@pytest.mark.usefixtures("quick_pulse")
 async def test_a_holder_that_is_alive_but_overdue_is_taken_over(any_store: Store) -> None:
     clock = MovableClock()
     one, other = alive(Hands(), any_store, clock, "one"), alive(Hands(), any_store, clock, "other")
@@ -253,6 +249,7 @@ async def test_an_old_token_commits_nothing_renews_nothing_and_lets_go_of_nothin
 
 
 @pytest.mark.anyio
+@pytest.mark.usefixtures("quick_pulse")
 async def test_the_result_of_a_holder_that_paused_too_long_enters_once_and_the_new_holder_keeps_the_run(
     any_store: Store,
 ) -> None:
@@ -264,6 +261,7 @@ async def test_the_result_of_a_holder_that_paused_too_long_enters_once_and_the_n
     await begun(one, machine)
     paused = asyncio.create_task(drive(one, RUN))
     await hands.wait_for_calls(1)
+    pause(one)
     clock.move(LEASE + 1)
     await reopen(other, RUN, machine)
     driving = asyncio.create_task(drive(other, RUN))

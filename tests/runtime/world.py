@@ -160,3 +160,9 @@ def asking(within: float | None = None) -> Machine:
         states=[State("asking", enter=AskPerson("Well?", within=within)), Final("answered"), Final("expired")],
         moves=[On("asking", "answered", to="answered"), On("asking", "expired", to="expired")],
     )
+
+
+def pause(hall: Hall) -> None:
+    """Let a hall's pulse stand still, as that of a process that was stopped."""
+    assert hall.crew.pulse is not None
+    hall.crew.pulse.cancel()

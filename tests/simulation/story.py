@@ -18,7 +18,7 @@ from typing import Any
 
 from moothall.errors import MoothallError
 from moothall.runtime.ports import LEASE, Stored
-from tests.simulation.clock import SPEED
+from tests.runtime.clock import SPEED
 from tests.simulation.faults import Fault
 from tests.simulation.loop import complete
 from tests.simulation.people import People

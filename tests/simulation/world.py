@@ -22,8 +22,8 @@ from moothall.runtime.ports import Store
 from moothall.runtime.serve import serve
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
+from tests.runtime.clock import FastClock
 from tests.runtime.world import Basket, machine_limits
-from tests.simulation.clock import FastClock
 from tests.simulation.faults import Fate, Fault, FaultyStore
 from tests.simulation.ledger import Ledger
 from tests.simulation.loop import Process, VirtualLoop

@@ -42,7 +42,7 @@ from moothall.runtime.children import cancel_child, child_id, lost_child, open_c
 from moothall.runtime.cleaner import misfit
 from moothall.runtime.crew import Drive
 from moothall.runtime.decide import ends_at, in_flight, is_rationed, limit_of, mark_cause, used_up
-from moothall.runtime.hall import Hall, advance, advance_all, is_free, let_go, messages, reopen, visiting
+from moothall.runtime.hall import Hall, advance, advance_all, is_forsaken, let_go, messages, reopen, visiting
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, RunId, TellParent, shaped
 from moothall.runtime.ports import LEASE, Records, make_context
 
@@ -94,7 +94,7 @@ async def _hold(hall: Hall, run: RunId) -> None:
     if lease is not None and lease.owner == hall.owner:
         return
     stored = (await hall.store.load(run)).lease
-    if not is_free(hall, stored):
+    if not await is_forsaken(hall, run, stored, PULSE):
         raise Refused(f"run {run} is being driven by {stored.owner}; it goes on there")
     taken = await hall.store.claim(run, stored, hall.owner, hall.clock.now() + LEASE)
     if taken is None:
@@ -111,14 +111,14 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
 
     Every turn looks at the head anew. Most have one plain effect; the rest of the turn is for all others.
     """
-    flying = doing.flying
+    flying, beside = doing.flying, hall.cast(run).beside
     turn = 0
     while True:
         turn += 1
         if turn % TURNS == 0:
             await asyncio.sleep(0)
         head = hall.heads[run]
-        if len(head.pending) == 1 and not flying and _is_plain(hall, run, doing, head.pending[0]):
+        if len(head.pending) == 1 and not flying and not beside and _is_plain(hall, run, doing, head.pending[0]):
             work = perform if head.pending[0].effect.kind in RECORDS else _attempt
             await _in_place(hall, run, doing, head.pending[0], work)
             continue
@@ -138,7 +138,8 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         unprepared = [one for one in head.pending if _needs_preparing(doing, one)]
         if unprepared and await _prepare_any(hall, run, doing, unprepared):
             continue
-        if not flying and len(ready) == 1 and len(head.pending) == 1 and ready[0].effect.kind not in FAMILY:
+        is_alone = not flying and not beside and len(ready) == 1 and len(head.pending) == 1
+        if is_alone and ready[0].effect.kind not in FAMILY:
             await _in_place(hall, run, doing, ready[0], perform)
             continue
         if ready:

@@ -74,6 +74,10 @@ WHOLE_MACHINE = 0xEFFFFFFC
 """The number of the first namespace of processes, which Linux never gives to a container."""
 HALF_A_LEASE = LEASE / 2
 """A lease that lasts longer still is not renewed by a commit."""
+LOOK = 0.5
+NEAR_LOOKS, FAR_LOOKS = 6, 24
+"""How often to look at a lease that seems overdue: a near holder sees the same clock and renews its lease within a
+pulse; a far one may have another, and renews it when a third of a lease has passed."""
 
 
 class Unkept(DefinitionError):
@@ -105,13 +109,15 @@ async def _no_engine(ask: Ask, scene: Scene) -> Answer:
 class Cast(Frozen):
     """Who performs the effects of a run, by kind; the effects that nobody performs; the children that it may start.
 
-    `evaluate` answers what scripts are asked.
+    `evaluate` answers what scripts are asked. `beside` says that such a run may be told things that begin effects while
+    others are under way: each is performed in a task of its own then.
     """
 
     performers: Mapping[str, Performer]
     effects: Mapping[str, type[Effect]] = field(default_factory=dict)
     child: Callable[[str], Part] = _nobody
     evaluate: Evaluate = _no_engine
+    beside: bool = False
 
 
 class Finding(Frozen):
@@ -365,6 +371,7 @@ async def _adopted(hall: Hall, run: RunId, stored: Stored, insisted: Insistence 
         raise DefinitionError(f"run {run} is of the machine {stored.record.machine!r}, not of {known.machine.name!r}")
     adoption = adopt_wording(known, Reader(known.machine, hall.effects(run)), stored)
     if adoption is None:
+        is_ours = await is_forsaken(hall, run, stored.lease)
         if not is_ours:
             raise DefinitionError(
                 f"run {run} is being driven under another definition of {known.machine.name!r}; "
@@ -409,27 +416,48 @@ async def let_go_unless_driven(hall: Hall, run: RunId) -> None:
 
 
 def is_free(hall: Hall, lease: Lease) -> bool:
-    """Whether this hall may take a lease: nobody holds it, we do, or its holder is gone or overdue.
+    """Whether this hall may take a lease at once: nobody holds it, we do, or its holder is gone."""
+    return lease.owner in ("", hall.owner) or is_gone(lease.owner)
 
-    A lease that is to last longer than leases last was taken under a clock that went wrong.
+
+async def is_forsaken(hall: Hall, run: RunId, lease: Lease, pause: float = LOOK) -> bool:
+    """Whether this hall may take a lease that it has seen, after some looks at it where time alone speaks for that.
+
+    The clock may have jumped, here or there: a holder that is at work notices that and renews its lease, so one that
+    seems overdue is looked at until it would have. A lease that is to last longer than leases last was taken under a
+    clock that went wrong.
     """
-    if lease.owner in ("", hall.owner):
+    if is_free(hall, lease):
         return True
-    return not 0 <= lease.until - hall.clock.now() <= 2 * LEASE or is_gone(lease.owner)
+    for _ in range(NEAR_LOOKS if _is_near(lease.owner) else FAR_LOOKS):
+        if 0 <= lease.until - hall.clock.now() <= 2 * LEASE:
+            return False
+        await asyncio.sleep(pause)
+        latest = (await hall.store.load(run)).lease
+        if latest != lease:
+            return is_free(hall, latest)
+    return True
 
 
 def is_gone(owner: str) -> bool:
     """Whether a holder is a process of this machine that no longer exists; of others only time can tell."""
-    host, _, rest = owner.partition(":")
-    process, _, word = rest.partition(":")
-    is_near = host == socket.gethostname() and "".join(word.partition("@")[1:]) == _counted_in()
-    if not is_near or not process.isdigit():
+    process = owner.split(":")[1:2]
+    if not _is_near(owner) or not process[0].isdigit():
         return False
     try:
-        os.kill(int(process), 0)
+        os.kill(int(process[0]), 0)
     except OSError as error:
         return isinstance(error, ProcessLookupError)
+    except OverflowError:  # no process has such a number
+        return True
     return False
+
+
+def _is_near(owner: str) -> bool:
+    """Whether a holder is a process of this machine, or of this container."""
+    host, _, rest = owner.partition(":")
+    word = rest.partition(":")[2]
+    return bool(rest) and host == socket.gethostname() and "".join(word.partition("@")[1:]) == _counted_in()
 
 
 async def advance(

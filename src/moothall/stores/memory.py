@@ -207,7 +207,7 @@ class MemoryStore:
 
     async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
         kept = self._runs[run]
-        if kept.lease.token != seen.token:
+        if kept.lease.token != seen.token or (kept.lease.owner and kept.lease.until != seen.until):
             return None
         lost = kept.lease.owner not in ("", owner)
         kept.lease = Lease(owner, kept.lease.token + 1, until, kept.lease.crashes + lost)

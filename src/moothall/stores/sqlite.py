@@ -627,7 +627,7 @@ class SqliteStore:
         return rows[0][0] if rows else -1
 
     async def claim(self, run: RunId, seen: Lease, owner: str, until: float) -> Lease | None:
-        values = (owner, owner, until, run, seen.token)
+        values = (owner, owner, until, run, seen.token, seen.until)
         try:
             rows = await self._writing.have_written(
                 lambda row: self._execute(self._sql["claim"], row).fetchall(), values

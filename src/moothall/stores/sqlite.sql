@@ -138,7 +138,7 @@ SELECT run, seq FROM runs WHERE typeof(seq) = 'integer';
 -- name: claim
 -- hold a run whose lease is still the one that was seen; a holder that is gone counts as a crash
 UPDATE runs SET crashes = crashes + (owner IS NOT NULL AND owner <> ?), owner = ?, token = token + 1, until = ?
-WHERE run = ? AND token = ?
+WHERE run = ? AND token = ? AND (owner IS NULL OR until = ?)
 RETURNING token, crashes;
 
 -- name: renew

@@ -58,6 +58,7 @@ class Played(NamedTuple):
     refinements: int
     reviews: int
     checks: int
+    judgements: int
 
 
 class PanelModel:
@@ -67,7 +68,7 @@ class PanelModel:
         self.panel = panel
         self.said: dict[str, list[Draft]] = {name: [] for name in panel.drafts}
         self.before: dict[str, str] = {}
-        self.reviews = self.checks = self.shown = 0
+        self.reviews = self.checks = self.shown = self.judgements = 0
 
     async def reply(self, request: Request) -> Reply:
         if "You review" in request.prompt:
@@ -77,6 +78,9 @@ class PanelModel:
             return Reply(value={"reviews": []})
         if "Propose a solution" in request.prompt or "Refine your own" in request.prompt:
             return Reply(value=self.draft(request.agent))
+        if "After round" in request.prompt:
+            self.judgements += 1
+            return Reply(value={"confidence": 100})
         return Reply(value={"description": "counted", "confidence": 50})
 
     def draft(self, name: str) -> Any:
@@ -106,7 +110,7 @@ async def play(panel: Panel, protocol: Protocol, rounds: int) -> Played:
     model = PanelModel(panel)
     chosen = DebateConfig(
         rounds=rounds,
-        terminationCondition=TerminationCondition("fixed"),
+        terminationCondition=TerminationCondition("fixed" if protocol == "debate" else "convergence"),
         summarization=Summarization(enabled=False),
         protocol=protocol,
         answer=panel.answers,
@@ -134,4 +138,5 @@ async def play(panel: Panel, protocol: Protocol, rounds: int) -> Played:
         sum(len(said) - 1 for said in model.said.values() if said),
         model.reviews,
         model.checks,
+        model.judgements,
     )

@@ -28,6 +28,8 @@ from moothall.machines.debate.definition import Answers
 from moothall.machines.debate.votes import Ballot, elected, holds, next_to_check, tally
 
 ROUNDS = 2
+AGREED = 0.8
+"""The machine's default: from which agreement on a debate ends."""
 WHOLE = 20
 """So many questions of a world go through the whole machine."""
 World = Mapping[str, Any]
@@ -117,15 +119,21 @@ def debated(question: Question) -> Decided:
 
 
 def gated(question: Question) -> Decided:
-    """A vote weighed by confidence first; a debate where it does not hold, or where the check rejects every answer."""
+    """A vote weighed by confidence first; a debate where none holds, or where the check rejects every answer.
+
+    The debate ends as debates do: the judge, who knows no better than the count, is asked after each round.
+    """
     ballots, checks = _ballots(question.drafts), dict[str, str]()
     tokens, check = vote(question).tokens, question.world["check"]
     while check and (answer := next_to_check(ballots, checks)):
         checks[answer] = "" if question.accepts(answer) else "it is rejected"
         tokens += check["tokens"]
     if not holds(ballots, checks):
-        ballots = [ballot for said in question.rounds() for ballot in _ballots(said)]
-        tokens += ROUNDS * _round_cost(question)
+        for said in question.rounds()[1:]:
+            ballots = [*ballots, *_ballots(said)]
+            tokens += _round_cost(question) + question.world["tokens"]["judge"]
+            if tally(one.answer for one in said).share >= AGREED:
+                break
     return Decided(elected(ballots, checks).leaders[0], tokens)
 
 
@@ -169,7 +177,7 @@ async def is_equal(world: World, seed: str, questions: int) -> bool:
             played = await play(panel_of(question), protocol, ROUNDS)
             costs, agents = world["tokens"], len(question.drafts)
             tokens = agents * costs["draft"] + costs["judge"] + played.reviews * costs["critique"]
-            tokens += played.refinements * costs["refinement"]
+            tokens += played.refinements * costs["refinement"] + played.judgements * costs["judge"]
             tokens += played.checks * world["check"]["tokens"] if world["check"] else 0
             if Decided(played.answer, tokens) != PROTOCOLS[protocol](question):
                 return False

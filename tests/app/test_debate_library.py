@@ -84,6 +84,19 @@ def test_agents_and_judge_may_be_functions_of_ones_own() -> None:
     assert "It rains." in heard[0]
 
 
+def test_functions_are_not_one_model_and_a_model_plays_the_other_seats(capsys: pytest.CaptureFixture[str]) -> None:
+    async def ann(prompt: str) -> Any:
+        return {"reviews": []} if "label" in prompt else {"text": "a", "answer": "SQLite", "confidence": 70}
+
+    async def bob(prompt: str) -> Any:
+        return {"reviews": []} if "label" in prompt else {"text": "b", "answer": "SQLite", "confidence": 70}
+
+    mixed = StateMachineOrchestrator([ann, bob, "kiss"], config=OPTIONS, terms=SCRIPTED)
+    result = asyncio.run(mixed.run_debate(PROBLEM))
+    assert result.plain["votes"]["counts"] == {"SQLite": 3}
+    assert "share one model" not in capsys.readouterr().err
+
+
 @pytest.mark.covers("D37")
 def test_earlier_clarifications_are_told_to_everybody_and_not_asked_again() -> None:
     config = {"interactiveClarifications": True}

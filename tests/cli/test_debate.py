@@ -279,6 +279,22 @@ def test_a_yaml_file_that_two_readers_could_understand_differently_is_refused(mo
     assert (ran.code, why in ran.err) == (4, True), ran.err
 
 
+@pytest.mark.parametrize(
+    ("text", "told"), [("agents: [", "E_YAML c.yaml:1 /: it is no YAML"), (None, "there is no file c.yaml")]
+)
+def test_a_check_says_what_is_wrong_with_unreadable_yaml(moot: Moot, text: str | None, told: str) -> None:
+    if text is not None:
+        Path("c.yaml").write_text(text)
+    ran = moot("check", "c.yaml")
+    assert (ran.code, told in ran.out + ran.err) == (4, True)
+
+
+def test_a_debate_that_a_limit_ends_gives_the_best_so_far_and_says_so(moot: Moot) -> None:
+    ran = debated(moot, "--budget", "calls=3")
+    assert ran.code == 7
+    assert "ended before its time" in ran.out
+
+
 def test_a_bomb_of_aliases_is_refused_in_time(moot: Moot) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]

@@ -40,7 +40,6 @@ def test_the_debate_of_the_demonstration_leaves_a_document_and_a_page_with_the_p
     example = ran("demo_debate.py", tmp_path)
     assert example.returncode == 0, example.stdout + example.stderr
     assert "Answer: SQLite\n" in example.stdout
-    assert "Evaluation" in example.stdout
     assert "## Who moved whom" in (tmp_path / "demo-output" / "debate.md").read_text()
     page = (tmp_path / "demo-output" / "debate.html").read_text()
     assert "<h2>The machine</h2>" in page

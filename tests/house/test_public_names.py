@@ -136,10 +136,14 @@ ARENA: tuple[str, ...] = (
 )
 
 TEAM: tuple[str, ...] = (
+    "AgentState",
     "Arbitration",
     "ConversationMemory",
     "Directive",
+    "FSMOrchestrator",
     "Proposal",
+    "StateVisualizer",
+    "TransitionEngine",
     "Unusable",
     "arbitrate",
     "directive",

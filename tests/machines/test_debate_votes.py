@@ -261,3 +261,10 @@ def test_voices_that_agree_beyond_chance_count_for_less(correlation: float, low:
 
 def test_a_panel_of_one_is_one_voice_and_a_panel_of_none_is_none() -> None:
     assert (effective_voices([{"a": "A"}]), effective_voices([])) == (1, 0)
+
+
+def test_a_gated_debate_in_which_nobody_can_be_read_ends_after_a_round() -> None:
+    simulation = played(begun(answer=CLOSED), voting("x", "y", "z"))
+    assert (state(simulation).rounds, state(simulation).termination.reason) == (1, "no_answers")
+    assert "MAX_ROUNDS_REACHED" in events(simulation)
+    assert simulation.active == ("Complete",)

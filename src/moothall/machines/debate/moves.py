@@ -649,6 +649,9 @@ def evaluate(debate: Debate, _: Event) -> Moved:
     cancel = CancelSend(f"round-{debate.round}")
     if debate.configuration.debate.terminationCondition.type == "fixed":
         return raised(debate, "CONTINUE", effects=(cancel,))
+    if debate.configuration.debate.chosen_protocol == "gated" and not any(debate.history[-1].answers.values()):
+        # another round would cost as much and say as little
+        return raised(replace(debate, termination=Termination("no_answers")), "MAX_ROUNDS_REACHED", effects=(cancel,))
     judge = debate.configuration.judge.id
     rubric = debate.configuration.debate.rubric
     wanted = f"Score each of these from 1 to 10 as rubric: {', '.join(rubric)}." if rubric else ""

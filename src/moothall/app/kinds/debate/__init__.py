@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
-from os.path import realpath
+from os.path import exists, realpath
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -21,7 +21,7 @@ from moothall.app.kinds.debate.present import explain, result_of
 from moothall.app.kinds.debate.progress import lines_of, standing_of
 from moothall.app.kinds.debate.report import Told, sections_of
 from moothall.app.kinds.debate.scores import present_scores
-from moothall.app.kinds.document import is_definition, read_document
+from moothall.app.kinds.document import YAML, is_definition, read_document
 from moothall.app.kinds.functions import functions_in
 from moothall.app.kinds.kind import Kind, Line, Presented, size_in
 from moothall.app.kinds.python import PythonKind
@@ -107,9 +107,13 @@ class DebateKind(PythonKind):
 
     def examine(self, source: str, check: Check) -> Iterator[Examined] | None:
         """What is wrong with a configuration, and what a debate of its size can cost; None where a file is none."""
-        if not is_definition(source) or not is_configuration(read_document(Path(source)).value):
+        if source.endswith(YAML) and not exists(source):
+            raise DefinitionError(f"there is no file {source}")
+        if not is_definition(source):
             return None
-        return iter((examine_file(Path(source), check),))
+        document = read_document(Path(source))
+        is_broken = source.endswith(YAML) and bool(document.problems)
+        return iter((examine_file(Path(source), check),)) if is_broken or is_configuration(document.value) else None
 
     def template(self, name: str) -> str | None:
         """A configuration to begin with."""

@@ -16,7 +16,7 @@ from moothall.app.kinds.debate.files import digests_of
 from moothall.app.kinds.debate.hooks import DebateHooks, HookListener
 from moothall.app.kinds.debate.nodes import DebateNode, TransitionRule
 from moothall.app.kinds.debate.present import result_of
-from moothall.app.kinds.debate.start import model_for
+from moothall.app.kinds.debate.start import default_model
 from moothall.app.runs.moothall import Moothall, print_notices
 from moothall.app.runs.news import Noticed
 from moothall.app.runs.outcome import Outcome
@@ -36,6 +36,8 @@ from moothall.machines.debate.definition import (
 from moothall.machines.debate.state import Clarification, Debate, Solution
 from moothall.runtime.journal import RunId
 
+FUNCTION = "function:"
+"""What stands in the place of a model where a function of the caller plays: several are no single model."""
 Player = Callable[[str], Awaitable[Any]]
 Seat = AgentConfig | str | Player
 Answers = Mapping[str, str] | Sequence[Clarification]
@@ -143,7 +145,7 @@ class StateMachineOrchestrator:
             return AgentConfig(seat, seat, seat)
         name = str(getattr(seat, "__name__", type(seat).__name__))
         self._players[name] = seat
-        return AgentConfig(name, name, "judge" if is_judge else "generalist")
+        return AgentConfig(name, name, "judge" if is_judge else "generalist", model=f"{FUNCTION}{name}")
 
     def _outside(self) -> dict[str, Any]:
         """Nodes and the check, as the tools that the machine calls."""
@@ -162,10 +164,11 @@ class StateMachineOrchestrator:
         return debate_with(size_of(begun), [node.row for node in nodes], rows)
 
     def _model(self, begun: Debate) -> str:
-        seats = (*begun.configuration.panel, begun.configuration.judge)
-        if all(seat.person or seat.id in self._players for seat in seats):
+        seats = (begun.configuration.judge, *begun.configuration.panel)
+        played = [seat.played_by for seat in seats if not seat.person and seat.id not in self._players]
+        if not played or self._terms.model:
             return self._terms.model
-        if model := model_for(begun, self._terms.model):
+        if model := default_model(filter(None, played)):
             return model
         print_notices(Noticed("no model is set: rehearsal stands in for the panel; its replies mean nothing"))
         return "rehearsal"

@@ -27,7 +27,7 @@ ENDED = {
     "quality": "the points of the judge's rubric",
     "max_rounds": "the limit on rounds",
     "asked_for": "the wish of a person",
-    "": "nothing yet",
+    "": "something from outside, or it has not ended yet",
 }
 
 

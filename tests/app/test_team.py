@@ -11,8 +11,8 @@ import pytest
 from moothall import Moothall
 from moothall.agents.ask import ToolCall
 from moothall.agents.ports import Reply
-from moothall.app.kinds.team.present import WIDTH, messages_of, state_tree, status_line
-from moothall.app.kinds.team.session import Chosen, Session, figures
+from moothall.app.kinds.team.present import WIDTH, figures, messages_of, state_tree, status_line
+from moothall.app.kinds.team.session import Chosen, Session
 from moothall.machines.team.definition import Roster, shipped_team, shipped_text
 from moothall.machines.team.state import THREAD, TRANSITIONS, Conversation
 from moothall.team import AgentState, FSMOrchestrator, StateVisualizer, TransitionEngine
@@ -621,6 +621,27 @@ def test_a_transition_that_was_worked_out_before_counts_as_a_hit() -> None:
     moves = [{"from": "a", "to": "b"}, {"from": "b", "to": "a"}, {"from": "a", "to": "b"}, {"from": "b", "to": "a"}]
     assert figures(Conversation(), moves)["transition_cache_hit_rate"] == 0.5
     assert figures(Conversation(), [])["transition_cache_hit_rate"] == 0.0
+
+
+@pytest.mark.covers("T15", "T73", "T74")
+@pytest.mark.parametrize("works", [True, False])
+async def test_a_model_sums_up_beside_the_conversation_and_where_it_fails_nothing_is_lost(works: bool) -> None:
+    async def summariser(prompt: str) -> Any:
+        assert "Doubt 0." in prompt
+        return {"decisions": ["They chose tides."], "discussions": ["Ideas."], "pending": []} if works else {"no": 1}
+
+    script: Script = {
+        "creative_partner": [hands("@DECISION(reason=fun) Tides.", "game_designer")]
+        + [hands(f"Idea {number}.", "game_designer") for number in range(3)],
+        "game_designer": [hands(f"Doubt {number}.", "creative_partner") for number in range(3)] + [says("Good.")],
+    }
+    async with talk(script, "Go", more={"summariser": summariser}, summarise=True) as (session, _):
+        memory = (await session.look()).memory
+        assert memory.summaries
+        assert ("They chose tides." in memory.summaries[0].decisions) == works
+        assert any("@DECISION(reason=fun) Tides." in text for text in memory.summaries[0].decisions)
+        assert memory.summaries[0].decision_count == 1
+        assert [item.content for item in memory.key] == ["@DECISION(reason=fun) Tides."]
 
 
 # modes

@@ -11,7 +11,16 @@ from tests.cli.process import EXAMPLES, environment, moot
 
 SHORT = ("writer_critic.py", "approval.py", "research.py")
 EVERY = (*SHORT, "newsroom.py", "shop.py")
-OTHERS = ("debate.py", "debate_models.py", "demo.py", "demo_debate.py", "endless.py", "haiku.py", "service.py")
+OTHERS = (
+    "coding_assistant.py",
+    "debate.py",
+    "debate_models.py",
+    "demo.py",
+    "demo_debate.py",
+    "endless.py",
+    "haiku.py",
+    "service.py",
+)
 
 
 @pytest.mark.parametrize("name", SHORT)

@@ -68,8 +68,10 @@ class Provided(Frozen):
 
     def joined_by(self, machine: Machine) -> Provided:
         """The same with what stands in the table of a machine."""
-        functions = welcomed({**bound_functions(machine), **self.functions})
-        checks, shapes = {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes}
+        beside = Toolbox({tool.name: tool for tool in kind_of(machine).own_tools(machine)})
+        functions = welcomed({**beside.functions, **bound_functions(machine), **self.functions})
+        checks = {**beside.checks, **_checks(machine), **self.checks}
+        shapes = {**machine.shapes, **self.shapes}
         prompts, personas = {**machine.prompts, **self.prompts}, {**machine.roles, **self.roles}
         return Provided(self.model, functions, checks, shapes, prompts, personas, self.performers, self.toolbox)
 

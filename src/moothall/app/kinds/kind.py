@@ -36,6 +36,8 @@ class Listing(Frozen):
     looks: bool = False
     files: bool = False
     """Whether its machines are defined or configured in files."""
+    late: bool = False
+    """Whether a plain name is offered to others that look first: few names are its own, and it takes long to load."""
 
 
 PLAIN = "python"
@@ -46,7 +48,7 @@ KINDS = {
     "assent": Listing("moothall.app.kinds.assent"),
     "debate": Listing("moothall.app.kinds.debate", files=True),
     "arena": Listing("moothall.app.kinds.arena", files=True),
-    "team": Listing("moothall.app.kinds.team", looks=True, files=True),
+    "team": Listing("moothall.app.kinds.team", looks=True, files=True, late=True),
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
     PLAIN: Listing("moothall.app.kinds.python", looks=True),
 }
@@ -144,6 +146,10 @@ class Kind:
         """The machine for a run whose agents have these tools, where that is another one."""
         return machine
 
+    def own_tools(self, machine: Machine) -> Sequence[Tool]:
+        """The tools that come with a machine beside its table."""
+        return ()
+
     def variant(self, machine: Machine, policies: Mapping[str, Policy]) -> Machine:
         """The machine that is started where these policies count."""
         return machine
@@ -184,6 +190,10 @@ class Kind:
         """What a person should know of how a run stands."""
         yield from ()
 
+    async def figures(self, store: Store, run: str, machine: Machine) -> Mapping[str, Any]:
+        """What is counted in runs of this kind and in no others, for their metrics."""
+        return {}
+
     def told(self, news: Committed, *, whole: bool = False) -> tuple[Line, ...] | None:
         """A step in the words of this kind, with whole texts or their beginnings; None: as the journal has it."""
         return None
@@ -206,8 +216,14 @@ class Kind:
 def kinds_for(source: str) -> Iterator[Kind]:
     """The kinds that a source may be of: the one that it is called after, then those that look, in their order."""
     family = source.partition("?")[0].partition("-")[0]
-    names = sorted((name for name in KINDS if KINDS[name].looks or name == family), key=lambda name: KINDS[name].looks)
-    return map(kind_named, names)
+    asked = [name for name in KINDS if KINDS[name].looks or name == family]
+    is_name = "." not in source.partition("?")[0]
+
+    def place(name: str) -> tuple[bool, bool, bool]:
+        listing = KINDS[name]
+        return name != family and listing.looks, name == PLAIN, is_name and listing.late
+
+    return map(kind_named, sorted(asked, key=place))
 
 
 def built_in(name: str) -> Machine | None:

@@ -17,7 +17,7 @@ from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, State, anywhere
 from moothall.machines.team.definition import AWAIT_APPROVAL, Group, Limits, Roster, Team
 from moothall.machines.team.directives import USER
-from moothall.machines.team.floor import CALLS, GO, WENT_ON, Floor
+from moothall.machines.team.floor import CALLS, GO, SUMMARISER, WENT_ON, Floor
 from moothall.machines.team.prompt import shipped_prompt
 from moothall.machines.team.state import (
     ARBITRATION,
@@ -36,6 +36,7 @@ from moothall.machines.team.state import (
     Rework,
     StartLine,
     StartWorkflow,
+    Summarise,
     SwitchMode,
     SwitchTo,
     UserSaid,
@@ -52,6 +53,7 @@ def team_machine(team: Team, name: str, source: str) -> Machine:
     """The machine of the conversations of a team; `source` says where its prompts are found again."""
     roster = Roster(team)
     floor = Floor(roster, source)
+    decide = _wanting(floor.decide, {CallHooks: 1, Summarise: 1})
     groups = [_group(group, floor) for group in team.groups]
     if not any(group.states for group in team.groups):
         groups.append(_group(Group(USER_GROUP, states=(USER, AWAIT_APPROVAL)), floor))
@@ -61,12 +63,12 @@ def team_machine(team: Team, name: str, source: str) -> Machine:
         kind=NAME,
         start=USER,
         replies=[Any],
-        prompts={"speak": shipped_prompt("speak.md")},
+        prompts={"speak": shipped_prompt("speak.md"), "summarise": shipped_prompt("summarise.md")},
         budget=_budget(team.limits),
         result=_result,
         states=[
             *groups,
-            State(ARBITRATION, enter=_wanting(floor.decide, {CallHooks: 1}), max_visits=team.limits.turns * MOST),
+            State(ARBITRATION, enter=decide, max_visits=team.limits.turns * MOST),
             Final("Closed"),
             Final("Limited"),
         ],
@@ -115,6 +117,7 @@ def _rows(floor: Floor) -> list[On]:
         On(anywhere, UnusableReply, to=ARBITRATION, when=is_awaited, do=floor.hear_unusable),
         On(anywhere, [Returned, GaveUp], when=is_called, do=floor.hear_tool, at_most=most),
         On(anywhere, GaveUp, to=ARBITRATION, when=is_awaited, do=floor.hear_failure),
+        On(anywhere, [Replied, GaveUp], when=is_summary, do=floor.hear_summary, at_most=most),
         On(anywhere, [ChildDone, GaveUp], do=floor.hear_beside, at_most=most),
         On(anywhere, WENT_ON, to=ARBITRATION, when=is_decided),
         On(anywhere, HooksCalled, do=floor.hear_hooks, at_most=most),
@@ -127,6 +130,11 @@ def _rows(floor: Floor) -> list[On]:
 def is_awaited(data: Conversation, event: Replied | GaveUp | UnusableReply) -> bool:
     """Whether it is the end of the ask that is under way."""
     return bool(data.asked) and event.id == data.asked
+
+
+def is_summary(data: Conversation, event: Replied | GaveUp) -> bool:
+    """Whether it is the end of summing up."""
+    return data.summing > 0 and event.id.startswith(f"{SUMMARISER}-")
 
 
 def is_called(data: Conversation, event: Returned | GaveUp) -> bool:

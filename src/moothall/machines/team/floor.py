@@ -18,7 +18,7 @@ from typing import Any
 
 from moothall.agents.ask import AskAgent, CallTool, Replied, Returned, ToolCall, Window
 from moothall.agents.ask import Unusable as UnusableReply
-from moothall.agents.memory import extract, prompt_text
+from moothall.agents.memory import Summary, extract, prompt_text
 from moothall.agents.recall import Item, Recall
 from moothall.errors import MoothallError
 from moothall.kernel.codec import decode, encode
@@ -62,6 +62,7 @@ from moothall.machines.team.state import (
     Return,
     StartLine,
     StartWorkflow,
+    Summarise,
     UserSaid,
     Wish,
 )
@@ -76,6 +77,8 @@ ROUNDS = 8
 """How often somebody may have tools called in one turn."""
 CALLS = 16
 TOOLS = "TOOLS"
+SUMMARISER = "summariser"
+SUMMED = ("decisions", "discussions", "pending")
 FLAG = "User-requested transition"
 PROMISED = (
     "You say that you hand on, but the reply directs nothing. Reply again: with `transition` and `next_agent` if you "
@@ -396,6 +399,9 @@ class Floor:
 
     def decide(self, data: Conversation, _: Event) -> Moved:
         """Who is next: what the user says, then the rules, then arbitration; then limits and approvals."""
+        return self._sum_up(self._decided(data))
+
+    def _decided(self, data: Conversation) -> Moved:
         data, decision = self._decision(data)
         if decision.event == TOOLS:
             is_held = self._wants_tool_approval(data, decision)
@@ -655,9 +661,36 @@ class Floor:
 
     def _remember(self, data: Conversation, who: str, text: str, kind: str) -> Conversation:
         memory = data.memory.remember(Item(text, kind, who, data.turn, data.now))
-        if items := memory.due():
+        if not data.summarise and (items := memory.due()):
             memory = memory.summarised(extract(items))
         return replace(data, memory=memory)
+
+    def _sum_up(self, moved: Moved) -> Moved:
+        """The same, and what is due is summed up by a model, where one does that and is not at it already."""
+        data = moved.data
+        items = data.memory.due() if data.summarise and not data.summing else ()
+        if not items:
+            return moved
+        told = "\n".join(f"{item.who} ({item.kind}): {item.content}" for item in items)
+        asked = Summarise(SUMMARISER, "summarise", {"items": told}, "Any", id=f"{SUMMARISER}-{data.turn}")
+        return replace(moved, data=replace(data, summing=len(items)), effects=(*moved.effects, asked))
+
+    def hear_summary(self, data: Conversation, event: Replied | GaveUp) -> Conversation:
+        """A stretch was summed up; what a model left out, or said since, is summed up without one."""
+        items, number = data.memory.due(), data.summing
+        summary = extract(items)
+        given = reply_of(event) if isinstance(event, Replied) else None
+        if isinstance(given, Mapping) and "content" not in given:
+            try:
+                told = decode(Summary, {name: given.get(name) or [] for name in SUMMED}, "summary")
+            except MoothallError:
+                told = extract(items[:number])
+            since = extract(items[number:]) if items[number:] else Summary()
+            summary = replace(
+                told, discussions=told.discussions + since.discussions, pending=told.pending + since.pending
+            )
+        memory = data.memory.summarised(summary) if items else data.memory
+        return replace(data, memory=memory, summing=0)
 
     def _context(self, data: Conversation) -> str:
         memory = data.memory

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Literal
 
-from moothall.agents.ask import ToolCall
+from moothall.agents.ask import AskAgent, ToolCall
 from moothall.agents.memory import Memory
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
@@ -183,6 +183,13 @@ class ReadFact(Effect):
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Summarise(AskAgent):
+    """Have a stretch of the conversation summed up, whoever speaks meanwhile."""
+
+    kind = "ask.summary"
+    owned: ClassVar[bool] = False
+
+
 class FileWritten(Event):
     """A file of the plan stands in the workspace; or why it does not."""
 
@@ -330,6 +337,10 @@ class Conversation(Frozen):
     reworks: int = 0
     brief: Brief | None = None
     memory: Memory = Memory()
+    summarise: bool = False
+    """Whether a model sums up; else that is done without one."""
+    summing: int = 0
+    """How many items are being summed up."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
     visits: Mapping[str, int] = field(default_factory=dict)
     turns: int = 0

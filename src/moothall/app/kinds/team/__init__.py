@@ -14,15 +14,16 @@ from moothall.app.kinds.python import PythonKind
 from moothall.app.kinds.source import find
 from moothall.app.kinds.team.files import is_team_file, machine_of, problems_of, template
 from moothall.app.kinds.team.performers import bind_team
-from moothall.app.kinds.team.present import result_of
+from moothall.app.kinds.team.present import figures, messages_of, result_of
 from moothall.app.runs.outcome import Outcome
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.machine import Machine
 from moothall.machines.team.conversation import NAME
 from moothall.machines.team.schema import SHAPE
-from moothall.machines.team.state import CallHooks, Conversation, ReadFact, WriteFile
+from moothall.machines.team.state import TRANSITIONS, CallHooks, Conversation, ReadFact, Summarise, WriteFile
 from moothall.runtime.hall import Cast
+from moothall.runtime.journal import Reader
 from moothall.runtime.ports import Store
 
 
@@ -31,7 +32,7 @@ class TeamKind(PythonKind):
 
     name = NAME
     effects: Mapping[str, type[Effect]] = {
-        effect.kind: effect for effect in (AskAgent, CallTool, CallHooks, ReadFact, WriteFile)
+        effect.kind: effect for effect in (AskAgent, Summarise, CallTool, CallHooks, ReadFact, WriteFile)
     }
 
     def find(self, source: str) -> Machine | None:
@@ -71,6 +72,13 @@ class TeamKind(PythonKind):
     def way_to_run(self, file: str) -> str:
         """The command that talks with the team of a file."""
         return f"moot team -c {file}"
+
+    async def figures(self, store: Store, run: str, machine: Machine) -> Mapping[str, Any]:
+        """How many transitions had been worked out before, and what preparing personas brought."""
+        if machine.data is not Conversation:
+            return {}
+        head = Reader(machine, self.effects).head((await store.load(run)).head)
+        return figures(head.snapshot.data, await messages_of(store, run, TRANSITIONS))
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """How a conversation stands."""

@@ -21,7 +21,7 @@ from moothall.errors import words_of
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.machines.team.directives import REPLY_SCHEMA, USER
-from moothall.machines.team.state import CallHooks, FactRead, FileWritten, HooksCalled, ReadFact, WriteFile
+from moothall.machines.team.state import CallHooks, FactRead, FileWritten, HooksCalled, ReadFact, Summarise, WriteFile
 from moothall.performers.agents import AgentPerformer
 from moothall.performers.own import own_performers
 from moothall.performers.tools import ToolPerformer
@@ -46,6 +46,7 @@ def bind_team(machine: Machine, provided: Provided) -> Cast:
     )
     performers = {
         AskAgent.kind: Performer(AskAgent, agents),
+        Summarise.kind: Performer(Summarise, agents),
         CallTool.kind: Performer(CallTool, ToolPerformer(provided.functions, provided.checks)),
         CallHooks.kind: Performer(CallHooks, HookPerformer(provided.functions)),
         ReadFact.kind: Performer(ReadFact, FactPerformer(provided.functions)),

@@ -43,6 +43,25 @@ async def result_of(store: Store, outcome: Outcome) -> dict[str, Any]:
     }
 
 
+def figures(data: Conversation, moves: list[Any]) -> dict[str, Any]:
+    """Turns, transitions and how many of them had been worked out before, and what preparing brought."""
+    pairs = [(move["from"], move["to"]) for move in moves]
+    repeated = len(pairs) - len(set(pairs))
+    return {
+        "turns": data.turn,
+        "transitions": len(pairs),
+        "transition_cache_hit_rate": round(repeated / len(pairs), 3) if pairs else 0.0,
+        "reworks": data.reworks,
+        "approvals": len(data.chain.approvals),
+        "personas_visited": len(data.visits),
+        "warmed": data.warmed,
+        "warm_used": data.used_warm,
+        "warm_wasted": data.wasted,
+        "summaries": len(data.memory.summaries),
+        "key_decisions": len(data.memory.key),
+    }
+
+
 async def transcript_of(store: Store, run: str, roster: Roster) -> str:
     """The conversation as Markdown."""
     said = await messages_of(store, run, THREAD)

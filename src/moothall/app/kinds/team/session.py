@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from moothall.app.config.models import is_offline
+from moothall.app.config.settings import configured_model
 from moothall.app.kinds.functions import tools_in
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import child_machine, source_of
@@ -18,6 +20,7 @@ from moothall.app.kinds.team.files import machine_of, roster_at, source_of_team,
 from moothall.app.kinds.team.plan import draft_plan
 from moothall.app.kinds.team.present import (
     WIDTH,
+    figures,
     messages_of,
     result_of,
     speaker_name,
@@ -98,6 +101,8 @@ class Chosen(Frozen):
     budget: Budget | None = None
     run_id: str | None = None
     workspace: str = ""
+    summarise: bool | None = None
+    """Whether a model sums up what was said; where that is not said, if one is there that is not offline."""
 
 
 class Session:
@@ -124,7 +129,8 @@ class Session:
         assert machine is not None
         approval = Approval(chosen.autonomy, chosen.autonomy) if chosen.autonomy else None
         begun = Conversation(autonomy=approval, sample=chosen.sample, now=time.time(), workspace=chosen.workspace)
-        begun = replace(begun, seed=chosen.run_id or secrets.token_hex(8))
+        sums_up = plays_online(chosen.model) if chosen.summarise is None else chosen.summarise
+        begun = replace(begun, summarise=sums_up, seed=chosen.run_id or secrets.token_hex(8))
         session = cls(hall, machine, chosen.run_id or "", agents)
         session.outcome = await hall.run(
             machine, begun, agents=agents, model=chosen.model, budget=chosen.budget, run_id=chosen.run_id
@@ -287,9 +293,7 @@ class Session:
 
     async def metrics(self) -> dict[str, Any]:
         """Figures of the conversation."""
-        data = await self.look()
-        moves = await messages_of(self.hall.store, self.run, TRANSITIONS)
-        return figures(data, moves)
+        return figures(await self.look(), await messages_of(self.hall.store, self.run, TRANSITIONS))
 
     async def result(self) -> dict[str, Any]:
         """The result for programs."""
@@ -306,23 +310,10 @@ def registered(functions: str) -> dict[str, Any]:
     return {tool.name: tool.function for tool in tools_in(functions) if tool.function is not None}
 
 
-def figures(data: Conversation, moves: list[Any]) -> dict[str, Any]:
-    """Turns, transitions and how many of them had been worked out before, and what preparing brought."""
-    pairs = [(move["from"], move["to"]) for move in moves]
-    repeated = len(pairs) - len(set(pairs))
-    return {
-        "turns": data.turn,
-        "transitions": len(pairs),
-        "transition_cache_hit_rate": round(repeated / len(pairs), 3) if pairs else 0.0,
-        "reworks": data.reworks,
-        "approvals": len(data.chain.approvals),
-        "personas_visited": len(data.visits),
-        "warmed": data.warmed,
-        "warm_used": data.used_warm,
-        "warm_wasted": data.wasted,
-        "summaries": len(data.memory.summaries),
-        "key_decisions": len(data.memory.key),
-    }
+def plays_online(model: str) -> bool:
+    """Whether a model plays that is asked over a network."""
+    named = model or configured_model()
+    return bool(named) and not is_offline(named)
 
 
 def fields_of(machine: Machine, text: str) -> dict[str, Any]:

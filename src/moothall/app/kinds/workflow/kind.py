@@ -118,6 +118,10 @@ class WorkflowKind(Kind):
         uses = [_use(tool, machine.plan.seats, policies) for tool in tools]
         return machine_at(source_with_tools(source_of(machine), uses))
 
+    def own_tools(self, machine: Machine) -> Sequence[Tool]:
+        """The tools of its functions."""
+        return tools_in(spot_of(source_of(machine)).functions)
+
     def save_name(self, machine: Machine) -> str:
         """As workflow files have always called it."""
         return f"Workflow: {machine.name}"

@@ -44,6 +44,14 @@ async def fetch(effect: Fetch, context: Context) -> Event:
     return Fetched(effect.what)
 
 
+@pytest.fixture
+def store(place: Place) -> Iterator[SqliteStore]:
+    """The store that commands find in the place."""
+    store = SqliteStore(place.file, durability="normal")
+    yield store
+    store.close()
+
+
 async def journal_of(store: SqliteStore, *observers: Observer, run: RunId = RUN) -> Entries:
     """The journal of a run that these observers watched."""
     hall = hall_of(fetch, store, MovableClock())

@@ -10,20 +10,30 @@ TESTS  := $(filter-out %__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 QUIET  := $(addprefix tests/,agents conformance crashes golden interop kernel machines mutants performers runtime \
             scripting simulation stores)
 
+# run what a mark selects, in two processes
+define tests
+mkdir -p build; \
+$(BIN)/pytest -m "$(1)" $(QUIET) >build/quiet-tests.log 2>&1 & quiet=$$!; \
+$(BIN)/pytest -m "$(1)" $(filter-out tests/house $(QUIET),$(TESTS)); busy=$$?; \
+wait $$quiet; quiet=$$?; cat build/quiet-tests.log; exit $$((busy | quiet))
+endef
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench soak conformance clean system
+.PHONY: help demo test test-slow check bench soak conformance clean system
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## run the demonstration, offline
 	$(BIN)/python examples/demo.py
 
-test: $(READY) system ## run every test but the long ones and those of `make check`, on two cores
-	@mkdir -p build
-	@$(BIN)/pytest $(QUIET) >build/quiet-tests.log 2>&1 & quiet=$$!; \
-	$(BIN)/pytest $(filter-out tests/house $(QUIET),$(TESTS)); busy=$$?; \
-	wait $$quiet; quiet=$$?; cat build/quiet-tests.log; exit $$((busy | quiet))
+test: $(READY) system ## run the quick tests, on two cores
+	@$(call tests,not soak and not slow)
+
+test-slow: $(READY) system ## run the slow tests, the quick ones on other Pythons, and what a wheel installs
+	@$(call tests,slow and not soak)
+	tools/other-pythons
+	PYTHON=$(PYTHON) tools/try-wheel
 
 check: $(READY) ## format, lint, types, and the rules of the house
 	$(BIN)/ruff format --check

@@ -18,11 +18,11 @@ def spread(values: Sequence[float]) -> Spread:
     if count < 2:
         return {"mean": mean, "low": mean, "high": mean, "n": count}
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
-    reach = _student(count - 1) * deviation / math.sqrt(count)
+    reach = student(count - 1) * deviation / math.sqrt(count)
     return {"mean": mean, "low": mean - reach, "high": mean + reach, "n": count}
 
 
-def _student(freedom: int) -> float:
+def student(freedom: int) -> float:
     """The 97.5 % point of Student's distribution, by Cornish and Fisher; exact to three digits from 3 degrees on."""
     z = 1.959964
     first = (z**3 + z) / 4

@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import demo_debate
+
 HERE = Path(__file__).parent
 OUTPUT = Path.cwd() / "demo-output"
 CALLS = OUTPUT / "calls.log"
@@ -37,9 +39,11 @@ def main() -> None:
     moot("answer", RUN, "--yes")
     account(before)
     title("5  The same work with a budget of three calls: it stops, with the best draft so far")
-    moot("run", SOURCE, "tides", "--model", MODEL, "--budget", "calls=3", "--run-id", "newsroom-frugal", expect=1)
+    moot("run", SOURCE, "tides", "--model", MODEL, "--budget", "calls=3", "--run-id", "newsroom-frugal", expect=7)
     title("6  The report")
     moot("report", RUN, "--output", str(OUTPUT / "report.html"))
+    title("7  A debate: it stops when the panel agrees")
+    demo_debate.show(OUTPUT, moot)
 
 
 def title(text: str) -> None:

@@ -1,10 +1,12 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from moothall.kernel.simulate import Evaluate
 from moothall.scripting.children import is_installed
 from moothall.scripting.javascript import JavaScript
+from moothall.stores.sqlite import SqliteStore
 from tests.replaying import counted, noted
 
 
@@ -34,6 +36,14 @@ def evaluate() -> Iterator[Evaluate | None]:
         return
     with JavaScript() as engine:
         yield engine
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    """A store in a file of its own, which is `runs.db` in the test's folder."""
+    store = SqliteStore(tmp_path / "runs.db", durability="normal")
+    yield store
+    store.close()
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from moothall.agents.ports import Reply as Reply
     from moothall.agents.thread import keep_said as keep_said
     from moothall.agents.thread import said_by as said_by
+    from moothall.agents.workspace import Workspace as Workspace
     from moothall.app.runs.moothall import Moothall as Moothall
     from moothall.app.runs.moothall import answer as answer
     from moothall.app.runs.moothall import arun as arun
@@ -91,6 +92,7 @@ _ROOMS = {
     "minutes question tool turn_of yes",
     "agents.ports": "Reply",
     "agents.thread": "keep_said said_by",
+    "agents.workspace": "Workspace",
     "app.runs.moothall": "Moothall answer arun fork resume run",
     "app.runs.outcome": "Outcome",
     "errors": "Broken Conflict DefinitionError EffectFailed MoothallError Refused",

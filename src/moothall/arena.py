@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from moothall.app.kinds.arena.start import Settings as Settings
+    from moothall.app.kinds.arena.start import ArenaOptions as ArenaOptions
     from moothall.app.kinds.arena.start import run_arena as run_arena
     from moothall.machines.arena.case import Case as Case
     from moothall.machines.arena.consensus import Consensus as Consensus
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from moothall.machines.arena.storing import store_all_in_memory as store_all_in_memory
 
 _ROOMS = {
-    "app.kinds.arena.start": "Settings run_arena",
+    "app.kinds.arena.start": "ArenaOptions run_arena",
     "machines.arena.case": "Case",
     "machines.arena.consensus": "Consensus Vote VoteWeight consensus decision explain reason_of",
     "machines.arena.debate": "build_initial_plan run_debate",

@@ -91,6 +91,7 @@ async def provided(tmp_path: Path, said: Said, *more: Said, protocol: str = "ope
 
 
 @texts
+@pytest.mark.slow
 async def test_a_provider_whose_text_says_it_has_decided_nothing(tmp_path: Path, text: str) -> None:
     await stopped_after_being_shown_back_once(await provided(tmp_path, Said(text), protocol="anthropic"), "critic")
 

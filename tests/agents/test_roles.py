@@ -158,6 +158,7 @@ def test_an_entry_means_the_tools_that_it_says(entry: str, tool: str, is_meant: 
 
 
 @pytest.mark.parametrize("entry", ["/^(a+)+$/", "/(a|a)*b/", "/(a|aa)+$/", r"/^(a?){30}\1{30}$/", "a*" * 60 + "b"])
+@pytest.mark.slow
 def test_an_entry_that_would_take_for_ever_is_refused_or_answered(entry: str) -> None:
     told = ""
     try:

@@ -348,6 +348,7 @@ MEGABYTE = 1_000_000
 
 
 @pytest.mark.parametrize("word", WORDS)
+@pytest.mark.slow
 def test_a_megabyte_of_near_misses_costs_no_more_than_its_length(word: str) -> None:
     for shape in NEAR_MISSES:
         unit = shape.format(word)

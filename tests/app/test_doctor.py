@@ -16,6 +16,7 @@ from moothall.app.config import store as storefile
 from moothall.app.config.doctor import Check, examine, filesystem, has_reset_bug, holding, sharing, sqlite
 from moothall.app.config.store import filesystem_of, look_at, others_at
 from moothall.runtime.ports import Lease
+from moothall.sandboxes import bubblewrap
 from tests.runtime.world import HERE
 
 HOST = socket.gethostname()
@@ -415,7 +416,7 @@ def test_models_levels_and_keys_are_told_with_where_they_come_from_and_never_wha
 def test_a_tool_that_is_missing_is_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     checks = {one.name: one for one in examine("memory")}
-    assert said(checks["bwrap"]) == ("ok", "not found; nothing needs it yet")
+    assert said(checks["dot"]) == ("ok", "not found; it draws what `moot graph --format dot` writes")
     monkeypatch.setattr(doctor, "is_installed", lambda: False)
     assert {one.name: one for one in examine("memory")}["quickjs"].level == "warning"
 
@@ -445,3 +446,12 @@ def test_anchors_should_be_there_to_be_written_and_nobody_elses(tmp_path: Path) 
     assert (doctor.anchors(folder).level, "others may change" in doctor.anchors(folder).says) == ("warning", True)
     (tmp_path / "file").touch()
     assert doctor.anchors(tmp_path / "file").level == "problem"
+
+
+def test_it_is_said_what_protects_this_machine_from_the_commands_of_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bubblewrap, "PLACES", "/nowhere")
+    check = {one.name: one for one in examine("memory")}["sandbox"]
+    assert check.level == "warning"
+    assert check.says.startswith(
+        "nothing protects this machine, so agents run no commands: bubblewrap is not installed"
+    )

@@ -1,7 +1,6 @@
 """Figures of real runs, with children and all, from the store's file."""
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -34,13 +33,6 @@ from moothall.stores.sqlite import SqliteStore
 from tests.app.journey import JOURNEY, RUN, as_far_as_the_question, clock, to_the_end
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "runs.db", durability="normal")
-    yield store
-    store.close()
 
 
 async def test_a_run_with_retries_regions_a_question_a_child_and_tools_is_measured_to_the_figure(

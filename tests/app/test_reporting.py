@@ -3,10 +3,8 @@
 import csv
 import json
 import re
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,13 +20,6 @@ pytestmark = pytest.mark.anyio
 MARKUP = "</td></dd></details></pre><script>alert(1)</script><img src=x onerror=alert(1)>"
 EVIL = MARKUP + " \" ' & \u202etxet\u2066 \x1b[31m \x00"
 LINES = "first\n# second\n| third |\n```\n=1+1"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "runs.db", durability="normal")
-    yield store
-    store.close()
 
 
 class Seen(HTMLParser):

@@ -495,6 +495,7 @@ def test_a_part_that_raises_is_left_out_and_the_others_and_the_run_go_on(
 
 
 @pytest.mark.parametrize("when", ["on_start", "on_end"])
+@pytest.mark.slow
 def test_a_part_that_hangs_holds_up_neither_a_run_nor_the_end(
     watched: Watched, provider: TracerProvider, when: str
 ) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -125,13 +125,6 @@ def script(tmp_path: Path) -> Callable[[Sequence[Line]], str]:
     return written
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "runs.db", durability="normal")
-    yield store
-    store.close()
-
-
 def hall_for(machine: Machine, store: Store, model: str) -> Hall:
     """A hall in a process of its own, with the cast that the application gives."""
     hall = Hall(store, HastyClock(), {}, owner=next(PROCESSES))
@@ -177,11 +170,17 @@ def test_tools_are_called_and_the_reply_takes_the_run_on(script: Callable[..., s
     assert outcome.spent == {"calls": 3, "tokens": 18}
 
 
+async def talk_of(hall: Hall) -> list[Any]:
+    """What was said in the turn, which is over and no longer in the hall."""
+    await hall.open(TURN)
+    return await messages(hall, TURN, "turn")
+
+
 @pytest.mark.anyio
 async def test_the_thread_of_the_turn_holds_the_whole_talk(store: SqliteStore, script: Callable[..., str]) -> None:
     desk = Desk()
     hall = await driven(trip(desk.weather, desk.book), store, script(SCRIPT))
-    talk = await messages(hall, TURN, "turn")
+    talk = await talk_of(hall)
     assert [one["role"] for one in talk] == ["assistant", "tool", "tool", "assistant", "tool"]
     assert {one["id"]: one["value"] for one in talk if one["role"] == "tool"} == {
         "w1": {"low": -3},
@@ -385,7 +384,7 @@ async def test_a_booking_that_was_lost_is_a_question_and_the_answer_takes_both_r
     hall = await driven(machine, store, model)
     assert hall.heads[RUN].snapshot.data.text == "All booked."
     assert desk.called == ["book Bristol"]
-    assert (await messages(hall, TURN, "turn"))[1]["value"] == "room 9"
+    assert (await talk_of(hall))[1]["value"] == "room 9"
 
 
 def test_a_booking_that_takes_too_long_is_asked_about_and_answered_through_the_run_that_asked(

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from moothall import run
 from moothall.app.kinds.source import find
 from moothall.models.providers import BEGINNING
@@ -72,6 +74,7 @@ def test_coder_and_reviewer_talk_through_a_provider_as_the_document_says(tmp_pat
     assert all(asked.body.get("tool_choice", "auto") == "auto" for asked in provider.asked)
 
 
+@pytest.mark.covers("003 Hierarchical Development with Sub-Workflow", "003 Advanced Agent Interaction Patterns")
 def test_the_hierarchy_of_the_document_runs_through_a_provider_with_its_sub_workflow_alone(tmp_path: Path) -> None:
     def reply(asked: Asked) -> Said:
         last = asked.body["messages"][-1]["content"]

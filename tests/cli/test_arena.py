@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,39 @@ def workspace(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "kept.txt").write_text("kept\n")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _watched(moot: Moot) -> Iterator[None]:
+    """Over every journal here: nothing before the identity holds, and nothing once a plan is blocked."""
+    yield
+    for run in json.loads(moot("ls", "--json").out):
+        if run["machine"] == "arena":
+            entries = moot("show", run["run"], "--json").json["entries"]
+            assert not list(trespasses(entries)), run["run"]
+
+
+def trespasses(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What a run of the arena wanted before its identity held, or did after its plan was blocked."""
+    is_verified = is_blocked = False
+    for entry in entries:
+        is_verified |= entry["to"] != ["VerifyingIdentity"]
+        is_blocked |= entry["to"] == ["StoringMemory"] and entry["from"] != ["RunningTasks"]
+        for effect in entry["effects"]:
+            kind, wanted = effect["kind"], effect["effect"]
+            if not is_verified and (kind, wanted.get("collection", "")) not in IDENTITY:
+                yield f"entry {entry['seq']} wants {kind} before the identity is verified"
+            if is_blocked and kind in ("arena.task", "arena.save", "ask.agent"):
+                yield f"entry {entry['seq']} wants {kind} after the plan was blocked"
+
+
+IDENTITY = {("read.records", "identity"), ("arena.identity", "")}
+
+
+def test_the_watcher_sees_a_planted_trespass() -> None:
+    early = {"seq": 0, "from": [], "to": ["VerifyingIdentity"], "effects": [{"kind": "ask.agent", "effect": {}}]}
+    late = {"seq": 9, "from": ["x"], "to": ["StoringMemory"], "effects": [{"kind": "arena.task", "effect": {}}]}
+    assert [text.split()[1] for text in trespasses([early, late])] == ["0", "9"]
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -324,12 +357,30 @@ def test_reverse_tasks_run_last_first_and_what_is_left_is_told(moot: Moot, works
         critic=[vote(), {"diagnosis": ""}],
     )
     told = ran.json
+    assert told["status"] == "rollback_incomplete"
     assert told["rollback"] == {"complete": False, "left": ["task two was not undone: the exit code is 9"]}
     names = [entry["event"].get("task") for entry in moot("show", "case", "--json").json["entries"]]
     assert [name for name in names if name] == ["one", "two", "broken", "undo:two", "undo:one"]
     assert not outside.exists()
     plain = moot("resume", "case")
     assert "rollback incomplete: task two was not undone: the exit code is 9" in plain.out
+
+
+def test_what_git_ignores_is_in_no_save_and_is_told_as_left_where_it_was_touched(moot: Moot, workspace: Path) -> None:
+    (workspace / ".gitignore").write_text("*.log\n")
+    for name in ("gone.log", "changed.log", "kept.log"):
+        (workspace / name).write_text("before\n")
+    ran = arena(
+        moot,
+        command("a", "rm gone.log; echo more >> changed.log; echo new > new.log; echo x > kept.txt"),
+        command("b", "false", needs=["a"]),
+        critic=[vote(), {"diagnosis": ""}],
+    )
+    left = [f"{name} is not as it was" for name in ("changed.log", "gone.log", "new.log")]
+    assert ran.json["rollback"] == {"complete": False, "left": left}
+    assert (workspace / "kept.txt").read_text() == "kept\n"
+    told = moot("resume", "case").out
+    assert f"rollback incomplete: {'; '.join(left)}" in told
 
 
 def test_a_dry_run_stops_before_anything_is_executed(moot: Moot, workspace: Path) -> None:
@@ -384,3 +435,83 @@ def test_every_number_is_explained_with_trace(moot: Moot, workspace: Path) -> No
     trace = "\n".join(ran.json["trace"])
     assert "critic (critic) approves with weight 1.35 = confidence 0.9 × role 1.5" in trace
     assert "consensus 1 is at least 0.6 after 1 of at most 3 passes" in trace
+
+
+def test_a_store_that_is_locked_to_another_place_aborts(moot: Moot, workspace: Path) -> None:
+    other = workspace.parent / "other"
+    other.mkdir()
+    locked = moot("identity", "init", "--workspace", "other", "--json")
+    assert (locked.code, locked.json["locks"]["workspace"]) == (0, str(other))
+    assert moot("identity", "check", "--workspace", "other").code == 0
+    assert moot("identity", "check", "--workspace", "work").code == 1
+    assert f"workspace: {other}" in moot("identity", "show").out
+    ran = arena(moot, command("a", "touch made"))
+    assert (ran.code, ran.json["status"]) == (1, "aborted")
+    again = moot("identity", "init", "--workspace", "work")
+    assert (again.code, "locked already" in again.err) == (1, True)
+    assert moot("identity", "init", "--workspace", "work", "--force").code == 0
+    model = script(Path("script.json"), command("a", "touch made"))
+    ran = moot("arena", "tidy up", "--workspace", "work", "--model", model, "--json")
+    assert (ran.code, ran.json["status"]) == (0, "succeeded")
+
+
+def test_ratings_and_traces_are_shown_to_people_and_programs(moot: Moot, workspace: Path) -> None:
+    assert "no ratings yet" in arena_and(moot, "ratings", command("a", "true")).out
+    model = script(Path("script.json"), command("a", "false"), critic=[vote("reject", 0.2), {"diagnosis": ""}])
+    moot("arena", "tidy the cellar", "--workspace", "work", "--model", model, "--run-id", "lost")
+    assert "critic" in moot("ratings").out
+    history = moot("ratings", "--history")
+    assert "lost  chore  critic beats solution  critic 1200.0 → 1216.0, solution 1200.0 → 1184.0" in history.out
+    plain = moot("ratings", "--history", "--json").json
+    assert {"agent", "model", "kind", "definition", "elo", "games", "wins", "fit"} == set(plain["ratings"][0])
+    page = moot("report", "lost", "--format", "html", "--output", "page.html")
+    assert (page.code, "ratings" in Path("page.html").read_text()) == (0, True), page.err
+    assert "critic scripted:" in Path("page.html").read_text()
+    found = moot("recall", "cellar", "--json").json
+    assert [(near["trace"]["id"], near["trace"]["outcome"]) for near in found] == [("lost", "rolled_back")]
+    assert moot("recall", "cellar").out.startswith("lost  0.58  rolled back  tidy the cellar")
+    assert moot("recall", "zebra").out == "nothing like it is remembered\n"
+
+
+def arena_and(moot: Moot, name: str, *tasks: Mapping[str, Any]) -> Ran:
+    """What another command says after a run."""
+    arena(moot, *tasks)
+    return moot(name)
+
+
+def test_a_configuration_can_be_begun_checked_and_used(moot: Moot, workspace: Path) -> None:
+    assert moot("schema", "arena").json["title"] == "A configuration of the arena"
+    begun = moot("new", "arena", "careful")
+    assert (begun.code, "moot arena -c careful.json" in begun.out) == (0, True)
+    assert moot("check", "careful.json").code == 0
+    ran = arena(moot, command("a", "true"), options=("-c", "careful.json"))
+    assert ran.json["status"] == "succeeded"
+    Path("wrong.json").write_text(json.dumps({"bands": "careless", "weights": {"critc": 1}}))
+    checked = moot("check", "wrong.json", "--json")
+    assert checked.code == 4
+    assert [(finding["code"], finding["pointer"]) for finding in checked.json["findings"]] == [
+        ("E_ENUM", "/bands"),
+        ("W_UNKNOWN_KEY", "/weights/critc"),
+    ]
+    refused = arena(moot, command("a", "true"), options=("-c", "wrong.json"))
+    assert (refused.code, "/bands" in refused.err) == (4, True)
+
+
+def test_the_machine_can_be_drawn_and_checked(moot: Moot) -> None:
+    drawn = moot("graph", "arena", "--format", "tree").out
+    assert all(state in drawn for state in ("Arena_Debate", "Round_4_Security", "ValidationCheck", "RollbackActive"))
+    checked = moot("check", "arena")
+    assert (checked.code, "bounded: at most" in checked.out) == (0, True)
+
+
+def test_without_a_request_there_is_nothing_to_do(moot: Moot) -> None:
+    assert moot("arena").code == 2
+    assert moot("arena", "x", "--workspace", "nowhere").code == 4
+
+
+def test_rehearsal_plays_the_whole_arena(moot: Moot, workspace: Path) -> None:
+    ran = moot(
+        "arena", "tidy up", "--workspace", "work", "--model", "rehearsal", "--dry-run", "--json", "--run-id", "r"
+    )
+    assert ran.json["status"] in ("dry_run", "blocked"), ran.err
+    assert ran.json["states_visited"][-1] == "Audited"

@@ -37,6 +37,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_where_there_is_no_terminal_there_are_no_colour_codes(place: Path) -> None:
     for arguments in (
         ("run", "machines.py:SENT", "Ada", "--run-id", "mine"),
@@ -87,6 +88,7 @@ def test_an_input_that_is_closed_is_an_empty_one(place: Path) -> None:
     assert ran.stderr.startswith("moot answer: - is no JSON: ")
 
 
+@pytest.mark.slow
 def test_output_in_an_encoding_that_lacks_arrows_is_no_error(place: Path) -> None:
     process("run", "machines.py:LETTER", "Ada", "--run-id", "mine", home=place)
     ran = process("show", "mine", home=place, more={"PYTHONIOENCODING": "ascii"})

@@ -34,6 +34,7 @@ def test_a_provider_that_refuses_exits_with_3_and_says_what_to_do(place: Path) -
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.slow
 def test_a_provider_that_fails_three_times_exits_with_3(place: Path) -> None:
     with loopback_aside(Fault(503, b'{"error": {"message": "busy"}}')) as served:
         ran = moot("run", "machines.py:NAMED", "Ada", "--json", "--model", f"openai:m@{served.address}", home=place)
@@ -52,6 +53,7 @@ def test_an_agent_of_ones_own_that_fails_still_exits_with_1(place: Path) -> None
     assert moot("run", "machines.py:STOLEN", "Ada", home=place).returncode == 1
 
 
+@pytest.mark.slow
 def test_at_a_terminal_the_reply_is_seen_while_it_comes(place: Path) -> None:
     with loopback_aside(Said("The sea rises and falls.")) as served:
         model = f"openai:m@{served.address}"

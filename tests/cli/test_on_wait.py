@@ -91,6 +91,7 @@ def test_an_address_where_nobody_listens_is_one_line(moot: Moot) -> None:
     assert "secret" not in ran.err
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers_keeps_the_command_only_for_a_moment(moot: Moot) -> None:
     before = time.monotonic()
     with hanging() as url:

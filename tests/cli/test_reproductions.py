@@ -43,7 +43,7 @@ def test_a_run_goes_on_after_its_bug_is_mended_and_the_agent_is_asked_once(tmp_p
     retried = moot("retry", "note", "--json", "--as", "Ada", home=tmp_path, more=more)
     assert (retried.returncode, json.loads(retried.stdout)["result"]) == (0, "hi")
     assert calls.read_text() == "call\n"
-    assert moot("replay", "note", home=tmp_path, more=more).returncode == 0
+    assert moot("replay", "note", "--machine", "bug.py", home=tmp_path, more=more).returncode == 0
     assert "intact" in moot("audit", "note", home=tmp_path, more=more).stdout
     [note] = [
         entry["event"]

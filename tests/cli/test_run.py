@@ -80,9 +80,9 @@ def test_a_failure_that_a_row_takes_is_told_to_its_end_with_file_and_line(moot: 
     assert line in moot("show", "mine").out.splitlines()
 
 
-def test_a_run_at_its_limit_exits_with_1_and_still_prints_the_best_result_so_far(moot: Moot) -> None:
+def test_a_run_at_its_limit_exits_with_7_and_still_prints_the_best_result_so_far(moot: Moot) -> None:
     ran = moot("run", "machines.py:ENDLESS", "Ada", "--budget", "calls=3")
-    assert (ran.code, ran.out) == (1, "DEAR ADA\n")
+    assert (ran.code, ran.out) == (7, "DEAR ADA\n")
     assert "is limited: limit of 3 calls reached in mending (in mending, step 4, " in ran.err
     assert "; spent: calls 3 of 3)" in ran.err
 

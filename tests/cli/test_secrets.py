@@ -19,6 +19,8 @@ from tests.cli.machines import MACHINES
 from tests.cli.process import moot as moot_process
 from tests.cli.ran import Moot
 
+pytestmark = pytest.mark.slow
+
 ALL = "\n".join(plant.text for plant in PLANTS)
 SETTINGS = {**REGISTERED, "MOOTHALL_SECRETS": "VAULT_PHRASE"}
 

@@ -12,6 +12,8 @@ import pytest
 
 from tests.cli.process import EXAMPLES, moot, started
 
+pytestmark = pytest.mark.slow
+
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 NEVER = 3_600
 

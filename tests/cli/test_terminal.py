@@ -11,6 +11,8 @@ from tests.cli.machines import MACHINES
 from tests.cli.process import moot
 from tests.cli.terminal import terminal
 
+pytestmark = pytest.mark.slow
+
 COLOUR = re.compile(r"\x1b\[\d+m")
 
 

@@ -125,6 +125,7 @@ def test_schema_prints_the_json_schema(moot: Moot) -> None:
     assert moot("schema", "nothing").code == 2
 
 
+@pytest.mark.covers("003 Step-by-Step Workflow Creation")
 def test_new_writes_a_file_that_has_no_problem_and_never_overwrites(moot: Moot, tmp_path: Path) -> None:
     assert moot("new", "workflow", "mine").code == 0
     checked = moot("check", "mine.json", "--json").json
@@ -137,10 +138,11 @@ def test_new_writes_a_file_that_has_no_problem_and_never_overwrites(moot: Moot, 
 def test_new_refuses_a_name_that_is_none(moot: Moot, tmp_path: Path) -> None:
     ran = moot("new", "workflow", "../mine")
     assert ran.code == 1
-    assert "is no name" in ran.err
+    assert "cannot be a name here" in ran.err
     assert not list(tmp_path.parent.glob("mine.json"))
 
 
+@pytest.mark.covers("003 Command System Extension")
 def test_workflows_lists_the_users_own_before_the_shipped_ones(moot: Moot, tmp_path: Path) -> None:
     (tmp_path / "workflows").mkdir()
     write(tmp_path / "workflows" / "mine.json", {**BASE, "workflow_name": "mine"})
@@ -164,6 +166,7 @@ REVIEWED: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.covers("003 Command System Extension", "003 State Machine Workflows")
 def test_a_workflow_is_run_by_its_name_and_gives_its_output(moot: Moot, tmp_path: Path) -> None:
     write(tmp_path / "replies.json", REVIEWED)
     ran = moot("run", "coder_reviewer", "tea", "--model", "scripted:replies.json", "--run-id", "one")
@@ -182,6 +185,7 @@ def test_the_result_as_json_has_the_names_that_workflows_have(moot: Moot, tmp_pa
     assert moot("resume", "one", "--json").json == result
 
 
+@pytest.mark.covers("003 State Machine Workflows")
 def test_without_a_model_rehearsal_stands_in_and_every_shipped_workflow_comes_to_its_end(moot: Moot) -> None:
     for name in ("coder_reviewer", "hierarchical_development", "product_manager_coder", "parallel_analysis_shared"):
         ran = moot("run", name, "tea", "--json")
@@ -318,6 +322,7 @@ def shout(data):
 """
 
 
+@pytest.mark.covers("003 Perfect Configuration-Driven Design")
 def test_functions_and_roles_come_from_the_command_line(moot: Moot, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(FUNCTIONS)
     write(tmp_path / "roles.json", {"coder": {"systemMessage": "You count.", "excludedTools": ["sing"]}})
@@ -388,14 +393,14 @@ def test_a_typed_input_may_come_from_a_file(moot: Moot, tmp_path: Path) -> None:
     assert moot("run", "mine.json", "--input-json", "given.json").out == "2\n"
 
 
-def test_a_run_that_reaches_a_limit_exits_with_1_and_names_it(moot: Moot, tmp_path: Path) -> None:
+def test_a_run_that_reaches_a_limit_exits_with_7_and_names_it(moot: Moot, tmp_path: Path) -> None:
     looping = {
         "name": "start",
         "transition": [{"target": "start", "condition": "common_data.task"}, {"target": "stop", "condition": "true"}],
     }
     write(tmp_path / "mine.json", {**BASE, "states": [looping]})
     ran = moot("run", "mine.json", "x", "--json")
-    assert (ran.code, ran.json["status"]) == (1, "limited")
+    assert (ran.code, ran.json["status"]) == (7, "limited")
     assert ran.json["error"] == "limit_exceeded: limit of 3 visits reached in start"
 
 
@@ -516,6 +521,7 @@ def levelled(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.covers("003 Maximum Reuse of Existing Excellence")
 def test_without_a_model_each_agent_is_played_by_that_of_its_roles_level(moot: Moot, levelled: Path) -> None:
     scripts = {level: f"scripted:{levelled}/{name}.script" for level, name in (("base", "one"), ("smart", "other"))}
     (levelled / "home").mkdir()

@@ -17,18 +17,19 @@ from typing import Any
 
 from moothall.errors import Refused
 from moothall.kernel.effects import Effect
-from moothall.kernel.events import Event, Exhausted
+from moothall.kernel.events import Adopted, Delivered, Event, Exhausted, Mark, Retried
 from moothall.kernel.machine import Machine
+from moothall.runtime.adopt import Insistence
 from moothall.runtime.decide import Run
 from moothall.runtime.drive import MARKED, drive
-from moothall.runtime.hall import Cast, Hall, Part, begin, leave, let_go, reopen
+from moothall.runtime.hall import Cast, Hall, Part, begin, leave, let_go, reopen, with_origin
 from moothall.runtime.journal import Head, Reader, Record, RunId
 from moothall.runtime.ports import Context, Performer, Store
 from moothall.runtime.rebuild import rebuilt
 from moothall.runtime.serve import serve
 from moothall.stores.sqlite import SqliteStore
+from tests.runtime.clock import FastClock
 from tests.runtime.world import PROCESSES, RUN, machine_limits
-from tests.simulation.clock import FastClock
 from tests.simulation.loop import Process, VirtualLoop
 from tests.simulation.shim import READS, Given, StoreShim
 
@@ -36,6 +37,8 @@ EVER = 1e12
 OTHER = "other"
 """A second run beside the first."""
 Told = Mapping[RunId, Sequence[Mapping[str, Any]]]
+CHANGE = "change"
+"""The deed of an author who has changed the machine meanwhile."""
 
 
 class Cut(BaseException):
@@ -145,8 +148,17 @@ class Scenario:
     cast: Cast
     data: Any
     others: Mapping[RunId, Machine] = field(default_factory=dict)
-    exact: bool = True
-    """Whether a journal tells nothing of a death; else it may, with marks, and a person may have been asked."""
+    same: Callable[[Told], Any] | None = None
+    """What of the journals is the same whoever died; None where they tell nothing of a death at all."""
+    later: Machine | None = None
+    """What the author has made of the machine meanwhile, where the story says so."""
+    insisted: Insistence | None = None
+    """Who wants the run to go on under that machine though it would have decided otherwise."""
+
+    def machine_after(self, run: RunId, entries: Sequence[Mapping[str, Any]]) -> Machine:
+        """The machine of a run whose journal says this: the later one, once it has adopted or retried the run."""
+        changed = any(entry["event"]["name"] in (Adopted.name, Retried.name) for entry in entries)
+        return self.later if self.later and changed and run == RUN else self.runs[run]
 
     @property
     def runs(self) -> dict[RunId, Machine]:
@@ -174,6 +186,11 @@ class Stage:
     told: Told = field(default_factory=dict)
     """What the journals say after the latest life."""
     done_once: set[str] = field(default_factory=set)
+
+    def machine(self, run: RunId) -> Machine:
+        """The machine of a run as its author has it now."""
+        later = self.scenario.later if run == RUN and CHANGE in self.done_once else None
+        return later or self.scenario.runs[run]
 
     def once(self, deed: str) -> bool:
         """Whether this is the first time in all lives that somebody does this."""
@@ -221,13 +238,17 @@ class Life:
     async def opened(self, run: RunId = RUN) -> Head:
         """Open a run, or begin it where the file does not have it."""
         scenario, clock = self.stage.scenario, self.hall.clock
-        machine = scenario.runs[run]
-        self.hall.casts[run] = self.stage.desk.staffed(scenario.cast_of(run), self.points)
+        machine = self.stage.machine(run)
+        self.staff(run)
         try:
-            return await reopen(self.hall, run, machine)
+            return await reopen(self.hall, run, machine, insisted=scenario.insisted)
         except Refused:
             record = Record(run, machine.name, machine.digest, clock.now(), limits=machine_limits(machine))
             return await begin(self.hall, record, machine, self.stage.scenario.data)
+
+    def staff(self, run: RunId) -> None:
+        """Have somebody here who performs the effects of a run."""
+        self.hall.casts[run] = self.stage.desk.staffed(self.stage.scenario.cast_of(run), self.points)
 
     async def driven(self, *runs: RunId) -> None:
         """Drive runs as far as they go: by hand, or as a worker that is told of none of them."""
@@ -259,13 +280,14 @@ class Life:
 async def journals(scenario: Scenario, store: Store) -> Told:
     """What the journals of a scenario say, without times; and their heads are those that they give."""
     told = {}
-    for run, machine in scenario.runs.items():
-        performers = scenario.cast_of(run).performers
-        reader = Reader(machine, {kind: one.effect for kind, one in performers.items()})
+    for run in scenario.runs:
         entries = await store.entries(run)
+        machine, performers = scenario.machine_after(run, entries), scenario.cast_of(run).performers
+        reader = Reader(machine, {kind: one.effect for kind, one in performers.items()})
         told[run] = [_timeless(entry) for entry in entries]
         if entries and (stored := await store.load(run)).head:
-            assert rebuilt(Run(stored.record, machine), reader, entries) == reader.head(stored.head)
+            known = await with_origin(store, Run(stored.record, machine))
+            assert rebuilt(known, reader, entries) == reader.head(stored.head)
     return told
 
 
@@ -273,3 +295,29 @@ def _timeless(entry: Mapping[str, Any]) -> dict[str, Any]:
     """An entry without its time and the due times of what it wants; everything else must be the same in any life."""
     effects = [{name: value for name, value in one.items() if name != "due"} for one in entry["effects"]]
     return {name: value for name, value in entry.items() if name != "at"} | {"effects": effects}
+
+
+def unmarked(told: Told) -> Any:
+    """Journals without marks, and without the numbers that depend on how many of them there are."""
+    return {run: [_unnumbered(entry) for entry in entries if not _is_mark(entry)] for run, entries in told.items()}
+
+
+def unretried(told: Told) -> Any:
+    """Journals without marks and without notes of retries."""
+    kept = {run: [one for one in entries if one["event"]["name"] != Retried.name] for run, entries in told.items()}
+    return unmarked(kept)
+
+
+def ends(told: Told) -> Any:
+    """Where journals end."""
+    return {run: entries[-1]["to"] for run, entries in told.items()}
+
+
+def _is_mark(entry: Mapping[str, Any]) -> bool:
+    name: str = entry["event"]["name"]
+    return name.startswith(Mark.name + ".") and name != Delivered.name
+
+
+def _unnumbered(entry: Mapping[str, Any]) -> dict[str, Any]:
+    effects = [{name: value for name, value in one.items() if name != "key"} for one in entry["effects"]]
+    return {name: value for name, value in entry.items() if name not in ("seq", "cause")} | {"effects": effects}

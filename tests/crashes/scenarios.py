@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from moothall.agents.ask import Replied, Returned, Tool, ToolCall, ask, call, tool
+from moothall.agents.ask import AskAgent, FormField, Replied, Returned, Tool, ToolCall, ask, call, form, tool
 from moothall.agents.ports import Reply
 from moothall.app.kinds.bindings import Provided, bind
 from moothall.app.kinds.source import child_machine
-from moothall.errors import Broken
-from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Send, StartChild
-from moothall.kernel.events import Cancelled, ChildDone, Event, Exhausted, Named
+from moothall.errors import Broken, Refused
+from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
+from moothall.kernel.events import Answered, Cancelled, ChildDone, Event, Exhausted, Interrupted, Named
 from moothall.kernel.machine import Budget, Machine
-from moothall.kernel.nodes import Final, On, State, anywhere
+from moothall.kernel.nodes import All, Final, On, State, anywhere, emitting
+from moothall.kernel.step import Move
+from moothall.runtime.adopt import Insistence
 from moothall.runtime.children import child_id
 from moothall.runtime.drive import CRASHES, drive
-from moothall.runtime.hall import Cast, Part, answer, cancel, questions
+from moothall.runtime.fork import fork, origin_of
+from moothall.runtime.hall import Cast, Part, answer, cancel, questions, tell
+from moothall.runtime.journal import Record
 from moothall.runtime.ports import SET_ASIDE, Context, Performer
 from moothall.runtime.retry import Retry, retry
-from tests.crashes.mortal import OTHER, Life, Scenario, desk_here
-from tests.runtime.rated import ANN, RATED_TWICE, RATINGS, Game
+from tests.crashes.mortal import CHANGE, OTHER, Life, Scenario, desk_here, ends, unmarked, unretried
+from tests.runtime.rated import ANN, RATED, RATED_TWICE, RATINGS, Game
 from tests.runtime.world import PROCESSES, RUN, Basket, Fetch, Fetched, fan, keep, line
 from tests.simulation.machines import Hurry
 
@@ -81,6 +86,9 @@ async def fetch(effect: Any, context: Context) -> Event:
         raise OSError("spilt")
     if effect.what.startswith("later"):
         await asyncio.sleep(int(effect.what[-1]) / 10)
+    if effect.what.startswith("spoken") and (hear := context.ear("cook")) is not None:
+        hear(f"The sea rises twice a day, says {effect.what}.")
+        await asyncio.sleep(LOST)
     await asyncio.sleep(SLOW if effect.what.startswith("slow") else 0)
     return Fetched(effect.what)
 
@@ -245,6 +253,153 @@ POOR = Machine(
 TWO_RUNS = line("a", "b", "c")
 
 
+def speaking(*what: str) -> Machine:
+    """A machine whose agents speak until somebody has heard enough."""
+    return Machine(
+        "speaking",
+        data=Basket,
+        states=[
+            State("speaking", enter=[Fetch(one) for one in what]),
+            State("changing", enter=Fetch("broth")),
+            Final("home"),
+        ],
+        moves=[
+            On("speaking", Fetched, do=keep),
+            On("speaking", "redirected", to="changing"),
+            On("changing", Fetched, to="home", do=keep),
+        ],
+    )
+
+
+def slip(basket: Basket, event: Fetched) -> Basket:
+    raise ZeroDivisionError("a bug")
+
+
+def fetching(do: Any) -> Machine:
+    """A machine that fetches two things beside each other, and one more."""
+    return Machine(
+        "mended",
+        data=Basket,
+        states=[State("one", enter=[Fetch("a"), Fetch("later 2")]), State("two", enter=Fetch("b")), Final("home")],
+        moves=[
+            On("one", Fetched, to="two", do=do, when=lambda basket, _: len(basket.got) == 1),
+            On("one", Fetched, do=keep),
+            On("two", Fetched, to="home", do=keep),
+        ],
+    )
+
+
+def wording(prompt: str, question: str, *, first: str = "asking") -> Machine:
+    """A machine that has an agent write something and asks a person; `first` is where its draft goes."""
+    return Machine(
+        "worded",
+        data=Article,
+        states=[
+            State("drafting", enter=ask(writer, prompt)),
+            State("asking", enter=AskPerson(question)),
+            State("reviewing", enter=ask(critic, "Judge {draft}, how often")),
+            Final("finished"),
+        ],
+        moves=[
+            On("drafting", Replied, to=first, do=lambda article, reply: replace(article, draft=reply.text)),
+            On("asking", Answered, to="reviewing", do=lambda article, said: replace(article, notes=said.value)),
+            On("reviewing", Replied, to="finished", do=lambda article, reply: replace(article, draft=reply.text)),
+        ],
+    )
+
+
+WORDED, REWORDED = wording("Write about {topic}", "Well?"), wording("Describe {topic}", "Is it well?")
+REDIRECTED = wording("Write about {topic}", "Well?", first="reviewing")
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What the members of a panel said, by the ids of their asks, and what a person wants."""
+
+    said: Mapping[str, str] = field(default_factory=dict)
+    wanted: Mapping[str, Any] = field(default_factory=dict)
+
+
+@emitting(AskAgent, most=3)
+def ask_members(panel: Panel, _: object) -> Move[Panel]:
+    asks = [AskAgent("member", f"What about {topic}?", id=topic) for topic in ("tides", "winds", "moons")]
+    return Move(panel, effects=tuple(asks))
+
+
+def hear_member(panel: Panel, reply: Replied) -> Panel:
+    return replace(panel, said={**panel.said, reply.id: reply.text})
+
+
+@emitting(AskPerson)
+def clarify(panel: Panel, _: object) -> AskPerson:
+    size = FormField("size", "How many?", schema={"type": "integer", "minimum": 1})
+    return form("Before we go on", [FormField("place", f"Where? {len(panel.said)} have spoken"), size], id="first")
+
+
+PANEL = Machine(
+    "panel",
+    data=Panel,
+    states=[State("proposing", enter=ask_members), State("clarifying", enter=clarify), Final("settled")],
+    moves=[
+        On("proposing", Replied, do=hear_member, at_most=3),
+        On("proposing", All(Replied), to="clarifying"),
+        On("clarifying", Answered, to="settled", do=lambda panel, said: replace(panel, wanted=said.value)),
+    ],
+)
+
+
+class Sound(Effect):
+    """Sound a depth: an effect of an author's own."""
+
+    kind = "sound"
+    outcomes = (Fetched,)
+    place: str
+
+
+class Moor(Sound):
+    """Moor, at most once."""
+
+    kind = "moor"
+    repeats = "at-most-once"
+
+
+async def sound(effect: Sound, context: Context) -> Fetched:
+    """What performs both, and keeps a register of them."""
+    if effect.repeats == "at-most-once":
+        desk_here.get().enter(context.key, effect.place)
+    return Fetched(effect.place)
+
+
+def sailing(*effects: Effect) -> Machine:
+    """A machine with effects of its own, one after the other."""
+    names = [f"s{number}" for number in range(len(effects))]
+    return Machine(
+        "sailing",
+        data=Basket,
+        states=[*(State(name, enter=one) for name, one in zip(names, effects, strict=True)), Final("home")],
+        moves=[On(here, Fetched, to=there, do=keep) for here, there in zip(names, [*names[1:], "home"], strict=True)],
+    )
+
+
+SOUNDING, MOORING = sailing(Sound("bay"), Sound("cape")), sailing(Sound("bay"), Moor("quay"), Sound("cape"))
+WONDERING = Machine(
+    "wondering",
+    data=Basket,
+    states=[State("asking", enter=AskPerson("Well?")), State("fetching", enter=Fetch("milk")), Final("home")],
+    moves=[On("asking", Answered, to="fetching"), On("fetching", Fetched, to="home", do=keep)],
+)
+FORKING = Machine(
+    "forking",
+    data=Basket,
+    states=[State("delegating", enter=[StartChild(WONDERING.name), Moor("quay")]), Final("home")],
+    moves=[On("delegating", Fetched, do=keep), On("delegating", ChildDone.name, to="home")],
+)
+OWN = {Sound.kind: Performer(Sound, sound), Moor.kind: Performer(Moor, sound)}
+WITH_WONDERING = Cast(
+    {**HANDS.performers, **OWN}, child=lambda name: Part(WONDERING, "", False, lambda given: Basket(), HANDS)
+)
+
+
 async def plain(life: Life) -> None:
     """Begin, and drive to the end."""
     await life.opened()
@@ -310,6 +465,106 @@ async def rated(life: Life) -> None:
     assert await life.hall.store.outbox("mirror") == []
 
 
+async def raced(life: Life) -> None:
+    """Two runs read one record and write it over what they read: whoever comes second reads again."""
+    await life.opened()
+    await life.opened(OTHER)
+    await life.driven(RUN, OTHER)
+    (rating,) = await life.kept.records(RATINGS, key=ANN)
+    assert rating.version == rating.value["games"] == 2, f"an update is lost or doubled: {rating}"
+    versions = {life.hall.heads[run].snapshot.data.version for run in (RUN, OTHER)}
+    assert versions == {1, 2}, f"two runs think that they wrote the same version: {versions}"
+
+
+async def interrupted(life: Life) -> None:
+    """Tell a run to do something else while its agents speak."""
+    heard: list[str] = []
+    life.hall.ear = lambda run, who: heard.append
+    await life.opened()
+    driving = asyncio.create_task(life.driven())
+    await asyncio.sleep(SLOW / 2)
+    await life.opened()
+    await tell(life.hall, RUN, Named("redirected"), "person-1")
+    await driving
+    names = [entry["event"]["name"] for entry in await life.kept.entries(RUN)]
+    if not life.stage.deaths:
+        [asking, *_] = life.stage.scenario.machine.states
+        assert isinstance(asking, State)
+        assert isinstance(asking.enter, Sequence)
+        wanted = len(asking.enter)
+        assert names.count(Interrupted.name) == wanted, names
+
+
+async def mended(life: Life) -> None:
+    """Drive a run into a bug, mend it, and let the run go on from the replies that it has."""
+    if CHANGE not in life.stage.done_once:
+        await life.opened()
+        await life.driven()
+        life.stage.once(CHANGE)
+    if (await life.kept.load(RUN)).status == "failed":
+        life.staff(RUN)
+        await retry(life.hall, RUN, life.stage.machine(RUN), Retry("Ada"))
+    else:
+        await life.opened()
+    await life.driven()
+
+
+async def taken_up(life: Life) -> None:
+    """Retry a run that was set aside because it lost too many holders."""
+    await life.opened()
+    if life.stage.once("loss"):
+        await _lose(life, CRASHES)
+    while True:
+        with contextlib.suppress(Broken):
+            await life.driven()
+        if not (await life.kept.load(RUN)).status.startswith(SET_ASIDE):
+            return
+        await life.opened()
+        await retry(life.hall, RUN, life.stage.scenario.machine, Retry("Ada"))
+
+
+async def adopted(life: Life) -> None:
+    """Drive to a question, change the machine, and go on under the new one."""
+    await life.opened()
+    await life.driven()
+    life.stage.once(CHANGE)
+    await life.opened()
+    await answer(life.hall, RUN, "well", "1.0")
+    await life.driven()
+
+
+async def filled_in(life: Life) -> None:
+    """Drive to a form, fill it in, and drive to the end."""
+    await life.opened()
+    await life.driven()
+    for question in questions(life.hall.heads[RUN]):
+        await answer(life.hall, RUN, {"place": "the bay", "size": 3}, question.key)
+    await life.driven()
+    assert life.hall.heads[RUN].snapshot.data.wanted == {"place": "the bay", "size": 3}
+
+
+async def forked(life: Life) -> None:
+    """Fork a run whose child has begun, let the fork do all of that again, and answer both children."""
+    await life.opened()
+    await life.driven()
+    await _find_out(life, RUN)
+    try:
+        await life.kept.load(OTHER)
+    except Refused:
+        origin = await origin_of(life.hall, RUN, 0, FORKING)
+        record = Record(OTHER, FORKING.name, FORKING.digest, life.hall.clock.now(), origin=RUN)
+        life.staff(OTHER)
+        await fork(life.hall, origin, record, repeats=True)
+    await life.opened(OTHER)
+    await life.driven(OTHER)
+    await _find_out(life, OTHER)
+    for run in (RUN, OTHER):
+        child = child_id(run, "0.0")
+        await life.opened(child)
+        await answer(life.hall, child, "well", "0.0")
+    await life.driven(RUN, OTHER)
+
+
 async def damaged(life: Life) -> None:
     """Damage the head of a waiting run; whoever opens it makes it anew from the journal."""
     await life.opened()
@@ -325,11 +580,15 @@ async def found_out(life: Life) -> None:
     """Drive to the end; where the outcome of a call is unknown, a person looks and says what came of it."""
     await life.opened()
     await life.driven()
-    while doubted := questions(life.hall.heads[RUN]):
-        made = life.stage.desk.register.get(f"{RUN}.{doubted[0].key}")
+    await _find_out(life, RUN)
+
+
+async def _find_out(life: Life, run: str) -> None:
+    while doubted := questions(await life.opened(run)):
+        made = life.stage.desk.register.get(f"{run}.{doubted[0].key}")
         found = {"outcome": "done", "value": made[0]} if made else {"outcome": "again"}
-        await answer(life.hall, RUN, found, doubted[0].key)
-        await life.driven()
+        await answer(life.hall, run, found, doubted[0].key)
+        await life.driven(run)
 
 
 async def suspected(life: Life) -> None:
@@ -364,13 +623,15 @@ async def _lose(life: Life, times: int) -> None:
 
 ARTICLE, BASKET = Article(), Basket()
 TURN = child_machine(PLANNING, "turn-8")
+OWNED = Provided(performers={Sound: sound, Moor: sound})
+FAMILY = {OTHER: FORKING, child_id(RUN, "0.0"): WONDERING, child_id(OTHER, "0.0"): WONDERING}
 SCENARIOS = (
     Scenario("agents", WRITING, plain, bind(WRITING, Provided()), ARTICLE),
     Scenario("agent with tools", PLANNING, plain, bind(PLANNING, Provided()), ARTICLE, {child_id(RUN, "0.0"): TURN}),
     Scenario("tool, pure", PURE, plain, bind(PURE, Provided()), ARTICLE),
     Scenario("tool, idempotent", IDEMPOTENT, plain, bind(IDEMPOTENT, Provided()), ARTICLE),
     Scenario("tool, check-first", CHECKED, plain, bind(CHECKED, Provided()), ARTICLE),
-    Scenario("tool, at-most-once", ONCE, found_out, bind(ONCE, Provided()), ARTICLE, exact=False),
+    Scenario("tool, at-most-once", ONCE, found_out, bind(ONCE, Provided()), ARTICLE, same=unmarked),
     Scenario("child", DELEGATING, plain, WITH_CHILD, BASKET, {child_id(RUN, "0.0"): CHILD}),
     Scenario("fan-out", fan("a", "b", "c", "d"), plain, HANDS, BASKET),
     Scenario("fan-out, one by one", fan("later 3", "later 1", "later 2"), plain, HANDS, BASKET),
@@ -384,6 +645,25 @@ SCENARIOS = (
     Scenario("retry", POOR, retried, HANDS, BASKET),
     Scenario("two runs", TWO_RUNS, together, HANDS, BASKET, {OTHER: TWO_RUNS}),
     Scenario("records", RATED_TWICE, rated, Cast({}), Game()),
+    Scenario("records, two runs", RATED, raced, Cast({}), Game(), {OTHER: RATED}, same=ends),
+    Scenario("interrupt", speaking("spoken a"), interrupted, HANDS, BASKET, same=unmarked),
+    Scenario("interrupt, two", speaking("spoken a", "spoken b"), interrupted, HANDS, BASKET, same=unmarked),
+    Scenario("retry, mended", fetching(slip), mended, HANDS, BASKET, later=fetching(keep)),
+    Scenario("retry, set aside", line("bread", "milk"), taken_up, HANDS, BASKET, same=unretried),
+    Scenario("adoption, wording", WORDED, adopted, bind(WORDED, Provided()), ARTICLE, later=REWORDED),
+    Scenario(
+        "adoption, insisted",
+        WORDED,
+        adopted,
+        bind(WORDED, Provided()),
+        ARTICLE,
+        later=REDIRECTED,
+        insisted=Insistence("the review comes first now", "Ada"),
+    ),
+    Scenario("panel and form", PANEL, filled_in, bind(PANEL, Provided(functions={"member": writer})), Panel()),
+    Scenario("own performers", SOUNDING, plain, bind(SOUNDING, OWNED), BASKET),
+    Scenario("own performer, at-most-once", MOORING, found_out, bind(MOORING, OWNED), BASKET, same=unmarked),
+    Scenario("fork, repeated", FORKING, forked, WITH_WONDERING, BASKET, FAMILY, same=unmarked),
     Scenario("damage", APPROVING, damaged, HANDS, BASKET),
     Scenario("trial", line("slow bread", "milk"), suspected, HANDS, BASKET),
     Scenario("set aside", line("bread", "milk"), set_aside, HANDS, BASKET),

@@ -4,7 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.process import EXAMPLES, environment
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_demonstration_runs_to_its_end_and_repeats_no_completed_call(tmp_path: Path) -> None:
@@ -21,6 +25,7 @@ def test_the_demonstration_runs_to_its_end_and_repeats_no_completed_call(tmp_pat
     assert "made again, because the kill came before its reply: newsroom-demo." in ran.stdout
     assert "limit of 3 calls reached" in ran.stderr
     assert "\x1b[" not in ran.stdout + ran.stderr
+    assert "Answer: SQLite" in ran.stdout
     page = (tmp_path / "demo-output" / "report.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "newsroom-demo" in page

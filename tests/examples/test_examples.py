@@ -11,6 +11,16 @@ from tests.cli.process import EXAMPLES, environment, moot
 
 SHORT = ("writer_critic.py", "approval.py", "research.py")
 EVERY = (*SHORT, "newsroom.py", "shop.py")
+OTHERS = (
+    "coding_assistant.py",
+    "debate.py",
+    "debate_models.py",
+    "demo.py",
+    "demo_debate.py",
+    "endless.py",
+    "haiku.py",
+    "service.py",
+)
 
 
 @pytest.mark.parametrize("name", SHORT)
@@ -19,7 +29,7 @@ def test_an_example_has_fewer_than_forty_lines(name: str) -> None:
 
 
 def test_every_example_is_tried_here() -> None:
-    assert {file.name for file in EXAMPLES.glob("*.py")} == {*EVERY, "demo.py", "endless.py", "haiku.py"}
+    assert {file.name for file in EXAMPLES.glob("*.py")} == {*EVERY, *OTHERS}
 
 
 @pytest.mark.parametrize(
@@ -31,6 +41,7 @@ def test_every_example_is_tried_here() -> None:
         ("newsroom.py", "status='waiting'"),
         ("shop.py", "a lamp: paid\n"),
         ("haiku.py", "judging → implementing (Soft failure, refining implementation)\n"),
+        ("debate_models.py", "three models were asked: big-one, fast-one, old-one\n"),
     ],
 )
 def test_an_example_runs_as_a_script(tmp_path: Path, name: str, says: str) -> None:

@@ -16,6 +16,8 @@ import pytest
 from tests.cli.process import EXAMPLES, moot, started
 from tests.kills.survivors import Journal, Told, committed, entries, hang, kill_when, noted, told
 
+pytestmark = pytest.mark.slow
+
 RUN = "news"
 SECONDS = 0.02
 WAITING, DONE = 5, 0

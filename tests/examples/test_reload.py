@@ -43,6 +43,7 @@ def typed() -> str:
     return str(TYPED)
 
 
+@pytest.mark.slow
 def test_a_tool_that_returns_a_dataclass_gives_the_same_live_and_after_a_kill(tmp_path: Path, typed: str) -> None:
     live = moot("run", typed, "7", "--run-id", "live", home=tmp_path)
     assert (live.returncode, live.stdout) == (0, "140.0\n")

@@ -56,6 +56,7 @@ def test_a_payment_in_doubt_is_a_question_and_the_run_waits(doubt: Path) -> None
     assert asked["schema"]["properties"]["outcome"]["enum"] == ["done", "failed", "again"]
 
 
+@pytest.mark.slow
 def test_who_says_that_it_was_paid_gives_the_receipt_and_what_was_sent_is_not_sent_again(doubt: Path) -> None:
     assert answered(doubt, {"outcome": "done", "value": "receipt 4711"}) == DEAD
     ran = moot("resume", "order", home=doubt)

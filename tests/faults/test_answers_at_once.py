@@ -25,6 +25,8 @@ from tests.faults.place import RUN, Place, check_whole, told, wait_for
 from tests.runtime.clock import MovableClock
 from tests.runtime.world import Basket, Fetch, Fetched, hall_of, keep
 
+pytestmark = pytest.mark.slow
+
 ANSWERS, PROCESSES = 100, 8
 KEY = "0.0"
 ASKED = Machine(

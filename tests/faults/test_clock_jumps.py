@@ -5,8 +5,6 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -61,13 +59,6 @@ BESIDE = Machine(
 @pytest.fixture(autouse=True)
 def _quick_pulse(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "PULSE", QUICK)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "runs.db", durability="normal")
-    yield store
-    store.close()
 
 
 def hall_at(store: SqliteStore, clock: MovableClock, hands: Hands, word: str = "one") -> Hall:

@@ -23,6 +23,8 @@ from tests.faults.machines import STEPS
 from tests.faults.place import RUN, Entries, Place, check_whole, told
 from tests.runtime.world import Basket, Fetch, Fetched, hall_of, line
 
+pytestmark = pytest.mark.slow
+
 BULKY = "x" * 9_000
 LINE = line("a", "b", "c", "d", "e", "f")
 ENTRIES = 7

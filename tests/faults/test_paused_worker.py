@@ -23,6 +23,8 @@ from tests.runtime.clock import MovableClock
 from tests.runtime.world import RUN as TRIAL
 from tests.runtime.world import Hands, begun, hall_of, line, pause
 
+pytestmark = pytest.mark.slow
+
 STOPS = ("a", "b", "c", "d")
 CAUSES = ["start", *(f"{seq}.0" for seq in range(STEPS))]
 

@@ -17,6 +17,8 @@ from tests.faults.walks import left, statuses
 from tests.runtime.clock import MovableClock
 from tests.runtime.world import PROCESSES, RUN, Hands, begun, hall_of, line
 
+pytestmark = pytest.mark.slow
+
 POISON = "poison"
 MOST_LIVES = 12
 

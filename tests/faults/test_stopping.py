@@ -31,6 +31,8 @@ from tests.runtime.clock import MovableClock
 from tests.runtime.world import RUN as TRIAL
 from tests.runtime.world import Fetch, Fetched, Hands, begun, fan, hall_of, line
 
+pytestmark = pytest.mark.slow
+
 STOPS = ("a", "b", "c", "d", "e")
 LINE, FAN = line(*STOPS), fan(*STOPS, moves=[On("fetching", "error")])
 ALIVE = f"{socket.gethostname()}:{os.getpid()}"

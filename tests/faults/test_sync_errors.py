@@ -17,6 +17,8 @@ from tests.cli.process import environment
 from tests.faults.machines import STEPS
 from tests.faults.place import RUN, Place, check_whole
 
+pytestmark = pytest.mark.slow
+
 REFUSED, PROVIDER = 1, 3
 SHIM = r"""
 #define _GNU_SOURCE

@@ -4,7 +4,6 @@ import asyncio
 import select
 import threading
 import time
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -43,13 +42,6 @@ PIPE = 65_536
 async def fetch(effect: Fetch, context: Context) -> Event:
     await asyncio.sleep(0)
     return Fetched(effect.what)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "moothall.db", durability="normal")
-    yield store
-    store.close()
 
 
 async def journal_of(store: SqliteStore, *observers: Observer, run: RunId = RUN) -> Entries:

@@ -177,7 +177,8 @@ def test_every_exit_code_is_in_the_reference() -> None:
     table = (DOCS / "reference" / "exit-codes.md").read_text("utf-8")
     codes = {int(code) for code in re.findall(r"^\| (\d) \|", table, re.MULTILINE)}
     main = importlib.import_module("moothall.cli.main")
-    assert codes == {main.DONE, main.USAGE, main.CANNOT_TELL, main.WAITING, *main.EXIT_CODES.values()}
+    ended = {main.LIMITED, main.CANCELLED, main.ELSEWHERE}
+    assert codes == {main.DONE, main.USAGE, main.CANNOT_TELL, main.WAITING, *ended, *main.EXIT_CODES.values()}
 
 
 SAMPLE = """\

@@ -17,7 +17,7 @@ HOUSE = (
     "cli | web | mcp | acp",
     "__init__",
     "app",
-    "stores | models | sandboxes | workspaces | scripting | interop | cluster",
+    "stores | models | sandboxes | workspaces | toolservers | scripting | interop | cluster",
     "performers",
     "runtime | machines",
     "agents",
@@ -27,7 +27,7 @@ HOUSE = (
 )
 
 # Single modules at the top of the package that belong to a room.
-ANNEXES = {"arena": "app", "pipeline": "app", "team": "app"}
+ANNEXES = {"arena": "app", "debate": "app", "pipeline": "app", "team": "app", "workflow": "app"}
 
 # Downwards, and still forbidden.
 NEVER = {"runtime": ("agents",)}

@@ -9,8 +9,11 @@ from moothall.cli.main import COMMANDS
 
 SOURCE = Path(__file__).parents[2] / "src" / "moothall"
 TABLES = ("app/kinds/kind.py", "cli/main.py")
-WORDS = {"turn": ("agents/ask.py",)}
-"""Where a word of an author's table starts a machine of the house: `ask(…, tools=…)`."""
+WORDS = {
+    "turn": ("agents/ask.py",),
+    "workflow": ("machines/team/floor.py", "app/kinds/team/session.py"),
+}
+"""Where a word of an author's table, a reply or a command starts a machine: `ask(…, tools=…)`, `!workflow NAME`."""
 NAMES = sorted(KINDS.keys() - {PLAIN})
 
 

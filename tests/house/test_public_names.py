@@ -53,6 +53,7 @@ PUBLIC: tuple[str, ...] = (
     "ToolCall",
     "Unusable",
     "Window",
+    "Workspace",
     "WriteRecords",
     "YesNo",
     "always",
@@ -100,44 +101,89 @@ PIPELINE: tuple[str, ...] = (
 )
 
 ARENA: tuple[str, ...] = (
+    "ArenaOptions",
+    "Case",
+    "Configuration",
     "Consensus",
     "Duel",
     "Fitted",
+    "IdentityGuard",
+    "Locks",
     "Plan",
     "Rating",
     "Task",
     "Violation",
     "Vote",
     "VoteWeight",
+    "arena",
+    "audit_log",
     "bradley_terry",
+    "build_initial_plan",
     "consensus",
     "decision",
     "decode_plan",
     "elo",
+    "execute_plan",
     "explain",
     "factor",
     "k_of",
     "reason_of",
+    "run_arena",
+    "run_debate",
     "static_rules",
+    "store_all_in_memory",
     "track_record",
 )
 
 TEAM: tuple[str, ...] = (
+    "AgentState",
     "Arbitration",
     "ConversationMemory",
     "Directive",
+    "FSMOrchestrator",
     "Proposal",
+    "StateVisualizer",
+    "TransitionEngine",
     "Unusable",
     "arbitrate",
     "directive",
     "sample",
 )
 
+WORKFLOW: tuple[str, ...] = (
+    "WorkflowAgent",
+    "WorkflowContext",
+    "WorkflowResult",
+    "WorkflowStateMachine",
+    "WorkflowTerms",
+)
+
+DEBATE: tuple[str, ...] = (
+    "AgentConfig",
+    "Clarification",
+    "DEBATE_EVENTS",
+    "DebateConfig",
+    "DebateHooks",
+    "DebateNode",
+    "DebateResult",
+    "DebateTerms",
+    "NodeContext",
+    "NodeResult",
+    "NodeType",
+    "Solution",
+    "StateMachineOrchestrator",
+    "TransitionRule",
+    "resume",
+    "run_debate",
+)
+
 MODULES = {
     "moothall": PUBLIC,
     "moothall.arena": ARENA,
+    "moothall.debate": DEBATE,
     "moothall.pipeline": PIPELINE,
     "moothall.team": TEAM,
+    "moothall.workflow": WORKFLOW,
 }
 
 

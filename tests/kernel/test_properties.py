@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,6 +62,7 @@ def test_every_step_is_the_one_of_the_algorithm_read_naively(draft: Draft, story
 
 @MANY
 @given(drafts(), stories)
+@pytest.mark.slow
 def test_what_the_interpreter_remembers_changes_nothing(draft: Draft, story: list[str]) -> None:
     machine = draft.machine()
     assert told(machine, story * 2) == told(machine, story * 2, forgetful=True)
@@ -68,6 +70,7 @@ def test_what_the_interpreter_remembers_changes_nothing(draft: Draft, story: lis
 
 @MANY
 @given(drafts(), stories)
+@pytest.mark.slow
 def test_an_event_that_no_row_names_changes_nothing(draft: Draft, story: list[str]) -> None:
     machine = draft.machine()
     snapshot = told(machine, story)[-1].snapshot
@@ -80,6 +83,7 @@ def test_an_event_that_no_row_names_changes_nothing(draft: Draft, story: list[st
 
 @MANY
 @given(drafts(), stories)
+@pytest.mark.slow
 def test_the_configuration_is_always_legal(draft: Draft, story: list[str]) -> None:
     machine = draft.machine()
     for step in told(machine, story):
@@ -108,6 +112,7 @@ def is_legal(machine: Machine, active: tuple[str, ...]) -> bool:
 
 @MANY
 @given(drafts(), stories)
+@pytest.mark.slow
 def test_encode_and_decode_of_a_snapshot_are_inverse(draft: Draft, story: list[str]) -> None:
     for step in told(draft.machine(), story):
         plain = encode(step.snapshot)

@@ -103,6 +103,7 @@ def test_a_large_machine_has_no_finding_and_every_state_is_reached() -> None:
     assert len(reachable(machine)) == len(machine.chart.places) - 1
 
 
+@pytest.mark.slow
 def test_a_very_long_cycle_is_named_in_short() -> None:
     names = [f"s{number}" for number in range(3000)]
     moves = [On(one, Went, to=other) for one, other in zip(names, [*names[1:], "s0"], strict=True)]
@@ -542,6 +543,7 @@ def compared(seed: int) -> str:
     return "exact" if found.exact else "cautious"
 
 
+@pytest.mark.slow
 def test_a_certificate_equals_brute_force_on_small_machines() -> None:
     outcomes = Counter(compared(seed) for seed in range(250))
     assert outcomes["exact"] > 150

@@ -18,6 +18,8 @@ import pytest
 from tests.cli.process import moot, started
 from tests.kills.survivors import Journal, entries
 
+pytestmark = pytest.mark.slow
+
 RUN, CHILD = "job", "job-0-0"
 BEGIN = ("run", "workshop.py:WORKSHOP", "a lamp", "--run-id", RUN)
 DONE, WAITING = 0, 5

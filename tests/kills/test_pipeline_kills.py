@@ -13,6 +13,8 @@ import pytest
 from tests.cli.process import moot, started
 from tests.kills.survivors import Told, committed, entries, hang, kill_when, noted, told
 
+pytestmark = pytest.mark.slow
+
 RUN, DONE = "boat", 0
 PLANS = [["cut"], ["cut", "glue"], ["cut", "glue", "paint"]]
 SCORES = [6, 4, 9]

@@ -14,6 +14,8 @@ import pytest
 from tests.cli.process import moot
 from tests.kills.survivors import committed, entries, hang, kill_when, noted
 
+pytestmark = pytest.mark.slow
+
 RUN = "tea"
 CALLS = ["coder", "coder", "reviewer", "coder", "reviewer"]
 """Who is asked, one after the other; the first reply wants two tools."""

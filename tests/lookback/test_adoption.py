@@ -18,6 +18,8 @@ from tests.app.around import context_over
 from tests.cli.process import started
 from tests.cli.ran import Moot
 
+pytestmark = pytest.mark.slow
+
 WORKS = Path(__file__).with_name("works.py").read_text()
 ROWS = '        On("planning", Replied, to="wondering", do=noted),\n'
 TWO_ROWS = ROWS + '        On("planning", Replied, to="paying"),\n'

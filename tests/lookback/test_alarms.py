@@ -11,6 +11,8 @@ from tests.cli.process import moot, started
 from tests.cli.ran import Moot
 from tests.kills.test_kills import RUN, finished, killed, next_command, workshop
 
+pytestmark = pytest.mark.slow
+
 PROCESSES = 8
 CI, SOAK = 4, 60
 

@@ -13,6 +13,8 @@ from tests.cli.ran import Moot
 from tests.lookback.conftest import settle
 from tests.lookback.gallery import ATTACKS, LIVE, RESTING, RUNS, Attack, Gallery, built
 
+pytestmark = pytest.mark.slow
+
 TIMES = 200
 
 

@@ -13,7 +13,7 @@ from moothall.stores.anchors import BEGINNING, Tip
 from moothall.stores.audit import behind
 from tests.cli.ran import Moot
 
-pytestmark = pytest.mark.unreplayed  # a run that was put back goes on in another way
+pytestmark = [pytest.mark.slow, pytest.mark.unreplayed]  # a run that was put back goes on in another way
 Paid = Callable[[], int]
 PAGE, HEADER, FRAME = 4096, 32, 24
 """The sizes of a page, of the header of a write-ahead log, and of the header of each page in it."""

@@ -12,6 +12,8 @@ from tests.cli.process import moot as real_moot
 from tests.cli.process import started
 from tests.cli.ran import Moot
 
+pytestmark = pytest.mark.slow
+
 PURE = "weigh"
 Deeds = Counter[tuple[str, ...]]
 

@@ -17,6 +17,8 @@ from moothall.stores.sqlite import SqliteStore
 from tests.lookback.conftest import settle
 from tests.lookback.gallery import LIVE, RUNS, Gallery, built, changed, flipped, resealed
 
+pytestmark = pytest.mark.slow
+
 MUTATIONS = 1_000
 PARTS = ("event", "from", "to", "taken", "effects", "appends", "status")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from moothall.agents.ask import AskAgent, CallTool, Replied, Returned
+from moothall.agents.ask import AskAgent, CallTool, Replied, Returned, render
 from moothall.kernel.effects import AskPerson, Effect
 from moothall.kernel.events import Event, GaveUp
 from moothall.kernel.machine import Machine
@@ -73,6 +73,7 @@ class Panel:
         return None
 
     def reply(self, ask: AskAgent) -> Event | None:
+        ask = replace(ask, arguments={name: shown(value) for name, value in ask.arguments.items()})
         key = (ask.template, ask.agent)
         nth = self.count(*key)
         self.asked.append(ask)
@@ -92,6 +93,11 @@ class Panel:
     def asks(self, template: str, agent: str = "") -> list[AskAgent]:
         """How an agent was asked in this way."""
         return [ask for ask in self.asked if ask.template == template and agent in ("", ask.agent)]
+
+
+def shown(argument: Any) -> str:
+    """An argument as a prompt shows it."""
+    return render("{it}", {"it": argument})
 
 
 def plain(ask: AskAgent) -> Any:

@@ -8,18 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moothall.agents.ask import AskAgent
 from moothall.analysis.certify import Certificate, certify
 from moothall.analysis.verify import verify
 from moothall.arena import IdentityGuard, Rating
 from moothall.kernel.codec import decode, encode
-from moothall.kernel.effects import AskPerson, ReadRecords, WriteRecords
-from moothall.kernel.events import Answered, Expired
+from moothall.kernel.effects import AskPerson, Effect, ReadRecords, WriteRecords
+from moothall.kernel.events import Answered, Cancelled, Event, Expired, GaveUp
 from moothall.kernel.nodes import Final, State
 from moothall.kernel.simulate import Simulation
 from moothall.machines.arena.case import Case
 from moothall.machines.arena.definition import Configuration
-from moothall.machines.arena.effects import ReadIdentity, RunTask, SaveWorkspace
+from moothall.machines.arena.effects import ReadIdentity, RunTask, SaveWorkspace, TaskEnded
 from moothall.machines.arena.execution import SIDE_BY_SIDE
 from moothall.machines.arena.identity import Locks
 from moothall.machines.arena.machine import arena
@@ -254,7 +253,7 @@ def test_in_a_redebate_the_solution_hears_the_critic_and_votes_are_replaced() ->
     assert "the name is wrong" not in solutions[0].arguments["earlier"]
     assert "critic: reject (1): the name is wrong" in solutions[1].arguments["earlier"]
     assert (case.passes, len(case.votes)) == (2, 5)
-    assert {found.verdict for found in case.votes} == {"approve"}
+    assert {ballot.verdict for ballot in case.votes} == {"approve"}
 
 
 def test_who_gives_no_opinion_abstains_and_without_security_nothing_proceeds() -> None:
@@ -310,6 +309,17 @@ def test_a_veto_that_no_rule_confirms_moves_no_rating() -> None:
     confirmed = ArenaWorld([task("a", "rm -rf /")], {"security": [vote("reject", 1.0)]})
     confirmed.begin(CASE)
     assert "ratings" in {record.collection for record in confirmed.written}
+
+
+def test_what_could_not_even_be_begun_moves_no_rating() -> None:
+    class Bare(ArenaWorld):
+        def perform(self, effect: Effect) -> Event | None:
+            return GaveUp("no room") if isinstance(effect, SaveWorkspace) else super().perform(effect)
+
+    world = Bare([task("a")], {"critic": [vote("reject", 0.2)]})
+    case = case_of(world.begin(CASE))
+    assert (case.outcome, case.reason) == ("rolled_back", "the workspace could not be saved: no room")
+    assert (case.duels, world.run) == ((), [])
 
 
 # a veto holds
@@ -400,6 +410,30 @@ def test_healing_is_tried_twice_and_then_everything_is_undone_the_last_first() -
     assert case.results["c"].attempts == 3
 
 
+def test_who_cancels_a_run_that_acts_leads_it_back_and_a_way_back_is_not_begun_twice() -> None:
+    class Slow(ArenaWorld):
+        def perform(self, effect: Effect) -> Event | None:
+            is_open = isinstance(effect, RunTask) and effect.id in ("b", "undo:a")
+            return None if is_open else super().perform(effect)
+
+    undo = {"kind": "command", "command": "undo"}
+    simulation = Slow([task("a", reverse=undo), task("b", needs=["a"])]).begin(CASE)
+    assert simulation.active == ("RunningTasks",)
+    simulation.send(Cancelled("enough"))
+    assert simulation.active == ("RollbackActive",)
+    simulation.send(Cancelled("quickly"))
+    [undoing] = simulation.open
+    simulation.answer(undoing, TaskEnded("undo:a", 0))
+    case = case_of(simulation)
+    assert (simulation.active, case.outcome, case.reason) == (("Audited",), "rolled_back", "cancelled: enough")
+    assert [wanted.effect.id for wanted in simulation.effects if isinstance(wanted.effect, RunTask)] == [
+        "a",
+        "b",
+        "undo:a",
+    ]
+    assert case.duels == ()
+
+
 def test_a_rollback_that_leaves_something_says_so() -> None:
     tasks = [task("a", reverse={"kind": "command", "command": "undo"}), task("b", "fail", needs=["a"])]
     world = ArenaWorld(tasks, {"critic": [vote(), {}]}, codes={"fail": 1, "undo": 7}, left=("big.bin",))
@@ -407,6 +441,16 @@ def test_a_rollback_that_leaves_something_says_so() -> None:
     assert rollback is not None
     assert rollback.left == ("task a was not undone: the exit code is 7", "big.bin is not as it was")
     assert not rollback.is_complete
+
+
+def test_what_a_person_allowed_and_nothing_brings_back_is_told_as_left() -> None:
+    tasks = [task("a", "send", reverse="irreversible"), task("b", "fail", needs=["a"])]
+    simulation = ArenaWorld(tasks, {"critic": [vote(), {}]}, codes={"fail": 1}).begin(CASE)
+    [question] = simulation.open
+    simulation.answer(question, Answered(True, by="Ada"))
+    rollback = case_of(simulation).rollback
+    assert rollback is not None
+    assert (rollback.is_complete, rollback.left) == (False, ("task a is irreversible",))
 
 
 @pytest.mark.covers("A22", "A23")
@@ -439,6 +483,6 @@ def test_the_configuration_says_who_plays_an_agent() -> None:
     config = decode(Configuration, {"agents": {"critic": {"model": "test:x", "temperature": 0.2}}}, "config")
     world = ArenaWorld([task("a")])
     world.begin(Case("tidy up", config=config))
-    played = {asked.agent: (asked.model, asked.temperature) for asked in world.asked if isinstance(asked, AskAgent)}
+    played = {asked.agent: (asked.model, asked.temperature) for asked in world.asked}
     assert played["critic"] == ("test:x", 0.2)
     assert played["security"] == ("", None)

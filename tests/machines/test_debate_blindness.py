@@ -61,7 +61,7 @@ def test_nobody_rates_itself() -> None:
 def test_the_record_knows_members_by_number_and_not_by_name() -> None:
     simulation = played(begun(*NAMES, rounds=1), panel())
     said = [append.message for step in simulation.steps for append in step.appends]
-    assert len(said) == 12
+    assert len(said) == 4 + 4 * 3 + 4
     assert {message["by"].split(" (")[0] for message in said} == {f"member {number}" for number in (1, 2, 3, 4)}
     assert {member(state(simulation), name) for name in NAMES} == {f"member {number}" for number in (1, 2, 3, 4)}
 

@@ -79,7 +79,8 @@ def test_after_answers_all_agents_are_asked_again_with_all_questions_and_answers
 @pytest.mark.covers("D10")
 @pytest.mark.parametrize("most", [0, 1, 2])
 def test_at_the_end_of_the_iterations_nobody_is_asked(most: int) -> None:
-    panel = asking(*({ANN: (f"question {number}?",)} for number in range(9)))
+    rounds: list[dict[str, tuple[str, ...]]] = [{ANN: (f"question {number}?",)} for number in range(9)]
+    panel = asking(*rounds)
     simulation = played(begun(interactiveClarifications=True, clarificationsMaxIterations=most), panel)
     for number in range(most):
         answer(simulation, {f"q{number + 1}": "yes"})

@@ -134,7 +134,7 @@ def test_a_check_that_cannot_be_made_is_done_without_and_noted() -> None:
     panel = Panel(check=lambda answer: GaveUp("the compiler is gone"))
     simulation = settled(begun(answer=CLOSED, check="compiles"), panel)
     assert simulation.active == ("Complete",)
-    assert state(simulation).carried == ("the check could not be made: the compiler is gone",)
+    assert state(simulation).carried == ("an answer could not be checked: the compiler is gone",)
     assert state(simulation).termination.reason == "vote"
 
 

@@ -37,8 +37,8 @@ def test_a_summary_is_of_what_was_said_since_the_last_one_with_that_one_in_front
     panel = Panel({**AGAIN, **LONG, ("summarise", ANN): [Summary("first"), Summary("second")]})
     played(begun(rounds=3, summarization=EARLY), panel)
     [first, second] = panel.asks("summarise", ANN)
-    assert first.windows["history"].last == 9
-    assert second.windows["history"].last == 6
+    assert first.windows["history"].last == 12
+    assert second.windows["history"].last == 9
     assert (first.arguments["summary"], second.arguments["summary"]) == ("", "The debate so far:\nfirst\n")
     shown = [ask.arguments["summary"] for ask in panel.asks("refine", ANN)]
     assert shown == ["", "The debate so far:\nfirst\n", "The debate so far:\nsecond\n"]
@@ -93,7 +93,7 @@ def test_each_message_is_appended_once_and_the_data_keep_the_current_drafts_only
     panel = Panel({**AGAIN})
     simulation = played(begun(rounds=3), panel)
     said = [append.message["text"] for step in simulation.steps for append in step.appends]
-    assert len(said) == 3 + 3 * (3 + 3)
+    assert len(said) == 3 + 3 * (3 * 2 + 3)
     assert state(simulation).spoken.messages == len(said)
     assert state(simulation).spoken.characters == sum(map(len, said))
     assert set(state(simulation).proposals) == {ANN, BOB, CAT}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from moothall.machines.debate.definition import Answers
 from moothall.machines.debate.result import result_of
-from moothall.machines.debate.state import Debate, Evaluation, Solution
+from moothall.machines.debate.state import Debate, Evaluation, Proposal, Solution
 from moothall.machines.debate.votes import (
     effective_voices,
     flips,
@@ -128,7 +128,7 @@ def test_the_vote_pooled_over_rounds_is_the_answer_whatever_the_judge_writes() -
     simulation = played(begun(answer=CLOSED, rounds=1), panel)
     answer = told(state(simulation))
     assert (answer["solution"]["answer"], answer["votes"]["counts"]) == ("A", {"A": 3, "B": 1, "C": 2})
-    assert answer["votes"]["how"] == "closed answers, pooled over rounds"
+    assert answer["votes"]["how"] == "closed answers, pooled over rounds, weighed by confidence"
     assert {agent["id"]: agent["flips"] for agent in answer["agents"]} == {ANN: 0, BOB: 1, CAT: 0}
     assert "this is the answer; explain it" in panel.asks("synthesise")[0].arguments["vote"]
 
@@ -157,10 +157,36 @@ def test_numbers_are_voted_on_by_value() -> None:
 
 def test_a_majority_that_the_check_rejects_is_debated() -> None:
     panel = voting("A", "A", "B")
-    panel.check = lambda answer: answer != "A"
+    panel.check = lambda answer: "it does not compile"
     simulation = played(begun(answer=CLOSED, check="compiles"), panel)
-    assert panel.checked[0] == "A"
+    assert panel.checked == ["A", "B"]
     assert "Critique" in path(simulation)
+    assert "A: it does not compile" in panel.asks("refine")[0].arguments["steering"]
+
+
+def test_where_the_check_rejects_the_leader_and_accepts_another_answer_that_one_is_it() -> None:
+    panel = voting("A", "A", "B", judge="A")
+    panel.check = lambda answer: answer == "B"
+    simulation = played(begun(answer=CLOSED, check="compiles"), panel)
+    assert panel.checked == ["A", "B"]
+    assert told(state(simulation))["solution"]["answer"] == "B"
+    assert "Critique" not in path(simulation)
+
+
+def test_an_answer_that_the_check_rejects_does_not_win_a_debate_that_has_another() -> None:
+    panel = voting("A", "A", "A", later=("A", "A", "B"))
+    panel.check = lambda answer: False
+    simulation = played(begun(answer=CLOSED, check="compiles", rounds=1), panel)
+    assert told(state(simulation))["solution"]["answer"] == "B"
+
+
+def test_in_a_gated_debate_voices_weigh_as_much_as_they_are_sure() -> None:
+    sure = {("propose", ANN): [Proposal("sure", "A", 90)], ("propose", BOB): [Proposal("unsure", "B", 20)]}
+    panel = Panel({**sure, ("propose", CAT): [Proposal("unsure", "B", 20)]})
+    simulation = played(begun(answer=CLOSED), panel)
+    assert told(state(simulation))["solution"]["answer"] == "A"
+    plain = played(begun(answer=CLOSED, protocol="vote"), panel)
+    assert told(state(plain))["solution"]["answer"] == "B"
 
 
 @pytest.mark.parametrize("verdict", [True, None, ""])
@@ -178,7 +204,7 @@ def test_the_check_says_why(verdict: Any, why: str) -> None:
     panel = voting("A", "A", "B")
     panel.check = lambda answer: verdict
     simulation = played(begun(answer=CLOSED, check="compiles", protocol="vote"), panel)
-    assert state(simulation).check == why
+    assert state(simulation).checks == {"A": why, "B": why}
 
 
 def test_a_debate_without_a_check_checks_nothing() -> None:
@@ -235,3 +261,10 @@ def test_voices_that_agree_beyond_chance_count_for_less(correlation: float, low:
 
 def test_a_panel_of_one_is_one_voice_and_a_panel_of_none_is_none() -> None:
     assert (effective_voices([{"a": "A"}]), effective_voices([])) == (1, 0)
+
+
+def test_a_gated_debate_in_which_nobody_can_be_read_ends_after_a_round() -> None:
+    simulation = played(begun(answer=CLOSED), voting("x", "y", "z"))
+    assert (state(simulation).rounds, state(simulation).termination.reason) == (1, "no_answers")
+    assert "MAX_ROUNDS_REACHED" in events(simulation)
+    assert simulation.active == ("Complete",)

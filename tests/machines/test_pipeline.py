@@ -69,6 +69,7 @@ def asked(step: Step) -> AskAgent:
 # the paths
 
 
+@pytest.mark.covers("004 State Descriptions")
 def test_a_pipeline_that_goes_well_plans_validates_implements_and_judges() -> None:
     steps = walked(PLANNED, SOUND, MADE, GOOD)
     assert states(steps) == [*WORKING, "succeeded"]
@@ -87,6 +88,7 @@ def test_a_pipeline_that_goes_well_plans_validates_implements_and_judges() -> No
         (0, "planning"),
     ],
 )
+@pytest.mark.covers("004 Transition Rules")
 def test_the_score_decides_between_success_soft_and_hard_failure(score: float, state: str) -> None:
     assert states(walked(PLANNED, SOUND, MADE, judged(score)))[-1] == state
 

@@ -190,6 +190,7 @@ WARNINGS: list[tuple[Change, str, str]] = [
 
 
 @pytest.mark.parametrize(("change", "code", "pointer"), ERRORS)
+@pytest.mark.covers("003 Schema Definition")
 def test_what_cannot_work_is_an_error_where_it_stands(change: Change, code: str, pointer: str) -> None:
     found = [one for one in problems(changed(change)) if (one.code, one.pointer) == (code, pointer)]
     assert [one.level for one in found] == ["error"]
@@ -253,6 +254,7 @@ def parent(**action: Any) -> Plain:
     return workflow
 
 
+@pytest.mark.covers("003 Sub-Workflow Composition")
 def test_a_sub_workflow_is_found_in_the_same_file_and_gets_what_it_takes() -> None:
     assert told(parent(sub_workflow_input={"task": "common_data.task"}), BASE) == set()
     assert told(parent(), BASE) == {("E_SUB_INPUT", "/states/0/action/sub_workflow_input")}
@@ -325,6 +327,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.covers("003 Workflow Configuration Schema", "003 Schema Definition")
 def test_the_published_schema_and_the_values_know_the_same_keys() -> None:
     described = {name: set(shape["properties"]) - {"$comment", "$schema"} for name, shape in SCHEMA["$defs"].items()}
     assert described == {name: {one.name for one in fields(kind)} for name, kind in SHAPES.items()}

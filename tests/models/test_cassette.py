@@ -162,6 +162,7 @@ for number in range(50):
 """
 
 
+@pytest.mark.slow
 def test_lines_of_several_processes_do_not_run_into_each_other(file: Path) -> None:
     path = os.pathsep.join(sys.path)
     writers = [

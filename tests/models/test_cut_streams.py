@@ -9,6 +9,8 @@ from moothall.models.providers import Protocol, ProviderModel
 from tests.models.asking import LOOK, PROTOCOLS, endpoint, request
 from tests.models.loopback import Asked, Cut, Said, encoded, loopback
 
+pytestmark = pytest.mark.slow
+
 SAID = Said("Wait", [("a", "look", '{"place":"Ys"}')])
 CALLS = (ToolCall("look", {"place": "Ys"}, "a"),)
 

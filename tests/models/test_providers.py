@@ -312,6 +312,7 @@ def _no_collection() -> Iterator[None]:
 @pytest.mark.usefixtures("_no_collection")
 @every_protocol
 @heard_or_not
+@pytest.mark.slow
 async def test_json_that_is_too_deep_is_worth_another_attempt(protocol: Protocol, heard: bool) -> None:
     assert not (await failed(protocol, Fault(200, b"[" * 100_000), heard)).final
 

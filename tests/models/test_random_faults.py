@@ -20,6 +20,8 @@ from tests.models.loopback import Asked, Cut, Fault, Said, Turn, loopback
 from tests.models.stage import JUDGING, LOOKING, WRITING, Stage, stage_at
 from tests.models.test_providers import LASTING, PASSING, told
 
+pytestmark = pytest.mark.slow
+
 SHARE = 0.3
 AT_ONCE = 32
 SETTINGS = ("timeout = 2", f"at_once = {AT_ONCE}", "failures = 1000000000")

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -55,13 +55,6 @@ def impatient(start: StartChild) -> Machine:
 
 IMPATIENT = impatient(StartChild("errand", budget={"calls": 4}))
 LIMITS = Mapping[str, float]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "runs.db", durability="normal")
-    yield store
-    store.close()
 
 
 @pytest.fixture

@@ -78,13 +78,6 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(file: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(file)
-    yield store
-    store.close()
-
-
-@pytest.fixture
 def elsewhere(file: Path, store: SqliteStore) -> Iterator[SqliteStore]:
     """The same file, opened as another process would."""
     other = SqliteStore(file)

@@ -24,6 +24,8 @@ from moothall.runtime.ports import Context
 from tests.runtime.family import family_hall, parent_begun
 from tests.runtime.world import RUN, Basket, Fetch, Fetched
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = 9
 BRANCHES = tuple("abcdefgh")
 RESERVED: tuple[Mapping[str, float], ...] = ({}, {"tokens": 150}, {"tokens": 60, "usd": 0.05}, {"usd": 0.2})

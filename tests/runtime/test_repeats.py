@@ -3,8 +3,6 @@
 import asyncio
 import os
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,13 +29,6 @@ ONCE = paying("at-most-once")
 CHECKED = paying("check-first")
 QUICK = 0.01
 SOON = 10.0
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "runs.db", durability="normal")
-    yield store
-    store.close()
 
 
 @pytest.fixture

@@ -1,10 +1,9 @@
 """Attempts are decisions: in the journal, paid for, with a pause that replay can repeat."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import nan
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,13 +50,6 @@ class Patient(Fetch):
 
     kind = "fetch"
     attempts = 12
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "runs.db", durability="normal")
-    yield store
-    store.close()
 
 
 def pause(run: str = RUN, attempt: int = 1, key: str = "0.0", after: float = 0) -> float:

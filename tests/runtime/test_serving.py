@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -51,13 +51,6 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "runs.db"
-
-
-@pytest.fixture
-def store(file: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(file, durability="normal")
-    yield store
-    store.close()
 
 
 async def left(store: Store, clock: MovableClock, run: RunId, machine: Machine) -> None:

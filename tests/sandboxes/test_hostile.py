@@ -14,6 +14,7 @@ CONTROLS = cases(SHARED / "sandbox_controls.json")
 MORE = cases(OWN)
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed"),
     pytest.mark.unreplayed("commands are run, and no runs"),
 ]

@@ -124,6 +124,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("text", ENDLESS.values(), ids=ENDLESS.keys())
+@pytest.mark.slow
 def test_what_takes_too_much_is_stopped_and_the_next_text_is_answered(text: str, evaluate: Evaluate) -> None:
     answer = evaluate(text)
     assert isinstance(answer, Failed)

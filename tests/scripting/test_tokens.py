@@ -153,6 +153,7 @@ def test_brackets_that_do_not_match_are_found(text: str, fault: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["(/[", "'", "`${", "/*", "a/", "[", "}", "\\", "/", '"\\', "function."])
+@pytest.mark.slow
 def test_a_long_text_is_read_in_one_go(unit: str) -> None:
     """Each of these would take minutes if the tokeniser looked at the rest of the text again for every token."""
     text = unit * 30_000

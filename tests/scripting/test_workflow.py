@@ -64,10 +64,16 @@ SEEN: dict[str, object] = {
 
 
 @pytest.mark.parametrize(("text", "value"), SEEN.items(), ids=SEEN.keys())
+@pytest.mark.covers(
+    "003 Expression Evaluation",
+    "003 Context Objects in Conditions and Scripts",
+    "003 WorkflowStateMachine Class Interface",
+)
 def test_a_text_sees_the_names_of_the_workflow(text: str, value: object, evaluate: Evaluate) -> None:
     assert evaluate(text) == Value(value)
 
 
+@pytest.mark.covers("003 Function Call Access Pattern")
 def test_a_call_that_was_not_made_is_undefined(evaluate: Evaluate) -> None:
     assert evaluate("function.nobody.arguments.a.b.c") == Absent()
 
@@ -96,6 +102,7 @@ def test_what_is_not_given_is_empty(evaluate: Evaluate) -> None:
         "common_data.x = function.review_work.arguments.improvement_needed ? 1 : 2",
     ],
 )
+@pytest.mark.covers("003 Script Execution")
 def test_a_script_may_be_a_function_or_statements(text: str, evaluate: Evaluate) -> None:
     assert evaluate(text, "script") == Value({"set": {"x": 1}, "removed": []})
 
@@ -121,6 +128,7 @@ def test_a_change_is_put_into_the_data_by_key() -> None:
         ("x" * 200_000, "x" * 200_000),
     ],
 )
+@pytest.mark.covers("003 Input Expression Evaluation")
 def test_an_input_that_is_no_expression_is_text(text: str, value: str, evaluate: Evaluate) -> None:
     assert evaluate(text, "input") == Value(value)
 
@@ -146,6 +154,7 @@ def test_an_input_that_parses_is_an_expression_even_if_it_fails(evaluate: Evalua
         ("'x'.repeat(200)", True, Value(True)),
     ],
 )
+@pytest.mark.covers("003 Condition Evaluation")
 def test_a_condition_holds_by_the_rules_of_javascript(text: str, holds: bool, answer: Answer, scripts: Scripts) -> None:
     chosen = scripts.evaluate_blocking(Batch((Choice(text),), SCOPE, NOW))
     assert chosen == Chosen(0 if holds else None, (answer,))
@@ -355,6 +364,7 @@ def test_an_endless_text_does_not_harm_those_beside_it() -> None:
     assert [chosen.then for chosen in others] == [(Value(number + 1),) for number in range(20)]
 
 
+@pytest.mark.slow
 def test_a_large_value_crosses_in_one_piece(evaluate: Evaluate) -> None:
     assert evaluate("Array.from({length: 5000}, (_, i) => ({i, text: 'é' + i}))") == Value(
         [{"i": number, "text": f"é{number}"} for number in range(5000)]

@@ -20,8 +20,8 @@ from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import LEASE, Performer
 from moothall.runtime.serve import serve
 from moothall.stores.memory import MemoryStore
+from tests.runtime.clock import SPEED, FastClock
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, asking, fan, hall_of, keep, line, machine_limits
-from tests.simulation.clock import SPEED, FastClock
 from tests.simulation.loop import VirtualLoop, complete
 from tests.simulation.machines import Enter, Stamp
 from tests.simulation.shim import Given, StoreShim

@@ -22,8 +22,8 @@ from moothall.runtime.ports import Store
 from moothall.runtime.serve import serve
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
+from tests.runtime.clock import FastClock
 from tests.runtime.world import Basket, machine_limits
-from tests.simulation.clock import FastClock
 from tests.simulation.faults import Fate, Fault, FaultyStore
 from tests.simulation.ledger import Ledger
 from tests.simulation.loop import Process, VirtualLoop
@@ -99,6 +99,7 @@ class World:
         hall = Hall(store, clock, performers, owner=owner)
         place = Place(process, hall, clock)
         hall.opener = partial(self.open, place)
+        hall.ear = lambda run, who: lambda piece: None
         self.places.append(place)
         return place
 

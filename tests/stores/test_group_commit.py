@@ -3,7 +3,6 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -23,13 +22,6 @@ SOON = 20.0
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "runs.db"
-
-
-@pytest.fixture
-def store(file: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(file, durability="normal")
-    yield store
-    store.close()
 
 
 async def crowded(store: SqliteStore, runs: list[str] = RUNS) -> None:

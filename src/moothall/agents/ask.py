@@ -24,6 +24,7 @@ from types import NoneType
 from typing import Any, ClassVar, Literal, get_args, get_type_hints, overload
 
 from moothall.agents.outside import Outside, library_of
+from moothall.agents.workspace import BUILT_IN, Policy
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode, is_json, require_storable, schema
 from moothall.kernel.effects import AskPerson, Effect, Repeats, StartChild
@@ -37,8 +38,14 @@ YesNo = bool
 KEY = "key"
 """The parameter of a tool that gets the key of the call, under which a repeat of it is known."""
 
+TEXTS = "$texts"
+"""The only field of an argument that is several texts."""
+
 TURN = "turn-"
 """What the machines of agents with tools are called, with the number of rounds behind it."""
+
+ASKS = "-asks"
+"""And what is behind that where a person may be asked before a tool is called."""
 
 Picks = tuple[tuple[str, tuple[str, ...]], ...]
 """Paths of fields, each with its parts."""
@@ -74,6 +81,8 @@ class Returned(Event):
     value: Any = None
     usage: Mapping[str, float] = field(default_factory=dict)
     id: str = ""
+    executed: str = field(default="", kw_only=True, metadata=RARE)
+    """The hash of what was executed, where a person had approved it."""
 
     @property
     def shape(self) -> str:
@@ -164,6 +173,8 @@ class CallTool(Effect):
     repeats: Repeats = field(default="idempotent", kw_only=True)  # type: ignore[misc]
     timeout: float | None = field(default=None, kw_only=True)  # type: ignore[misc]
     id: str = ""
+    approved: str = field(default="", kw_only=True, metadata=RARE)
+    """The hash of what a person approved; "" where nobody was asked."""
 
     def settled(self, value: Any) -> Event:
         return Returned(self.tool, value, id=self.id)
@@ -181,6 +192,7 @@ class Tool(Frozen):
     repeats: Repeats = "idempotent"
     check: ToolFunction | None = None
     timeout: float | None = None
+    policy: Policy = "allow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +268,7 @@ class Turning:
 
     @property
     def child(self) -> str:
-        return f"{TURN}{self.rounds}"
+        return turn_name(self.tools, self.rounds)
 
     @property
     def label(self) -> str:
@@ -268,7 +280,8 @@ class Turning:
 
     @property
     def _tools(self) -> str:
-        return ", ".join(f"{one.name} ({one.repeats})" for one in self.tools)
+        asked = {"allow": "", "ask": ", a person is asked", "deny": ", denied"}
+        return ", ".join(f"{one.name} ({one.repeats}{asked[one.policy]})" for one in self.tools)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -323,7 +336,7 @@ class Calling:
 
     def __call__(self, data: Any, event: Any) -> CallTool:
         tool, picked = self.tool, _picked(self, data, self._picks)
-        return make_call_tool(tool.name, picked, repeats=tool.repeats, timeout=tool.timeout, id="")
+        return make_call_tool(tool.name, picked, repeats=tool.repeats, timeout=tool.timeout, id="", approved="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,8 +484,20 @@ def turn_of(asked: AskAgent, tools: Sequence[str | ToolFunction | Tool], rounds:
 
     It ends in `Replied` or `GaveUp` with the ask's id. Functions of tools stand in the table, or come with `agents=`.
     """
-    used = [encode({"name": one.name, "repeats": one.repeats, "timeout": one.timeout}) for one in map(as_tool, tools)]
-    return StartChild(f"{TURN}{rounds}", {"ask": encode(asked), "tools": used}, asked.id)
+    given = tuple(map(as_tool, tools))
+    used = [encode(_use_of(one)) for one in given]
+    return StartChild(turn_name(given, rounds), {"ask": encode(asked), "tools": used}, asked.id)
+
+
+def _use_of(tool: Tool) -> dict[str, Any]:
+    """A tool as the turn of an agent knows it."""
+    plain = {"name": tool.name, "repeats": tool.repeats, "timeout": tool.timeout}
+    return plain if tool.policy == "allow" else {**plain, "policy": tool.policy}
+
+
+def turn_name(tools: Sequence[Tool], rounds: int) -> str:
+    """The machine of an agent with these tools: another one where a person may have to be asked."""
+    return f"{TURN}{rounds}{ASKS if any(tool.policy == 'ask' for tool in tools) else ''}"
 
 
 def tool(
@@ -481,24 +506,32 @@ def tool(
     repeats: Repeats = "idempotent",
     check: ToolFunction | None = None,
     timeout: float | None = None,
+    policy: Policy = "allow",
 ) -> Tool:
     """A tool and what may happen to a call that was lost in a crash.
 
     `pure` and `idempotent` ones are called again with the same key (a parameter `key` gets it). `check-first` asks
     `check`, with the same arguments, what the lost call returned, and calls again where that gives None.
     `at-most-once` is never called again: a person is asked.
+
+    With the policy `ask` a person approves each call that an agent wants, with `deny` none is made.
     """
     name, found = _called(function)
     if repeats not in get_args(Repeats):
         raise DefinitionError(f"tool {name}: repeats is one of {', '.join(get_args(Repeats))}, not {repeats!r}")
     if (check is None) == (repeats == "check-first"):
         raise DefinitionError(f"tool {name}: `check` and repeats='check-first' belong together")
+    if policy not in get_args(Policy):
+        raise DefinitionError(f"tool {name}: policy is one of {', '.join(get_args(Policy))}, not {policy!r}")
     _require_seconds(f"tool {name}: timeout", timeout)
-    return Tool(name, found, repeats, check, timeout)
+    return Tool(name, found, repeats, check, timeout, policy)
 
 
 def as_tool(given: str | ToolFunction | Tool) -> Tool:
-    """A tool as it was given: itself, its function or its name."""
+    """A tool as it was given: itself, its function or its name, which may be that of a built-in one."""
+    if isinstance(given, str) and given in BUILT_IN:
+        repeats, policy = BUILT_IN[given]
+        return Tool(given, repeats=repeats, policy=policy)
     return given if isinstance(given, Tool) else tool(given)
 
 
@@ -622,10 +655,20 @@ def render(template: str, arguments: Mapping[str, Any]) -> str:
         raise DefinitionError(f"{template[:LONGEST_LABEL]!r} wants the argument {error}; it was given {has}") from error
 
 
+def texts(*parts: str) -> Mapping[str, Any]:
+    """An argument that a prompt shows as several texts, one below the other.
+
+    Each is kept by itself, so that a long text that stands in many prompts is stored once.
+    """
+    return {TEXTS: list(parts)}
+
+
 def _shown(arguments: Mapping[str, Any], path: str | None) -> str:
     if path is None:
         return ""
     value = arguments[path]
+    if isinstance(value, Mapping) and value.keys() == {TEXTS}:
+        return "\n".join(value[TEXTS])
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -6,15 +6,32 @@ not an error of a tool, which a model would try again, and nothing falls back to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, Protocol
 
 from moothall.errors import DefinitionError
+from moothall.kernel.effects import Repeats
 from moothall.kernel.frozen import Frozen
 
 Policy = Literal["allow", "ask", "deny"]
 """Whether a tool is called at once, after a person agreed, or not at all."""
+
+BUILT_IN: Mapping[str, tuple[Repeats, Policy]] = {
+    "read_file": ("pure", "allow"),
+    "write_file": ("idempotent", "allow"),
+    "edit_file": ("check-first", "allow"),
+    "list_directory": ("pure", "allow"),
+    "search_files": ("pure", "allow"),
+    "execute_terminal": ("at-most-once", "ask"),
+    "git_status": ("pure", "allow"),
+    "git_diff": ("pure", "allow"),
+}
+"""The tools that come with Moothall: what a crash does to each, and whether a person is asked first."""
+
+INFRASTRUCTURE = "infrastructure"
+"""The fault of an effect that could not be done because of how this machine is set up."""
 
 KILLED = 137
 """The exit code of a command that a limit ended: 128 and SIGKILL."""
@@ -34,7 +51,28 @@ class Execution(Frozen):
     killed: bool = False
 
 
-class SandboxUnavailable(DefinitionError):
+class Workspace(Frozen):
+    """What the agents of a run work with: a folder, what protects the machine from commands, and the tools' policies.
+
+    A policy is named by its tool, or by `ROLE:TOOL`. `project` is the folder of the project whose own tools they have.
+    """
+
+    folder: str = ""
+    sandbox: str = "bubblewrap"
+    policies: Mapping[str, Policy] = field(default_factory=dict)
+    project: str = ""
+
+
+def policy_for(tool: str, role: str, policies: Mapping[str, Policy], usual: Policy) -> Policy:
+    """Whether a role may use a tool: as is said of both, else of the tool, else as the tool itself says."""
+    return policies.get(f"{role}:{tool}") or policies.get(tool) or usual
+
+
+class Unequipped(DefinitionError):
+    """What tools work with is not as it has to be on this machine: whoever runs Moothall has to act, not an agent."""
+
+
+class SandboxUnavailable(Unequipped):
     """Commands cannot be protected here; the message says why and what helps."""
 
 

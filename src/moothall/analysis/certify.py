@@ -124,6 +124,7 @@ class _Price:
     amounts: Amounts
     owned: bool
     known: bool = True
+    outcomes: tuple[type[Event], ...] = ()
 
 
 class _Prices:
@@ -177,7 +178,8 @@ class _Prices:
         amounts = _sum(amounts, {kind: 1})
         if kind == StartChild.kind:
             amounts = _sum(amounts, self._child(child))
-        return _Price(amounts, bool(classes) and all(one.owned for one in classes), bool(classes))
+        outcomes = tuple(outcome for one in classes for outcome in one.outcomes)
+        return _Price(amounts, bool(classes) and all(one.owned for one in classes), bool(classes), outcomes)
 
     def _child(self, name: str | None) -> Amounts:
         if name is None:

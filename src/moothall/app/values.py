@@ -1,5 +1,6 @@
 """What doors may know of the floors below: the values that they pass on and show, under one roof."""
 
+from moothall.agents.workspace import Workspace
 from moothall.analysis.certify import Certificate, Unbounded
 from moothall.drawing.text import draw, printable
 from moothall.kernel.codec import encode
@@ -20,6 +21,7 @@ __all__ = [
     "Store",
     "Unbounded",
     "Value",
+    "Workspace",
     "draw",
     "encode",
     "misfits",

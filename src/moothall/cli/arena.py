@@ -10,7 +10,8 @@ from pathlib import Path
 from moothall.app.config.access import opened
 from moothall.app.kinds.arena import records
 from moothall.app.kinds.arena.files import plan_violations
-from moothall.app.kinds.arena.start import BANDS, Settings, agree, arena_machine, case_of
+from moothall.app.kinds.arena.standings import history_lines, rating_lines, standings
+from moothall.app.kinds.arena.start import BANDS, ArenaOptions, agree, arena_machine, case_of
 from moothall.app.runs.begin import new_id
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.outcome import Outcome
@@ -47,8 +48,8 @@ def arena(parser: ArgumentParser) -> Work:
             return _check_plan(chosen)
         if chosen.request is None:
             parser.error("say what is to be done, or check a plan with --check-plan FILE")
-        settings = Settings(chosen.workspace or "", chosen.config, chosen.bands or "", chosen.dry_run, chosen.trace)
-        machine, case = arena_machine(), case_of(chosen.request, settings)
+        options = ArenaOptions(chosen.workspace or "", chosen.config, chosen.bands or "", chosen.dry_run, chosen.trace)
+        machine, case = arena_machine(), case_of(chosen.request, options)
         run = chosen.run_id or new_id(machine)
 
         async def go(hall: Moothall) -> Outcome:
@@ -66,8 +67,8 @@ def _check_plan(chosen: Namespace) -> int:
     if chosen.json:
         print_json({"veto": bool(violations), "violations": violations})
     else:
-        for found in violations:
-            print(f"{painted('veto', 'red')} {found.rule} in task {found.task}: {found.reason}")
+        for violation in violations:
+            print(f"{painted('veto', 'red')} {violation.rule} in task {violation.task}: {violation.reason}")
         if not violations:
             print("no rule vetoes this plan")
     return FAILED if violations else DONE
@@ -121,11 +122,11 @@ def ratings(parser: ArgumentParser) -> Work:
 
     def work(chosen: Namespace) -> int:
         with opened(chosen.store) as store:
-            told = asyncio.run(records.standings(store))
+            told = asyncio.run(standings(store))
         if chosen.json:
             print_json(told if chosen.history else {"ratings": told["ratings"]})
         else:
-            lines = records.history_lines(told) if chosen.history else records.rating_lines(told)
+            lines = history_lines(told) if chosen.history else rating_lines(told)
             print("\n".join(lines) or "no ratings yet: no run of the arena was decided by its outcome")
         return DONE
 

@@ -2,8 +2,8 @@
 
 The table below is all that `moot --help` needs; a command's module is loaded when the command is used.
 
-Exit codes: 0 done, 1 the run failed, was refused or ended at a limit, 2 wrong usage, 3 the provider failed,
-4 configuration or definition is wrong, 5 the run waits for a person, 6 cannot tell.
+Exit codes: 0 done, 1 the run failed or was refused, 2 wrong usage, 3 the provider failed, 4 configuration or
+definition is wrong, 5 the run waits for a person, 6 cannot tell, 7 ended at a limit, 8 cancelled, 9 driven elsewhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from moothall import __version__
 from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, MoothallError, Refused, words_of
 
-DONE, FAILED, USAGE, PROVIDER, DEFINITION, WAITING, CANNOT_TELL = range(7)
+DONE, FAILED, USAGE, PROVIDER, DEFINITION, WAITING, CANNOT_TELL, LIMITED, CANCELLED, ELSEWHERE = range(10)
 
 
 class Command(NamedTuple):
@@ -37,6 +37,7 @@ COMMANDS = {
     "pipeline": Command("plan, validate, implement and judge until the judge is content", "pipeline"),
     "debate": Command("let agents clarify, propose, critique and refine until they agree", "debate"),
     "arena": Command("debate a request, carry it out in a sandbox, heal or roll back, and audit it", "arena"),
+    "team": Command("talk with a team of personas that hand off, approve and ask for rework", "team"),
     "resume": Command("go on with a run where its journal ends", "run"),
     "answer": Command("answer a question of a waiting run, and go on", "run"),
     "send": Command("tell a run an event from outside, and go on", "run"),
@@ -57,12 +58,16 @@ COMMANDS = {
     "ratings": Command("show the ratings of the arena's agents, and every duel that moved them", "arena"),
     "recall": Command("find earlier runs of the arena that are most like a text", "arena"),
     "identity": Command("lock a store to a place, or hold its locks against this one", "arena"),
+    "score": Command("score what came of debates by a rubric, from 1 to 10", "debate"),
     "doctor": Command("look at this installation and the store, and say what is wrong", "doctor"),
     "trust": Command("let a project's moothall.toml count, as it is now", "trust"),
     "check": Command("check machines and workflow files: dead ends, endless loops, what a run can cost", "check"),
     "graph": Command("draw a machine", "check"),
     "js": Command("evaluate an expression as a workflow file would", "js"),
     "sandbox": Command("run one command exactly as an agent's tool would, and show what came of it", "sandbox"),
+    "saves": Command("list the saves of a run's workspace, or take one", "saves"),
+    "diff": Command("show what has happened to a run's workspace since a save", "saves"),
+    "restore": Command("make a run's workspace what it was; what it is now is saved first", "saves"),
     "workflows": Command("list the workflows that can be run by name", "workflows"),
     "new": Command("write a workflow file to begin with", "workflows"),
     "schema": Command("print the JSON Schema of workflow files", "workflows"),

@@ -77,9 +77,14 @@ def _choices(schema: Any) -> list[Any]:
     return found if all(isinstance(one, str) for one in found) else []
 
 
+def is_at_terminal() -> bool:
+    """Whether a person sits there who can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def prompted(question: Mapping[str, Any]) -> Any:
     """The answer of the person at the terminal; LATER where there is none now."""
-    if not sys.stdin.isatty() or not sys.stderr.isatty():
+    if not is_at_terminal():
         return LATER
     print(painted(harmless(question["prompt"]), "bold", sys.stderr), file=sys.stderr)
     if fields := _form_fields(question["schema"]):

@@ -87,6 +87,7 @@ def _told(found: Measured) -> Iterator[str]:
     if len(ways) > WAYS:
         yield f"… and {len(ways) - WAYS} more; --json has all"
     yield from ("", *(f"{name}: {printable(what)}" for name, what in bottlenecks(found).items()))
+    yield from (f"{name.replace('_', ' ')}: {printable(str(what))}" for name, what in found.own.items())
 
 
 def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -9,20 +9,24 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from moothall.app.kinds.kind import Presented, kind_of
 from moothall.app.kinds.source import find, with_files
+from moothall.app.kinds.turn import single_turn
 from moothall.app.report.amounts import Account
 from moothall.app.runs.begin import new_id
 from moothall.app.runs.context import exists
 from moothall.app.runs.moothall import Moothall
-from moothall.app.runs.outcome import Outcome
+from moothall.app.runs.news import Committed, News
+from moothall.app.runs.outcome import Outcome, outcome_of
 from moothall.app.runs.present import present
 from moothall.app.runs.replay import machine_instead
 from moothall.app.runs.view import account_of, show
-from moothall.app.values import Budget, Machine, encode
-from moothall.cli.main import DONE, FAILED, PROVIDER, WAITING
+from moothall.app.sandbox import GIVES_UP, LEVELS
+from moothall.app.toolbox import POLICIES
+from moothall.app.values import Budget, Machine, Workspace, encode
+from moothall.cli.main import CANCELLED, DONE, ELSEWHERE, FAILED, LIMITED, PROVIDER, WAITING
 from moothall.cli.options import (
     MACHINE,
     add_driving,
@@ -37,17 +41,24 @@ from moothall.cli.options import (
     told_on_screen,
     words,
 )
-from moothall.cli.questions import LATER, parsed, prompted, read_json, shown
+from moothall.cli.questions import LATER, is_at_terminal, parsed, prompted, read_json, shown
 from moothall.cli.screen import Progress, harmless, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
 
 Work = Callable[[Namespace], int]
+CODES = {"done": DONE, "waiting": WAITING, "limited": LIMITED, "cancelled": CANCELLED, "running": ELSEWHERE}
+"""The exit code of a command by how its run stands; every other way is a failure."""
+T = TypeVar("T")
+SETTLED = 0.05
+"""Seconds after which nothing more comes of a step by itself."""
+After = Callable[[Moothall, Outcome, Presented], Coroutine[Any, Any, Presented]]
+"""What a command does when a run has gone as far as it goes; it may add to what is shown."""
 BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transitions": int}
 
 
 def run(parser: ArgumentParser) -> Work:
     """Start a machine or a workflow."""
-    parser.add_argument("machine", help=MACHINE)
+    parser.add_argument("machine", help=f"{MACHINE}; with --role the task")
     parser.add_argument(
         "input", nargs="?", type=words, help="the input: a text for the first field of the data, or a JSON object"
     )
@@ -56,9 +67,21 @@ def run(parser: ArgumentParser) -> Work:
     parser.add_argument(
         "--functions", type=named, metavar="MODULE", help="FILE.py or module: a workflow's tools and py: functions"
     )
+    parser.add_argument(
+        "--role",
+        type=named,
+        help="instead of a machine: one agent of this role, which carries out a task with its tools",
+    )
     add_beginning(parser)
+    add_workspace(parser)
 
     def work(chosen: Namespace) -> int:
+        if chosen.role:
+            if chosen.input is not None or chosen.input_json or chosen.functions:
+                parser.error("--role takes a task and nothing else: moot run --role coder 'the task'")
+            place, roles = workspace_of(chosen), chosen.roles or ""
+            machine, given = single_turn(chosen.role, chosen.machine, workspace=place, roles_from=roles)
+            return start(chosen, machine, given, chosen.budget)
         machine = find(_source(parser, chosen))
         given = _input(parser, chosen, is_text=kind_of(machine).takes_text)
         return start(chosen, machine, given, chosen.budget)
@@ -66,10 +89,16 @@ def run(parser: ArgumentParser) -> Work:
     return work
 
 
-def start(chosen: Namespace, machine: Machine, given: Any, budget: Budget | None) -> int:
+def start(chosen: Namespace, machine: Machine, given: Any, budget: Budget | None, after: After | None = None) -> int:
     """Begin a run with what every command has that begins one, and drive it."""
     run, model = chosen.run_id or new_id(machine), chosen.model or ""
-    return drive(chosen, run, lambda hall: hall.run(machine, given, model=model, budget=budget, run_id=run))
+    chosen.begun_with = machine
+    place = workspace_of(chosen)
+
+    def go(hall: Moothall) -> Coroutine[Any, Any, Outcome]:
+        return hall.run(machine, given, model=model, budget=budget, run_id=run, workspace=place)
+
+    return drive(chosen, run, go, after)
 
 
 def add_beginning(parser: ArgumentParser) -> None:
@@ -85,6 +114,40 @@ def add_beginning(parser: ArgumentParser) -> None:
     add_run_id(parser, "run")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     add_driving(parser, store=named)
+
+
+def add_workspace(parser: ArgumentParser) -> None:
+    """What every command has whose agents work in a folder."""
+    parser.add_argument(
+        "--workspace", type=named, metavar="DIR", help="the folder that agents work in with their tools"
+    )
+    parser.add_argument(
+        "--sandbox", choices=LEVELS, default=LEVELS[0], help="what protects this machine from commands; none: nothing"
+    )
+    parser.add_argument(
+        "--policy",
+        type=_policies,
+        default={},
+        metavar="TOOL=POLICY",
+        help="allow, ask or deny a tool, or a role's, such as execute_terminal=allow,reviewer:write_file=deny",
+    )
+
+
+def workspace_of(chosen: Namespace) -> Workspace:
+    """What the agents of a run work with; what is given up without a sandbox is said."""
+    if getattr(chosen, "sandbox", "") == "none" and chosen.workspace:
+        notice(GIVES_UP)
+    known = {"folder": "workspace", "sandbox": "sandbox", "policies": "policy"}
+    given = {name: getattr(chosen, option, None) for name, option in known.items()}
+    return Workspace(**{name: value for name, value in given.items() if value})
+
+
+def _policies(text: str) -> dict[str, Any]:
+    parts = [part.strip().partition("=") for part in text.split(",")]
+    for name, _, policy in parts:
+        if not name or policy not in POLICIES:
+            raise ArgumentTypeError(f"write it as TOOL=allow, TOOL=ask or ROLE:TOOL=deny, not {text!r}")
+    return {name: policy for name, _, policy in parts}
 
 
 def resume(parser: ArgumentParser) -> Work:
@@ -127,6 +190,8 @@ def answer(parser: ArgumentParser) -> Work:
     async def go_on(chosen: Namespace, value: Any, hall: Moothall) -> Outcome:
         machine, by = await _machine_now(chosen, hall), _person(chosen)
         question, adopt = chosen.question, chosen.adopt
+        if value is LATER:
+            return await hall.resume(chosen.run, machine, adopt=adopt)
         return await hall.answer(chosen.run, value, question=question, machine=machine, by=by, adopt=adopt)
 
     def work(chosen: Namespace) -> int:
@@ -152,7 +217,9 @@ def add_definition(parser: ArgumentParser) -> None:
 
 
 async def _machine_now(chosen: Namespace, hall: Moothall) -> Machine | None:
-    """The machine that is named instead of the one that the run knows; None where none is."""
+    """The machine that the run was begun with here, or that is named instead of the one that it knows; else None."""
+    if (begun_with := getattr(chosen, "begun_with", None)) is not None:
+        return begun_with  # type: ignore[no-any-return]  # a Namespace knows no types
     source = getattr(chosen, "machine_now", None)
     return await machine_instead(hall.store, chosen.run, source) if source else None
 
@@ -206,14 +273,19 @@ def send(parser: ArgumentParser) -> Work:
     return work
 
 
-def drive(chosen: Namespace, run: str, go: Callable[[Moothall], Coroutine[Any, Any, Outcome]]) -> int:
-    """Let a run go on, tell of it, and present how it stands in the end."""
-    progress = Progress()
+def drive(
+    chosen: Namespace,
+    run: str,
+    go: Callable[[Moothall], Coroutine[Any, Any, Outcome]],
+    after: After | None = None,
+) -> int:
+    """Let a run go on, tell of it, and present how it stands in the end; `after` that a command may do more."""
+    progress = Progress(whole=getattr(chosen, "verbose", False))
     watching = () if chosen.quiet else (progress,)
     with hall_of(chosen, progress.notice, told_on_screen(chosen), *watching) as hall:
         try:
             with own_exit_code():
-                return asyncio.run(_driven(chosen, hall, progress, go))
+                return asyncio.run(_driven(chosen, hall, progress, go, after))
         except KeyboardInterrupt:
             progress.clear()
             notice(_stopped(asyncio.run(exists(hall.store, run)), command("resume", chosen, run)))
@@ -221,16 +293,62 @@ def drive(chosen: Namespace, run: str, go: Callable[[Moothall], Coroutine[Any, A
 
 
 async def _driven(
-    chosen: Namespace, hall: Moothall, progress: Progress, go: Callable[[Moothall], Coroutine[Any, Any, Outcome]]
+    chosen: Namespace,
+    hall: Moothall,
+    progress: Progress,
+    go: Callable[[Moothall], Coroutine[Any, Any, Outcome]],
+    after: After | None,
 ) -> int:
+    asking = Asking()
+    if is_at_terminal() and not chosen.json:
+        hall.listen(asking)
     async with hall:
-        outcome = await _watched(progress, go(hall))
+        outcome = await watched(progress, asking.wait_until_asked(go(hall)))
         while (value := _prompted(chosen, outcome)) is not LATER:
-            outcome = await _watched(progress, _answered(chosen, hall, outcome, value))
+            outcome = await watched(progress, asking.wait_until_asked(_answered(chosen, hall, outcome, value)))
         presented = await present(hall, outcome, await _machine_now(chosen, hall))
+        if after is not None and chosen.json:  # JSON is one value, and so it waits for the rest
+            presented = await watched(progress, after(hall, outcome, presented))
         code = _shown(chosen, outcome, presented)
         _explain(chosen, outcome, await account_of(hall.store, outcome.run))
+        if after is not None and not chosen.json:
+            await watched(progress, after(hall, outcome, presented))
         return code
+
+
+class Asking:
+    """Sees when a run waits for a person and for nothing else but time: whoever sits there is asked at once.
+
+    Nobody drives the run while a person is asked: the time at the prompt is not counted, and a late answer counts.
+    """
+
+    def __init__(self) -> None:
+        self._asked: Committed | None = None
+        self._came = asyncio.Event()
+
+    def __call__(self, news: News) -> None:
+        """Something happened."""
+        if isinstance(news, Committed):
+            self._asked = news if news.waits_for_a_person_and_time else None
+            self._came.set() if self._asked else self._came.clear()
+
+    async def wait_until_asked(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+        """How a run stands when its work is done, or when a person is to be asked before that."""
+        task = asyncio.create_task(work)
+        try:
+            while not task.done():
+                came = asyncio.create_task(self._came.wait())
+                await asyncio.wait({task, came}, return_when=asyncio.FIRST_COMPLETED)
+                came.cancel()
+                await asyncio.wait({task}, timeout=SETTLED)
+                if self._asked is not None and not task.done():
+                    news, self._asked = self._asked, None
+                    self._came.clear()
+                    return outcome_of(news.machine, news.run, news.head)
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 async def _answered(chosen: Namespace, hall: Moothall, outcome: Outcome, value: Any) -> Outcome:
@@ -251,7 +369,8 @@ def _stopped(begun: bool, go_on: str) -> str:
     return f"stopped; nothing is lost. Go on with:  {go_on}" if begun else "stopped before the run began"
 
 
-async def _watched(progress: Progress, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+async def watched(progress: Progress, work: Coroutine[Any, Any, T]) -> T:
+    """Wait for work that is told of meanwhile."""
     ticking = asyncio.create_task(progress.tick())
     try:
         return await work
@@ -267,7 +386,7 @@ def _shown(chosen: Namespace, outcome: Outcome, presented: Presented) -> int:
         print(harmless(presented.text) if sys.stdout.isatty() else presented.text)
     if outcome.fault == "provider":
         return PROVIDER
-    return {"done": DONE, "waiting": WAITING}.get(presented.status, FAILED)
+    return CODES.get(presented.status, FAILED)
 
 
 def _prompted(chosen: Namespace, outcome: Outcome) -> Any:
@@ -325,9 +444,14 @@ def _input(parser: ArgumentParser, chosen: Namespace, *, is_text: bool) -> Any:
 
 
 def _answer(parser: ArgumentParser, chosen: Namespace) -> Any:
-    """The one answer that was given. `--json` alone asks for JSON and is no answer."""
+    """The one answer that was given; LATER where a person at the terminal is to be asked for it.
+
+    `--json` alone asks for JSON and is no answer.
+    """
     files = [one for one in chosen.json or () if one is not True]
     given = [one for one in (chosen.yes or None, chosen.no or None, chosen.text, *files) if one is not None]
+    if not given and not chosen.json and is_at_terminal():
+        return LATER
     if len(given) != 1:
         parser.error("give one answer: --yes, --no, --text TEXT or --json FILE")
     if chosen.yes or chosen.no:

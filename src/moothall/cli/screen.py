@@ -19,15 +19,20 @@ from typing import Any, TextIO, cast
 from moothall.app.config.settings import cleaner as cleaner
 from moothall.app.config.settings import project
 from moothall.app.config.settings import variables_cleaner as variables_cleaner
-from moothall.app.report.amounts import Account
+from moothall.app.kinds.kind import Line, kind_of
+from moothall.app.report.amounts import Account, duration_of
 from moothall.app.runs.news import Committed, News, Said
 from moothall.app.values import encode, printable
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 HEARD = 60
 """How much of what a model says is seen while it speaks."""
+AT_WORK = 8
+"""How many are seen while they are at work."""
 SAID, REASON = 60, 400
 """How much is seen of what was said, and of why something went wrong; the file and the line stand at its end."""
+_JSON_MARKS = re.compile(r'[{}\[\]"\\]+')
+"""What is left out of a reply that is JSON, while somebody looks on."""
 STATUS_COLOURS = {"done": "green", "waiting": "yellow", "running": "cyan", "limited": "yellow"}
 
 
@@ -177,15 +182,22 @@ def _steer(stream: TextIO, text: str) -> None:
 
 
 class Progress:
-    """Tells on stderr, line by line, what a run does; on a terminal also what it waits for and what it has spent."""
+    """Tells on stderr, line by line, what a run does; on a terminal also what it waits for and what it has spent.
 
-    def __init__(self) -> None:
-        self._live = is_able(sys.stderr)
+    A kind may tell of its runs in words of its own; then the lines that change are several: how far the run has come,
+    and what everybody says who is at work. `whole` texts are told where that was asked for.
+    """
+
+    def __init__(self, *, whole: bool = False) -> None:
+        self._live, self._whole = is_able(sys.stderr), whole
         self._since = time.monotonic()
-        self._waiting = ""
+        self._waiting: tuple[str, ...] = ()
+        self._agents: tuple[str, ...] = ()
+        self._standing = ""
         self._said: dict[str, str] = {}
         self._seen: dict[str, int] = {}
         self._account: Callable[[], Account] = lambda: Account((), 0)
+        self._drawn = 0
 
     @property
     def hears(self) -> bool:
@@ -202,45 +214,81 @@ class Progress:
                 self._draw()
 
     def _show(self, news: Committed) -> None:
-        run, entry = news.run, news.entry
+        run, entry, kind = news.run, news.entry, kind_of(news.machine)
         self.clear()
         if entry.seq == 0:
             print(f"run {run}", file=sys.stderr)
         if entry.seq - 1 > (last := self._seen.get(run, entry.seq - 1)):
             print(_elsewhere(run, range(last + 1, entry.seq)), file=sys.stderr)
         self._seen[run] = entry.seq
-        print(told(news.plain, sys.stderr), file=sys.stderr)
-        self._said.clear()
-        self._waiting = ", ".join(news.awaited)
+        lines = kind.told(news, whole=self._whole)
+        width = shutil.get_terminal_size().columns if self._live and not self._whole else 0
+        for line in lines if lines is not None else ():
+            print(_painted_line(line, width), file=sys.stderr)
+        if lines is None:
+            print(told(news.plain, sys.stderr), file=sys.stderr)
+        self._standing = kind.standing(news)
+        self._said = {agent: text for agent, text in self._said.items() if self._standing and agent in news.awaited}
+        self._waiting, self._agents = news.awaited, news.agents
         self._since, self._account = time.monotonic(), lambda: news.account(time.time())
         self._draw()
 
     async def tick(self) -> None:
-        """Keep the line up to date that says what is waited for."""
+        """Keep the lines up to date that say what is waited for."""
         while self._live:
             await asyncio.sleep(0.5)
             self._draw()
 
     def _draw(self) -> None:
-        if self._live and self._waiting:
+        if self._live and (self._agents if self._standing else self._waiting):
             self.clear()
+            width = max(1, shutil.get_terminal_size().columns - 8)
             seconds = time.monotonic() - self._since
-            said = next((text for agent, text in self._said.items() if text and agent in self._waiting), "")
-            told = f": …{shortened(said, HEARD)}" if said else f", {self._account()}"
-            line = f"… {shortened(self._waiting, 40)} ({seconds:.0f} s){told}"
-            line = shortened(line, max(1, shutil.get_terminal_size().columns - 8))
-            print(painted(f"       {line}", "dim", sys.stderr), end="", file=sys.stderr)
+            lines = [*(self._standing_lines(seconds) if self._standing else self._line(seconds))]
+            shown = "\n".join(painted(f"       {shortened(line, width)}", "dim", sys.stderr) for line in lines)
+            self._drawn = len(lines)
+            print(shown, end="", file=sys.stderr)
             _steer(sys.stderr, "\r")
 
+    def _line(self, seconds: float) -> Iterator[str]:
+        said = next((text for agent, text in self._said.items() if text and agent in self._waiting), "")
+        told = f": …{shortened(said, HEARD)}" if said else f", {self._account()}"
+        yield f"… {shortened(', '.join(self._waiting), 40)} ({seconds:.0f} s){told}"
+
+    def _standing_lines(self, seconds: float) -> Iterator[str]:
+        account = self._account()
+        spent = " · ".join(f"{amount} {name}" for name, amount in account.amounts().items() if name != "seconds")
+        yield " · ".join(filter(None, (self._standing, spent, duration_of(account.seconds or 0))))
+        agents = list(dict.fromkeys(self._agents))
+        for agent in agents[:AT_WORK]:
+            said = _JSON_MARKS.sub("", self._said.get(agent, ""))
+            yield f"{agent} …{shortened(said, HEARD)}" if said else f"{agent} thinks ({seconds:.0f} s)"
+        if len(agents) > AT_WORK:
+            yield f"and {len(agents) - AT_WORK} more"
+
     def clear(self) -> None:
-        """Take that line back."""
+        """Take those lines back."""
         if self._live:
-            _steer(sys.stderr, "\x1b[2K\r")
+            up = f"\x1b[{self._drawn - 1}A" if self._drawn > 1 else ""
+            rest = "\x1b[J" if self._drawn > 1 else "\x1b[2K"
+            _steer(sys.stderr, f"\r{up}{rest}\r" if up else f"{rest}\r")
+            self._drawn = 0
 
     def notice(self, text: str) -> None:
-        """A notice that does not run into that line."""
+        """A notice that does not run into those lines."""
         self.clear()
         notice(text)
+
+
+def _painted_line(line: Line, width: int = 0) -> str:
+    """A line in the words of a kind, cut to a width where there is one; what goes somewhere stands further out."""
+    goes = line.head.startswith("→")
+    if width:
+        line = Line(line.head, shortened(line.text, max(20, width - len(line.head) - 10)))
+    head = painted(printable(line.head), "bold" if goes else "cyan", sys.stderr)
+    text = harmless(line.text).replace("\n", "\n         ")
+    text = painted(text, "dim", sys.stderr) if goes else text
+    return f"{'' if goes else '       '}{head}" + (f"{' ' if goes or not line.head else ': '}{text}" if text else "")
 
 
 def _elsewhere(run: str, missing: range) -> str:

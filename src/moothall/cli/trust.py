@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from moothall.app.config.trust import all_trusted, forget, lines_of
 from moothall.app.config.trust import trust as trust_file
+from moothall.app.toolbox import pin_now, served_lines, set_server
 from moothall.cli.main import DONE
 from moothall.cli.screen import harmless, print_json
 
@@ -19,6 +20,9 @@ def trust(parser: ArgumentParser) -> Work:
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--list", action="store_true", help="list the files that are trusted")
     instead.add_argument("--forget", action="store_true", help="trust the file no longer")
+    instead.add_argument(
+        "--server", metavar="NAME", help="look at a server of tools that is set, and trust what it offers now"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
     def work(chosen: Namespace) -> int:
@@ -28,8 +32,11 @@ def trust(parser: ArgumentParser) -> Work:
             file = forget(chosen.file)
             print_json({"forgotten": file}) if chosen.json else print(f"{harmless(file)} is trusted no longer")
             return DONE
+        if chosen.server:
+            return _trust_server(chosen)
         trusted, settings = trust_file(chosen.file)
-        said = list(lines_of(settings))
+        said = [*lines_of(settings), *(f"tools of {name}" for name in trusted.tools)]
+        said += list(served_lines(pin_now(settings.servers)))
         if chosen.json:
             print_json({"trusted": trusted, "sets": said})
         else:
@@ -38,6 +45,13 @@ def trust(parser: ArgumentParser) -> Work:
         return DONE
 
     return work
+
+
+def _trust_server(chosen: Namespace) -> int:
+    offered = pin_now(set_server(chosen.server))
+    lines = list(served_lines(offered))
+    print_json(offered) if chosen.json else print("\n".join(lines or [f"{chosen.server} offers nothing"]))
+    return DONE
 
 
 def _list(chosen: Namespace) -> int:

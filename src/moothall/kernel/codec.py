@@ -519,17 +519,19 @@ def _is_stable_choice(arguments: tuple[Any, ...]) -> Stable:
 
 def _has_stable_fields(kind: Any) -> Stable:
     parts = _parts(kind)
-    stable: dict[str, Stable] = {}
+    rows: list[tuple[str, Any, Stable]] = []
 
     def is_stable(value: Any, before: Any) -> bool:
         if type(value) is not kind:
             return False
-        if not stable:  # not before: a type may hold itself
-            stable.update({name: _is_stable(hint) for name, hint in parts.items()})
+        if not rows:  # not before: a type may hold itself
+            rows.extend((name, hint if hint in _SCALARS else None, _is_stable(hint)) for name, hint in parts.items())
         known = before if type(before) is kind else None
-        for name, is_part_stable in stable.items():
-            part, earlier = getattr(value, name), getattr(known, name, None)
-            if part is not earlier and not is_part_stable(part, earlier):
+        for name, scalar, is_part_stable in rows:  # every move comes by here: most fields are scalars
+            part = getattr(value, name)
+            if type(part) is scalar or part is (earlier := getattr(known, name, None)):
+                continue
+            if not is_part_stable(part, earlier):
                 return False
         return True
 

@@ -41,6 +41,11 @@ def number(description: str, least: float = 0, most: float | None = None) -> Pla
     return {"type": "number", "minimum": least, **highest, "description": description}
 
 
+def above(description: str, least: float = 0) -> Plain:
+    """A number that is larger than another."""
+    return {"type": "number", "exclusiveMinimum": least, "description": description}
+
+
 def flag(description: str) -> Plain:
     """Yes or no."""
     return {"type": "boolean", "description": description}
@@ -89,13 +94,13 @@ class Shape(Frozen):
             "$defs": self.parts,
         }
 
-    def misfits(self, value: Any) -> Iterator[Problem]:
-        """Everything about a value that does not have this shape."""
-        return self._misfits(value, self.parts[self.whole], "")
+    def misfits(self, value: Any, part: str = "", pointer: str = "") -> Iterator[Problem]:
+        """Everything about a value that does not have this shape, or that of a part."""
+        return self._misfits(value, self.parts[part or self.whole], pointer)
 
-    def cleaned(self, value: Any) -> Any:
-        """A value of this shape without the keys that nobody reads."""
-        return self._cleaned(value, self.parts[self.whole])
+    def cleaned(self, value: Any, part: str = "") -> Any:
+        """A value of this shape, or of a part, without the keys that nobody reads."""
+        return self._cleaned(value, self.parts[part or self.whole])
 
     def _part(self, schema: Plain) -> Plain:
         part: Plain = self.parts[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
@@ -176,7 +181,8 @@ def _text_misfits(value: str, schema: Plain, pointer: str) -> Iterator[Problem]:
     pattern = schema.get("pattern")
     if pattern is not None and (len(value) > schema["maxLength"] or not re.fullmatch(pattern, value)):
         snake = "small letters, digits and single underscores" if pattern == SNAKE_CASE else "letters, digits, _ and -"
-        remedy = f"use {snake}, a letter first, at most {schema['maxLength']} characters"
+        first = "a letter" if pattern in (SNAKE_CASE, NAME) else "a letter or digit"
+        remedy = f"use {snake}, {first} first, at most {schema['maxLength']} characters"
         yield Problem("error", "E_NAME", pointer, f"{shown(value)} cannot be a name here", remedy)
 
 
@@ -191,6 +197,7 @@ def _number_misfits(value: float, schema: Plain, pointer: str) -> Iterator[Probl
 
 def _guess(given: Any, known: Any) -> str:
     close = get_close_matches(given[:64], list(known), 1) if isinstance(given, str) else []
+    close = close or (get_close_matches(given[:64].lower(), list(known), 1) if isinstance(given, str) else [])
     return f"did you mean {close[0]!r}?" if close else ""
 
 

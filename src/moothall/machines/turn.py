@@ -5,24 +5,30 @@ were under way. What is said stands in the thread `turn`; the data hold the ques
 
 - Calls of tools that the agent does not have are answered with an error, and so are those beyond `CALLS` in a round:
   the agent may go on without them.
-- A tool that fails does not end the turn. Its failure is shown to the agent.
+- A tool that fails does not end the turn. Its failure is shown to the agent. Where this machine is not set up for a
+  tool, as without a sandbox, the turn ends: the agent can do nothing about it.
+- A call of a tool with the policy `ask` is a run of its own, in which a person approves it; one with `deny` is answered
+  with an error.
 - A reply that cannot be used is shown back once.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any
 
-from moothall.agents.ask import TURN, AskAgent, CallTool, Replied, Returned, ToolCall, Unusable
+from moothall.agents.ask import ASKS, TURN, AskAgent, CallTool, Replied, Returned, ToolCall, Unusable
+from moothall.agents.workspace import Policy
 from moothall.kernel.codec import encode
-from moothall.kernel.effects import Repeats
+from moothall.kernel.effects import Effect, Repeats, StartChild
 from moothall.kernel.events import Event, GaveUp
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import RARE, Frozen
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State, always, emitting
 from moothall.kernel.step import Append, Move
+from moothall.machines.assent import APPROVAL, approval_of, is_the_tools_own
 
 THREAD = "turn"
 CALLS = 16
@@ -34,6 +40,19 @@ class Use(Frozen):
     name: str
     repeats: Repeats = "idempotent"
     timeout: float | None = None
+    policy: Policy = field(default="allow", kw_only=True, metadata=RARE)
+    roles: Mapping[str, Policy] = field(default_factory=dict, kw_only=True, metadata=RARE)
+    """Policies that are others for some roles."""
+
+    def policy_for(self, role: str) -> Policy:
+        """Whether an agent of this role may have it called."""
+        return self.roles.get(role, self.policy)
+
+    def effect(self, agent: str, call: ToolCall) -> Effect:
+        """What a call is that this agent wants."""
+        if self.policy_for(agent) == "ask":
+            return approval_of(agent, call, self.repeats, self.timeout)
+        return CallTool(call.tool, call.arguments, call.id, repeats=self.repeats, timeout=self.timeout)
 
 
 class Turn(Frozen):
@@ -59,29 +78,42 @@ def wants_tools(turn: Turn, replied: Replied) -> bool:
 
 def note_calls(turn: Turn, replied: Replied) -> Move[Turn]:
     """Keep what the agent said, and answer at once what cannot be called."""
-    known = {use.name for use in turn.tools}
-    able = tuple(one for one in replied.calls[:CALLS] if one.tool in known)
+    known = {use.name: use for use in turn.tools}
+    able = tuple(one for one in replied.calls[:CALLS] if may_be_called(one, known, turn.ask.agent))
     refused = [one for one in replied.calls if one not in able]
     said = {"role": "assistant", "text": replied.text, "calls": encode(replied.calls)}
-    errors = [_error(one.id, one.tool, _why_not(one, known)) for one in refused]
+    errors = [_error(one.id, one.tool, why_not(one, known, turn.ask.agent)) for one in refused]
     return Move(replace(turn, open=able), appends=(Append(THREAD, said), *(Append(THREAD, one) for one in errors)))
 
 
-def _why_not(call: ToolCall, known: set[str]) -> str:
-    if call.tool in known:
-        return f"more than {CALLS} calls at once"
-    return f"there is no tool {call.tool!r}; there are {', '.join(sorted(known))}"
+def may_be_called(call: ToolCall, known: Mapping[str, Use], agent: str) -> bool:
+    """Whether an agent may have this called, at once or after a person was asked."""
+    return call.tool in known and known[call.tool].policy_for(agent) != "deny"
+
+
+def why_not(call: ToolCall, known: Mapping[str, Use], agent: str) -> str:
+    """Why a call is not made, for the agent to read."""
+    if call.tool not in known:
+        return f"there is no tool {call.tool!r}; there are {', '.join(sorted(known)) or 'none'}"
+    if known[call.tool].policy_for(agent) == "deny":
+        return f"{call.tool} is denied to {agent}; go on without it"
+    return f"more than {CALLS} calls at once"
 
 
 @emitting(CallTool, most=CALLS)
 def call_tools(turn: Turn, _: Event) -> Move[Turn]:
     """Call what the agent wants called."""
     uses = {use.name: use for use in turn.tools}
-    wanted = ((one, uses[one.tool]) for one in turn.open)
-    effects = tuple(
-        CallTool(one.tool, one.arguments, one.id, repeats=use.repeats, timeout=use.timeout) for one, use in wanted
-    )
-    return Move(turn, effects=effects)
+    return Move(turn, effects=tuple(uses[one.tool].effect(turn.ask.agent, one) for one in turn.open))
+
+
+@emitting(CallTool, StartChild, most=CALLS)
+def call_or_ask(turn: Turn, event: Event) -> Move[Turn]:
+    """Call what the agent wants called, or ask a person first."""
+    return call_tools(turn, event)
+
+
+call_or_ask.child = APPROVAL.name  # type: ignore[attr-defined]
 
 
 def keep_result(turn: Turn, returned: Returned) -> Move[Turn]:
@@ -142,15 +174,15 @@ def the_exhaustion(turn: Turn, _: Event) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def turn(rounds: int = 8) -> Machine:
-    """The machine of an agent that may have tools called in so many rounds."""
+def turn(rounds: int = 8, *, asks: bool = False) -> Machine:
+    """The machine of an agent that may have tools called in so many rounds, and where so said asks a person first."""
     return Machine(
-        f"{TURN}{rounds}",
+        f"{TURN}{rounds}{ASKS if asks else ''}",
         data=Turn,
         kind="turn",
         states=[
             State("asking", enter=ask_agent),
-            State("calling", enter=call_tools),
+            State("calling", enter=call_or_ask if asks else call_tools),
             Final("replied", result=the_reply),
             Final("unusable", result=the_failure),
             Final("exhausted", result=the_exhaustion),
@@ -162,7 +194,7 @@ def turn(rounds: int = 8) -> Machine:
             On("asking", Unusable, to="asking", do=show_back, at_most=1),
             On("asking", Unusable, to="unusable", do=keep_reason),
             On("calling", Returned, do=keep_result, at_most=CALLS * rounds),
-            On("calling", GaveUp, do=keep_failure, at_most=CALLS * rounds),
+            On("calling", GaveUp, when=is_the_tools_own, do=keep_failure, at_most=CALLS * rounds),
             On("calling", always, to="asking", when=all_are_back),
         ],
     )

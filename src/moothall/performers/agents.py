@@ -27,6 +27,7 @@ from moothall.agents.thread import as_text, seen_by
 from moothall.errors import MOST_USED, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode, schema
 from moothall.kernel.events import Event, Faltered, GaveUp
+from moothall.kernel.schema import misfits
 from moothall.runtime.cleaner import fitted
 from moothall.runtime.ports import Clean, Context, Excerpt
 
@@ -200,6 +201,8 @@ def offered(name: str, function: Callable[..., Any] | None) -> Offered:
     """A tool as a model sees it: what its docstring says, and the schema of its parameters."""
     if function is None:
         return Offered(name)
+    if isinstance(offer := getattr(function, "offer", None), Offered):  # a tool that others describe
+        return offer
     hints, every = _hints(function), signature(function).parameters.values()
     named = [one for one in every if one.name != KEY and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
     shape = {
@@ -213,6 +216,8 @@ def offered(name: str, function: Callable[..., Any] | None) -> Offered:
 
 def misfit(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
     """Why what an agent gives a tool is not what the tool takes; "" where it is."""
+    if isinstance(offer := getattr(function, "offer", None), Offered):
+        return "; ".join(str(misfit) for misfit in misfits(offer.schema, arguments))
     hints, shape = _hints(function), offered("", function).schema
     for name, value in arguments.items():
         is_free = shape["additionalProperties"] and not (name == KEY and KEY in signature(function).parameters)

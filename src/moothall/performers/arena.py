@@ -104,7 +104,7 @@ class Surroundings:
             for agent in effect.agents
             for record in await context.records.records(RATINGS, prefix=f"{agent}|", most=MOST_RATINGS)
         ]
-        ratings = tuple(one for one in read if one.key.model in ("", models[one.key.agent]))
+        ratings = tuple(rating for rating in read if rating.key.model in ("", models[rating.key.agent]))
         traces = await all_traces(context.records)
         newest = sorted(traces, key=lambda trace: (-trace.at, trace.id))[:NEWEST]
         return ContextRead(models, ratings, tuple(newest), tuple(nearest(effect.request, traces)))
@@ -112,9 +112,9 @@ class Surroundings:
     async def read_memory(self, effect: ReadMemory, context: Context) -> Event:
         """Ratings as they are now."""
         if context.records is None:
-            return MemoryRead(self.now())
+            return MemoryRead(self.now(), trace_id=context.run)
         found = [await context.records.records(RATINGS, key=key) for key in effect.keys]
-        return MemoryRead(self.now(), tuple(record for records in found for record in records))
+        return MemoryRead(self.now(), tuple(record for records in found for record in records), context.run)
 
     async def save(self, effect: SaveWorkspace, context: Context) -> Event:
         """Save a workspace."""

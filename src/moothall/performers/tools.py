@@ -15,12 +15,33 @@ from functools import lru_cache
 from inspect import signature
 from typing import Any
 
-from moothall.agents.ask import KEY, CallTool, ToolFunction
+from moothall.agents.approval import Altered, InspectCall, Inspected, Look, call_digest, no_files
+from moothall.agents.ask import KEY, CallTool, Returned, ToolFunction
+from moothall.agents.toolserver import CallLost
+from moothall.agents.workspace import INFRASTRUCTURE, Unequipped
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode
 from moothall.kernel.events import Doubted, Event, GaveUp
 from moothall.performers.agents import awaited, misfit, whole
 from moothall.runtime.ports import Context
+
+Save = Callable[[str], Awaitable[object]]
+"""Saves the workspace under a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallInspector:
+    """Finds out what a call of a tool would do now, for a person to approve."""
+
+    functions: Mapping[str, ToolFunction]
+    look: Look = no_files
+
+    async def __call__(self, effect: InspectCall, context: Context) -> Event:
+        function = self.functions.get(effect.tool)
+        if function is not None and (why := misfit(function, effect.arguments)):
+            return GaveUp(f"{effect.tool} was not called: {why}")
+        operands = await self.look(effect.arguments)
+        return Inspected(effect.tool, call_digest(effect.tool, effect.arguments, operands), operands)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +50,41 @@ class ToolPerformer:
 
     functions: Mapping[str, ToolFunction]
     checks: Mapping[str, ToolFunction] = field(default_factory=dict)
+    look: Look = no_files
+    save: Save | None = None
+    lacks: str = ""
 
     async def __call__(self, effect: CallTool, context: Context) -> Event:
+        try:
+            return await self._event(effect, context)
+        except Unequipped as error:
+            return GaveUp(f"{effect.tool}: {error}", INFRASTRUCTURE)
+        except CallLost as error:
+            if effect.repeats != "at-most-once":
+                raise
+            return Doubted(f"{effect.tool}: {error}; whether it was done is unknown")
+
+    async def _event(self, effect: CallTool, context: Context) -> Event:
         function = self.functions.get(effect.tool)
+        if function is None and self.lacks:
+            raise Unequipped(self.lacks)
         if function is None:
             raise DefinitionError(f"nothing here is the tool {effect.tool!r}: pass agents={{{effect.tool!r}: …}}")
         if effect.id and (why := misfit(function, effect.arguments)):
             return GaveUp(f"{effect.tool} was not called: {why}")
+        if effect.approved:
+            digest = call_digest(effect.tool, effect.arguments, await self.look(effect.arguments))
+            if digest != effect.approved:
+                return Altered(effect.tool, digest, effect.approved)
+        if self.save is not None and effect.repeats == "at-most-once":
+            await self.save(f"before {effect.tool}")
         check = self.checks.get(effect.tool) if context.again and effect.repeats == "check-first" else None
         value = None if check is None else await _called(effect, check, context)
         if value is None:
             value = await _called(effect, function, context)
         try:
-            return effect.settled(whole(encode(value)))
+            kept = whole(encode(value))
+            return Returned(effect.tool, kept, id=effect.id, executed=effect.approved)
         except (DefinitionError, RecursionError) as error:
             return _unstorable(effect, error)
 

@@ -114,14 +114,14 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
 
     Every turn looks at the head anew. Most have one plain effect; the rest of the turn is for all others.
     """
-    flying = doing.flying
+    flying, beside = doing.flying, hall.cast(run).beside
     turn = 0
     while True:
         turn += 1
         if turn % TURNS == 0:
             await asyncio.sleep(0)
         head = hall.heads[run]
-        if len(head.pending) == 1 and not flying and _is_plain(hall, run, doing, head.pending[0]):
+        if len(head.pending) == 1 and not flying and not beside and _is_plain(hall, run, doing, head.pending[0]):
             work = perform if head.pending[0].effect.kind in RECORDS else _attempt
             await _in_place(hall, run, doing, head.pending[0], work)
             continue
@@ -141,7 +141,8 @@ async def _perform_all(hall: Hall, run: RunId, doing: Drive) -> Head:
         unprepared = [one for one in head.pending if _needs_preparing(doing, one)]
         if unprepared and await _prepare_any(hall, run, doing, unprepared):
             continue
-        if not flying and len(ready) == 1 and len(head.pending) == 1 and ready[0].effect.kind not in FAMILY:
+        is_alone = not flying and not beside and len(ready) == 1 and len(head.pending) == 1
+        if is_alone and ready[0].effect.kind not in FAMILY:
             await _in_place(hall, run, doing, ready[0], perform)
             continue
         if ready:

@@ -109,13 +109,15 @@ async def _no_engine(ask: Ask, scene: Scene) -> Answer:
 class Cast(Frozen):
     """Who performs the effects of a run, by kind; the effects that nobody performs; the children that it may start.
 
-    `evaluate` answers what scripts are asked.
+    `evaluate` answers what scripts are asked. `beside` says that such a run may be told things that begin effects while
+    others are under way: each is performed in a task of its own then.
     """
 
     performers: Mapping[str, Performer]
     effects: Mapping[str, type[Effect]] = field(default_factory=dict)
     child: Callable[[str], Part] = _nobody
     evaluate: Evaluate = _no_engine
+    beside: bool = False
 
 
 class Finding(Frozen):

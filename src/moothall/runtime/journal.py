@@ -23,7 +23,7 @@ from moothall.kernel import effects as known
 from moothall.kernel.codec import decode, decoder, encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import ChildDone, Event, Named
-from moothall.kernel.frozen import Frozen, maker, slotted, stored_fields
+from moothall.kernel.frozen import RARE, Frozen, maker, slotted, stored_fields
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Absent, Answer, Append, Failed, Snapshot, Value
 
@@ -174,6 +174,8 @@ class Record(Frozen):
     shared: int = -1
     performed: tuple[str, ...] = ()
     """Fingerprints of what the origin has done behind that entry, which is not done again unasked."""
+    tools: Mapping[str, Any] = field(default_factory=dict, metadata=RARE)
+    """What the tools of its agents work with, as the floors above write it down."""
     definition: Mapping[str, Any] = field(default_factory=dict)
     """The definition itself, where it is data and no code; empty for machines that are written in Python."""
 

@@ -14,14 +14,16 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 import orjson
 
 Said = Literal["moves", "rests", "mended", "gone", "accepted"]
+SAID = frozenset(get_args(Said))
 Tell = Callable[[str], None]
 BEGINNING = -1
 """Where a run stands that is about to begin; whether it did, this line does not tell."""
@@ -128,9 +130,8 @@ class Anchors:
 
     def _new_lines(self) -> list[bytes]:
         try:
-            with self.file.open("rb") as source:
-                source.seek(self._read_to)
-                whole = source.read()
+            new = os.stat(self.file).st_size - self._read_to
+            whole = _read(self.file, self._read_to, new) if new > 0 else b""
         except OSError:
             return []
         whole = whole[: whole.rfind(b"\n") + 1]
@@ -163,6 +164,14 @@ class Anchors:
             self._descriptor = None
 
 
+def _read(file: Path, start: int, length: int) -> bytes:
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        return os.pread(descriptor, length, start)
+    finally:
+        os.close(descriptor)
+
+
 def _write(descriptor: int, line: bytes) -> None:
     if os.write(descriptor, line) < len(line):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -175,7 +184,7 @@ def _anchors(lines: Iterable[bytes]) -> Iterator[Anchor]:
             anchor = Anchor(said, run, seq, bytes.fromhex(seal), bytes.fromhex(head))
         except (ValueError, TypeError):  # a line that a crash has cut off says nothing
             continue
-        if said in get_args(Said) and type(run) is str and type(seq) is int:
+        if said in SAID and type(run) is str and type(seq) is int:
             yield anchor
 
 
@@ -213,26 +222,36 @@ def note_place(folder: Path, name: str, place: str) -> None:
 
 def names_at(folder: Path, place: str) -> set[str]:
     """The names of the stores that were seen in a place."""
-    return {name for name, seen in _seen(folder) if seen == os.fsencode(place).decode(errors="replace")}
+    seen = os.fsencode(place).decode(errors="replace")
+    return {name for name, places in _seen(folder).items() if seen in places}
 
 
 def places_of(folder: Path, name: str) -> set[str]:
     """The places where a store was seen."""
-    return {seen for known, seen in _seen(folder) if known == name}
+    return {*_seen(folder).get(name, ())}
 
 
-def _seen(folder: Path) -> Iterator[tuple[str, str]]:
+def _seen(folder: Path) -> Mapping[str, Set[str]]:
+    """The places of every store. Every begin of a run looks at them: they are read again only where there are more."""
+    file = os.path.join(folder, PLACES)
     try:
-        lines = (folder / PLACES).read_bytes().splitlines()
+        found = os.stat(file)
+        return _places_in(file, found.st_ino, found.st_size, found.st_mtime_ns)
     except OSError:
-        return
-    for line in lines:
+        return {}
+
+
+@lru_cache(maxsize=4)
+def _places_in(file: str, *as_of: int) -> Mapping[str, Set[str]]:
+    places: dict[str, set[str]] = {}
+    for line in Path(file).read_bytes().splitlines():
         try:
             name, place = orjson.loads(line)
         except (ValueError, TypeError):
             continue
         if type(name) is str and type(place) is str and name.isalnum():
-            yield name, place
+            places.setdefault(name, set()).add(place)
+    return places
 
 
 def _runs_in(place: str) -> set[str]:

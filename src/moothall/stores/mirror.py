@@ -36,7 +36,8 @@ class SqliteMirror:
 
     def _put(self, records: Sequence[SharedRecord]) -> None:
         rows = [
-            (one.collection, one.key, one.version, json.dumps(encode(one.value), ensure_ascii=False)) for one in records
+            (record.collection, record.key, record.version, json.dumps(encode(record.value), ensure_ascii=False))
+            for record in records
         ]
         try:
             with closing(sqlite3.connect(self._file, timeout=PATIENCE)) as db, db:

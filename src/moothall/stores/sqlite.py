@@ -701,13 +701,15 @@ class SqliteStore:
         return self._anchors.lost().get(run, self._anchors)
 
     async def behind(self, run: RunId) -> str:
-        anchors = self._anchors_of(run)
-        tip = anchors.tip(run) if anchors is not None else None
+        tip = self._anchors.tip(run) if self._anchors is not None else None
+        if tip is None and (anchors := self._anchors_of(run)) is not None:
+            tip = anchors.tip(run)
         if tip is None:
             return ""
-        rows = self._found("seq", run)  # read after the anchors: another process may write both meanwhile
-        latest = rows[0][0] if rows else -1
-        seal = self._seal_of(run, tip[0]) if type(latest) is int and tip[0] <= latest else None
+        rows = self._found("stands", tip[0], run)  # read after the anchors: another process may write both meanwhile
+        latest, seal = rows[0] if rows else (-1, None)
+        if seal is None and type(latest) is int and tip[0] <= latest:
+            seal = self._seal_of(run, tip[0])  # it is an entry of a run that this one was forked from
         return behind(tip, latest if type(latest) is int else -1, seal)
 
     def _seal_of(self, run: RunId, seq: int) -> bytes | None:

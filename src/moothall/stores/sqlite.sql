@@ -126,6 +126,11 @@ SELECT DISTINCT owner FROM runs INDEXED BY runs_by_wake WHERE wake IS NOT NULL A
 -- the latest entry of a run
 SELECT seq FROM runs WHERE run = ?;
 
+-- name: stands
+-- the latest entry of a run, and the seal of one of its own entries
+SELECT runs.seq, (SELECT entries.seal FROM entries WHERE entries.run = runs.number AND entries.seq = ?)
+FROM runs WHERE runs.run = ?;
+
 -- name: seqs
 -- the latest entries of all runs
 SELECT run, seq FROM runs WHERE typeof(seq) = 'integer';

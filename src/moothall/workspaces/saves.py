@@ -88,6 +88,10 @@ class Saves:
         """All saves, the oldest first."""
         return await asyncio.to_thread(self._alone, self._list)
 
+    async def paths(self, save: str) -> frozenset[str]:
+        """All that a save knows."""
+        return await asyncio.to_thread(self._alone, lambda: frozenset(self._find(save)[1]))
+
     async def diff(self, save: str) -> Difference:
         """What has happened since a save."""
         return await asyncio.to_thread(self._alone, lambda: self._diff(save))

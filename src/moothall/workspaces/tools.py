@@ -23,7 +23,7 @@ from typing import Any
 
 from moothall.agents.ask import Tool
 from moothall.agents.ports import Offered
-from moothall.agents.workspace import Execution, Policy, Sandbox, SandboxUnavailable
+from moothall.agents.workspace import BUILT_IN, Execution, Policy, Sandbox, SandboxUnavailable
 from moothall.errors import Refused
 from moothall.kernel.effects import Repeats
 from moothall.kernel.frozen import Frozen
@@ -61,23 +61,14 @@ class WorkspaceTool(Frozen):
     @property
     def tool(self) -> Tool:
         """The tool for a machine."""
-        return Tool(self.name, self.function, self.repeats, self.check)
+        return Tool(self.name, self.function, self.repeats, self.check, policy=self.policy)
 
 
 def workspace_tools(root: Path, sandbox: Sandbox) -> Mapping[str, WorkspaceTool]:
     """The built-in tools by name, bound to a workspace and to what commands run in."""
     bound = WorkspaceTools(root, sandbox)
-    tools = (
-        WorkspaceTool(bound.read_file, "pure"),
-        WorkspaceTool(bound.write_file, "idempotent"),
-        WorkspaceTool(bound.edit_file, "check-first", check=bound.check_edit),
-        WorkspaceTool(bound.list_directory, "pure"),
-        WorkspaceTool(bound.search_files, "pure"),
-        WorkspaceTool(bound.execute_terminal, "at-most-once", "ask"),
-        WorkspaceTool(bound.git_status, "pure"),
-        WorkspaceTool(bound.git_diff, "pure"),
-    )
-    return {tool.name: tool for tool in tools}
+    checks = {"edit_file": bound.check_edit}
+    return {name: WorkspaceTool(getattr(bound, name), *kinds, checks.get(name)) for name, kinds in BUILT_IN.items()}
 
 
 class WorkspaceTools:

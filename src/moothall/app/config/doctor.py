@@ -13,6 +13,7 @@ import shlex
 import shutil
 import socket
 import sqlite3
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
+from moothall.agents.workspace import SandboxUnavailable
 from moothall.app.config.access import opened
 from moothall.app.config.models import LIBRARY, PROVIDERS, open_model, own_address
 from moothall.app.config.settings import (
@@ -57,6 +59,7 @@ from moothall.app.notify.hook import Patience, ear_of
 from moothall.app.notify.telemetry.parts import parts_of
 from moothall.app.runs.begin import STAND_IN
 from moothall.app.runs.view import summary_of
+from moothall.app.sandbox import execute
 from moothall.errors import DefinitionError, MoothallError
 from moothall.runtime.hall import is_gone
 from moothall.runtime.journal import RunId
@@ -72,7 +75,6 @@ MENDED = {(3, 44): 6, (3, 50): 7}
 """Where the WAL-reset bug of SQLite was mended too (sqlite.org/wal.html#walresetbug); it is in 3.7.0 to 3.51.2."""
 
 TOOLS = {
-    "bwrap": "nothing needs it yet",
     "chromium": "only the tests use it",
     "dot": "it draws what `moot graph --format dot` writes",
 }
@@ -402,6 +404,21 @@ def _tools() -> Iterator[Check]:
     yield Check("quickjs", "ok", "found") if is_installed() else Check("quickjs", "warning", missing)
     lacking = "not found; models of providers need it: pip install 'moothall[models]'"
     yield Check("pydantic-ai", "ok", lacking if find_spec(LIBRARY) is None else "found")
+    yield _sandbox()
     for tool, use in TOOLS.items():
         there = shutil.which(tool)
         yield Check(tool, "ok", there if there is not None else f"not found; {use}")
+
+
+def _sandbox() -> Check:
+    """What protects this machine from the commands of agents: found out by running one."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="moothall-") as folder:
+            execution = execute(["true"], workspace=folder)
+    except SandboxUnavailable as error:
+        return Check("sandbox", "warning", f"nothing protects this machine, so agents run no commands: {error}")
+    except (MoothallError, OSError) as error:
+        return Check("sandbox", "warning", f"it cannot be tried: {error}")
+    if execution.exit_code:
+        return Check("sandbox", "warning", f"a command that does nothing ended with {execution.exit_code}")
+    return Check("sandbox", "ok", f"{execution.level} protects this machine from the commands of agents")

@@ -3,8 +3,9 @@
 The file is `moothall.toml` in the current folder, or above it up to the root of the git repository. It may name
 addresses that get keys, and commands that are run, and it comes with code that others wrote. So nothing in it counts
 before `moot trust` has remembered its place and the hash of its bytes. The bytes that were hashed are those that are
-parsed: the file is read once, and until it is trusted nobody looks into it. The same bytes in another place are not
-trusted, for they may name what lies beside them.
+parsed: the file is read once, and until it is trusted nobody looks into it. The files `tools/*.py` beside it are
+trusted with it: their bytes are in the same hash, and what was hashed is what is loaded. The same bytes in another
+place are not trusted, for they may name what lies beside them.
 
 The same holds for a file of roles, or of workflows, that would take the place of what comes with Moothall.
 """
@@ -16,6 +17,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Mapping
+from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 
@@ -25,7 +27,8 @@ from moothall.kernel.frozen import Frozen
 from moothall.stores.anchors import make_folder
 
 NAME = "moothall.toml"
-LARGEST = 64 * 1024
+TOOLS = "tools"
+LARGEST, LARGEST_TOOL = 64 * 1024, 2**20
 LARGEST_OTHERS = 16 * 1024 * 1024
 """The same for files of roles and workflows."""
 REPOSITORY = ".git"
@@ -39,6 +42,8 @@ class Project(Frozen):
     digest: str = ""
     trusted: str = ""
     problem: str = ""
+    tools: Mapping[str, bytes] = field(default_factory=dict)
+    """The files of its own tools, by name."""
 
     @property
     def unused(self) -> str:
@@ -68,10 +73,31 @@ def looked_at(file: Path, home: Path) -> Project:
     """A project's file as it is now, held against what is remembered in the state directory."""
     try:
         content = _content(file, LARGEST if file.name == NAME else LARGEST_OTHERS)
+        tools = _tools_beside(file) if file.name == NAME else {}
         trusted = remembered(home).get(str(file), "")
     except (Refused, DefinitionError) as error:
         return Project(file, problem=str(error))
-    return Project(file, content, sha256(content).hexdigest(), trusted)
+    return Project(file, content, _digest(content, tools), trusted, tools=tools)
+
+
+def _tools_beside(file: Path) -> Mapping[str, bytes]:
+    """The files of a project's own tools, by name; those that cannot be read say so."""
+    folder = file.parent / TOOLS
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".py"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise Refused(f"{TOOLS} cannot be read: {error.strerror}") from error
+    return {name: _content(folder / name, LARGEST_TOOL) for name in names}
+
+
+def _digest(content: bytes, tools: Mapping[str, bytes]) -> str:
+    """The hash of a project's file, and of its tools where it has any."""
+    whole = sha256(content)
+    for name, code in tools.items():
+        whole.update(b"\0" + os.fsencode(name) + b"\0" + sha256(code).digest())
+    return whole.hexdigest()
 
 
 def _content(file: Path, largest: int) -> bytes:

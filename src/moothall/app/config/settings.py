@@ -10,6 +10,10 @@ For runs the files are read once as long as a store is open (`Files`), and the e
     on_wait = "notify-send"
     telemetry = "spans,counters:9464,log"          # who else is told what goes on
 
+    [policies]                                     # whether tools are called: allow, ask or deny
+    execute_terminal = "allow"
+    "reviewer:write_file" = "deny"                 # of one role
+
     [levels]                                       # names for models: base, smart, fast
     smart = "anthropic:claude-opus-4-1|openai:gpt-5"
 
@@ -19,6 +23,12 @@ For runs the files are read once as long as a store is open (`Files`), and the e
     at_once = 4                                    # calls at the same time
     failures = 5                                   # so many in a row, and it is left alone
     rest = 30                                      # for so many seconds
+
+    [servers.search]                               # a server of tools, by the Model Context Protocol
+    url = "https://search.example/mcp"             # or command = ["search-server", "--stdio"]
+    key_from = "SEARCH_KEY"                        # env_from = ["NAME"] for a command
+    policy = "allow"                               # of all its tools; ask where nothing is said
+    repeats = "pure"                               # at-most-once where nothing is said
 """
 
 from __future__ import annotations
@@ -35,6 +45,8 @@ from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 from moothall.agents.secrets import Cleaner, Secret, unfit
+from moothall.agents.toolserver import Toolserver
+from moothall.agents.workspace import Policy
 from moothall.app.config.project import Project, looked_at, nearest
 from moothall.drawing.text import printable
 from moothall.errors import DefinitionError, Refused
@@ -86,8 +98,10 @@ class Settings(Frozen):
     on_wait: str = ""
     telemetry: str = ""
     mirror: str = ""
+    policies: Mapping[str, Policy] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, AddressSettings] = field(default_factory=dict)
+    servers: Mapping[str, Toolserver] = field(default_factory=dict)
 
 
 NO_SETTINGS = Settings()
@@ -248,7 +262,9 @@ def _over(own: Settings, project: Settings) -> Settings:
         mine = own.addresses.get(address, AddressSettings())
         keeps = not theirs.key_from
         addresses[address] = replace(theirs, key=mine.key, key_from=mine.key_from) if keeps else theirs
-    return replace(own, **said, levels={**own.levels, **project.levels}, addresses=addresses)
+    levels, policies = {**own.levels, **project.levels}, {**own.policies, **project.policies}
+    servers = {**own.servers, **project.servers}
+    return replace(own, **said, levels=levels, policies=policies, addresses=addresses, servers=servers)
 
 
 def _value(name: str) -> str:

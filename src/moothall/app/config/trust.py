@@ -6,12 +6,14 @@ Besides a project's settings, a file of roles or workflows can be trusted, to ta
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from moothall.app.config.project import NAME, looked_at, nearest, remember, remembered
+from moothall.agents.toolserver import Toolserver
+from moothall.app.config.project import NAME, TOOLS, looked_at, nearest, remember, remembered
 from moothall.app.config.settings import Settings, project_settings, state_directory
 from moothall.drawing.text import printable
 from moothall.errors import DefinitionError, Refused
@@ -24,6 +26,8 @@ class Trusted(Frozen):
     file: str
     digest: str
     unused: str = ""
+    tools: tuple[str, ...] = ()
+    """The files of its own tools."""
 
 
 def trust(given: str | None = None) -> tuple[Trusted, Settings]:
@@ -35,7 +39,8 @@ def trust(given: str | None = None) -> tuple[Trusted, Settings]:
         raise DefinitionError(f"{project.file}: {project.problem}")
     found = project_settings(project) if project.file.name == NAME else Settings()
     remember(home, known | {str(project.file): project.digest})
-    return Trusted(str(project.file), project.digest), found
+    tools = tuple(f"{TOOLS}/{name}" for name in project.tools)
+    return Trusted(str(project.file), project.digest, tools=tools), found
 
 
 def forget(given: str | None = None) -> str:
@@ -67,10 +72,18 @@ def lines_of(settings: Settings) -> Iterator[str]:
 
 
 def _table_lines(name: str, table: Mapping[str, Any]) -> Iterator[str]:
-    if name != "addresses":
-        yield from (f"{name.removesuffix('s')} {key} = {value}" for key, value in table.items())
-    for address, bound in table.items() if name == "addresses" else ():
-        yield f"address {address}" + (f" gets the key in {bound.key_from}" if bound.key_from else "")
+    for key, value in table.items():
+        if name == "addresses":
+            yield f"address {key}" + (f" gets the key in {value.key_from}" if value.key_from else "")
+        elif name == "servers":
+            keys = ", ".join((*value.env_from, *((value.key_from,) if value.key_from else ())))
+            yield f"server {key} {_way(value)}" + (f" and gets {keys}" if keys else "")
+        else:
+            yield f"{'policy' if name == 'policies' else name.removesuffix('s')} {key} = {value}"
+
+
+def _way(server: Toolserver) -> str:
+    return server.url or f"runs {shlex.join(server.command)}"
 
 
 def _named(given: str | None) -> Path:

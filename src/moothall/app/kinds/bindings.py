@@ -20,6 +20,7 @@ from moothall.app.config.models import BY_LEVEL, at_level, is_offline, open_mode
 from moothall.app.kinds.guests import welcomed
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import child_machine, source_of
+from moothall.app.toolbox import EMPTY, Toolbox
 from moothall.errors import DefinitionError
 from moothall.kernel.effects import Effect, StartChild
 from moothall.kernel.frozen import Frozen, slotted
@@ -53,18 +54,31 @@ class Provided(Frozen):
     prompts: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, Any] = field(default_factory=dict)
     performers: OwnPerformers = field(default_factory=dict)
+    toolbox: Toolbox = EMPTY
+
+    @property
+    def tool_functions(self) -> Functions:
+        """The functions of tools: those that a run brings, and those of its workspace."""
+        return {**self.toolbox.functions, **self.functions}
+
+    @property
+    def tool_checks(self) -> Functions:
+        """What tells whether a lost call was made."""
+        return {**self.toolbox.checks, **self.checks}
 
     def joined_by(self, machine: Machine) -> Provided:
         """The same with what stands in the table of a machine."""
-        functions = welcomed({**bound_functions(machine), **self.functions})
-        checks, shapes = {**_checks(machine), **self.checks}, {**machine.shapes, **self.shapes}
+        beside = Toolbox({tool.name: tool for tool in kind_of(machine).own_tools(machine)})
+        functions = welcomed({**beside.functions, **bound_functions(machine), **self.functions})
+        checks = {**beside.checks, **_checks(machine), **self.checks}
+        shapes = {**machine.shapes, **self.shapes}
         prompts, personas = {**machine.prompts, **self.prompts}, {**machine.roles, **self.roles}
-        return Provided(self.model, functions, checks, shapes, prompts, personas, self.performers)
+        return Provided(self.model, functions, checks, shapes, prompts, personas, self.performers, self.toolbox)
 
     def is_empty(self) -> bool:
         """Whether a run brings nothing with it, so that its machine's own functions are all there is."""
         brought = self.functions or self.checks or self.shapes or self.prompts or self.roles or self.performers
-        return not (self.model or brought)
+        return not (self.model or brought or self.toolbox is not EMPTY)
 
 
 def bind(machine: Machine, provided: Provided) -> Cast:
@@ -76,8 +90,11 @@ def bind_functions(machine: Machine, provided: Provided) -> Cast:
     """Performers that ask functions, and a model for the agents that are none."""
     provided = provided.joined_by(machine)
     models = RunModels(provided.model) if provided.model else None
+    toolbox = provided.toolbox
+    functions = provided.functions if toolbox is EMPTY else provided.tool_functions
+    tools = ToolPerformer(functions, provided.tool_checks, toolbox.look, toolbox.save, toolbox.lacks)
     agents = AgentPerformer(
-        provided.functions,
+        functions,
         models.own if models else None,
         provided.shapes,
         prompts=provided.prompts,
@@ -86,7 +103,7 @@ def bind_functions(machine: Machine, provided: Provided) -> Cast:
     )
     performers = {
         AskAgent.kind: Performer(AskAgent, agents),
-        CallTool.kind: Performer(CallTool, ToolPerformer(provided.functions, provided.checks)),
+        CallTool.kind: Performer(CallTool, tools),
         **own_performers(provided.performers),
     }
     return Cast(performers, own_effects(machine), child=lambda name: child_part(machine, name, provided))
@@ -126,13 +143,14 @@ class RunModels:
 
 def child_part(parent: Machine, name: str, provided: Provided) -> Part:
     """A machine that a run of another may start, whatever kinds both are of."""
-    machine = child_machine(parent, name)
+    machine, policies = child_machine(parent, name), provided.toolbox.workspace.policies
     kind = kind_of(machine)
+    machine = kind.variant(machine, policies)
     return Part(
         machine,
         source_of(machine),
         endless(machine) is not None,
-        lambda given: kind.child_data(machine, given),
+        lambda given: kind.child_data(machine, kind.under(given, policies)),
         kind.bind(machine, provided),
         kind.ended,
     )

@@ -7,12 +7,16 @@ A kind's module is imported when one of its machines is used, and has its kind a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
 
-from moothall.agents.ask import AskAgent, CallTool
+from moothall.agents.ask import AskAgent, CallTool, Tool
+from moothall.agents.workspace import Policy
+from moothall.app.report.projections.costs import Costs
+from moothall.app.report.section import Section
+from moothall.app.runs.news import Committed
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
@@ -21,6 +25,7 @@ from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.runtime.hall import Cast
+from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
 
@@ -31,6 +36,8 @@ class Listing(Frozen):
     looks: bool = False
     files: bool = False
     """Whether its machines are defined or configured in files."""
+    late: bool = False
+    """Whether a plain name is offered to others that look first: few names are its own, and it takes long to load."""
 
 
 PLAIN = "python"
@@ -38,13 +45,15 @@ PLAIN = "python"
 KINDS = {
     "pipeline": Listing("moothall.app.kinds.pipeline"),
     "turn": Listing("moothall.app.kinds.turn"),
+    "assent": Listing("moothall.app.kinds.assent"),
     "debate": Listing("moothall.app.kinds.debate", files=True),
     "arena": Listing("moothall.app.kinds.arena", files=True),
+    "team": Listing("moothall.app.kinds.team", looks=True, files=True, late=True),
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
     PLAIN: Listing("moothall.app.kinds.python", looks=True),
 }
-"""Every kind of machine, by name. A source is offered to them in this order; a machine that comes with the package is
-called as its kind, perhaps with a size behind it."""
+"""Every kind of machine, by name. A machine that comes with the package is called as its kind, perhaps with a size
+behind it; every other source is offered in this order to the kinds that look."""
 DEFINED_IN_FILES = tuple(name for name, listing in KINDS.items() if listing.files)
 DIGITS = 9
 """The most digits of the size of a built-in machine, as in `NAME-SIZE`."""
@@ -56,6 +65,13 @@ class Presented(Frozen):
     plain: Any
     text: str
     status: str
+
+
+class Line(Frozen):
+    """A line that tells of a run while it goes on: what stands out, and the rest."""
+
+    head: str
+    text: str = ""
 
 
 class Kind:
@@ -126,6 +142,26 @@ class Kind:
         """The first data of a run that another run starts, which gives fields by name."""
         return self.data(machine, given)
 
+    def equipped(self, machine: Machine, tools: Sequence[Tool], policies: Mapping[str, Policy]) -> Machine:
+        """The machine for a run whose agents have these tools, where that is another one."""
+        return machine
+
+    def own_tools(self, machine: Machine) -> Sequence[Tool]:
+        """The tools that come with a machine beside its table."""
+        return ()
+
+    def variant(self, machine: Machine, policies: Mapping[str, Policy]) -> Machine:
+        """The machine that is started where these policies count."""
+        return machine
+
+    def under(self, given: Any, policies: Mapping[str, Policy]) -> Any:
+        """What a run is given that another starts, where these policies count."""
+        return given
+
+    def save_name(self, machine: Machine) -> str:
+        """How the save is called that is taken before a run."""
+        return f"Run: {machine.name}"
+
     def bind(self, machine: Machine, provided: Any) -> Cast:
         """Who performs the effects of a run of this machine."""
         raise NotImplementedError
@@ -154,6 +190,22 @@ class Kind:
         """What a person should know of how a run stands."""
         yield from ()
 
+    async def figures(self, store: Store, run: str, machine: Machine) -> Mapping[str, Any]:
+        """What is counted in runs of this kind and in no others, for their metrics."""
+        return {}
+
+    def told(self, news: Committed, *, whole: bool = False) -> tuple[Line, ...] | None:
+        """A step in the words of this kind, with whole texts or their beginnings; None: as the journal has it."""
+        return None
+
+    def standing(self, news: Committed) -> str:
+        """How far a run has come, for a line that changes while it goes on; "" where nothing is to be said."""
+        return ""
+
+    async def sections(self, store: Store, run: RunId, data: Any, costs: Costs) -> tuple[Section, ...]:
+        """What the report of a run has beside what every report has."""
+        return ()
+
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The result of a run for programs and for people."""
         result = outcome.result
@@ -162,9 +214,23 @@ class Kind:
 
 
 def kinds_for(source: str) -> Iterator[Kind]:
-    """The kinds that a source may be of, in the order of the table."""
-    family = source.partition("-")[0]
-    return (kind_named(name) for name, listing in KINDS.items() if listing.looks or name == family)
+    """The kinds that a source may be of: the one that it is called after, then those that look, in their order."""
+    family = source.partition("?")[0].partition("-")[0]
+    asked = [name for name in KINDS if KINDS[name].looks or name == family]
+    is_name = "." not in source.partition("?")[0]
+
+    def place(name: str) -> tuple[bool, bool, bool]:
+        listing = KINDS[name]
+        return name != family and listing.looks, name == PLAIN, is_name and listing.late
+
+    return map(kind_named, sorted(asked, key=place))
+
+
+def built_in(name: str) -> Machine | None:
+    """The machine of this name that comes with the package; None where there is none."""
+    family = name.partition("-")[0]
+    listing = KINDS.get(family)
+    return kind_named(family).named(name) if listing is not None and not listing.looks else None
 
 
 @cache

@@ -42,7 +42,7 @@ def _is_python(source: str) -> bool:
 
 
 def kinds_at(source: str) -> list[Kind]:
-    """The kinds that may have files at a source."""
+    """The kinds that may have files at a source; each looks whether the content of a file is its own."""
     if _is_python(source):
         return []
     return [kind_named(name) for name, listing in KINDS.items() if listing.looks or listing.files]

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from moothall.agents.ask import AskAgent
+from moothall.agents.ask import ASKS, AskAgent, turn_of
+from moothall.agents.roles import role_of, roles
+from moothall.agents.workspace import Policy
 from moothall.app.kinds.bindings import Provided, bind_functions
-from moothall.app.kinds.kind import Kind, size_in
+from moothall.app.kinds.kind import Kind, Presented, size_in
 from moothall.app.kinds.python import PythonKind
+from moothall.app.kinds.roles import roles_in
+from moothall.app.runs.outcome import Outcome
+from moothall.app.toolbox import Given, chosen_workspace, toolbox_of, under_policies
 from moothall.kernel.codec import decode
 from moothall.kernel.effects import StartChild
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.machines.turn import said_in_the_end, turn
 from moothall.runtime.hall import Cast
+from moothall.runtime.ports import Store
+
+ROUNDS, SINGLE = 8, 50
+"""How many rounds a turn has where nobody says it, and that of an agent that works alone."""
 
 
 class TurnKind(PythonKind):
@@ -27,8 +38,28 @@ class TurnKind(PythonKind):
 
     def named(self, name: str) -> Machine | None:
         """The machine with so many rounds."""
-        size = size_in(name, self.name)
-        return None if size is None else turn(size) if size else turn()
+        size, asks = size_in(name.removesuffix(ASKS), self.name), name.endswith(ASKS)
+        return None if size is None else turn(size or ROUNDS, asks=asks)
+
+    def variant(self, machine: Machine, policies: Mapping[str, Policy]) -> Machine:
+        """The machine that can ask a person, where a policy says that one is asked."""
+        asks = "ask" in policies.values() and not machine.name.endswith(ASKS)
+        return self.named(f"{machine.name}{ASKS}") or machine if asks else machine
+
+    def under(self, given: Any, policies: Mapping[str, Policy]) -> Any:
+        """The turn with the policies that count for its agent."""
+        if not policies:
+            return given
+        agent, role = given["ask"]["agent"], given["ask"].get("role", "")
+        tools = [{**use, "policy": _policy(use, (role, agent), policies)} for use in given["tools"]]
+        return {**given, "tools": tools}
+
+    async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
+        """What the agent said, where it is a run of its own."""
+        usual = await super().present(store, machine, outcome)
+        said = outcome.result if isinstance(outcome.result, Mapping) else {}
+        status = "failed" if outcome.status == "done" and said.get("end") != "replied" else usual.status
+        return replace(usual, text=str(said.get("text", "")), status=status)
 
     def beside(self, machine: Machine, name: str, kept: Any = None) -> Machine | None:
         """It starts no others."""
@@ -44,3 +75,23 @@ class TurnKind(PythonKind):
 
 
 KIND: Kind = TurnKind()
+
+
+def _policy(use: Mapping[str, Any], names: Iterable[str], policies: Mapping[str, Policy]) -> Policy:
+    usual: Policy = use.get("policy", "allow")
+    keys = (*(f"{name}:{use['name']}" for name in names if name), use["name"])
+    return next((policies[key] for key in keys if key in policies), usual)
+
+
+def single_turn(role: str, task: str, *, workspace: Given, roles_from: str = "") -> tuple[Machine, Any]:
+    """The turn of a single agent that carries out a task with all tools that its role has, and what it is given."""
+    chosen = chosen_workspace(workspace)
+    persona = role_of(role, roles(roles_in(roles_from), roles_from or "the roles"))
+    given = toolbox_of(chosen, role).tools.values()
+    tools = under_policies([tool for tool in given if persona.may_use(tool.name)], role, chosen.policies)
+    reminder = f"\n\n{persona.reminder}".replace("{", "{{").replace("}", "}}") if persona.reminder else ""
+    asked = AskAgent(role, "{task}" + reminder, {"task": task}, system=persona.systemMessage, level=persona.level)
+    started = turn_of(asked, tools, SINGLE)
+    machine = KIND.named(started.machine)
+    assert machine is not None
+    return machine, started.input

@@ -143,6 +143,7 @@ def plain_metrics(measured: Measured) -> dict[str, Any]:
         "hungriest": hungriest.state if hungriest else None,
         "commonest": list(commonest[0]) if commonest else None,
         "notes": list(measured.notes),
+        **({"own": dict(measured.own)} if measured.own else {}),
     }
 
 

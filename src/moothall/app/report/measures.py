@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from moothall.app.kinds.bindings import Provided
+from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.python import looking
 from moothall.app.report.projections.costs import Costs, Line, Players
 from moothall.app.report.projections.metrics import Metrics, StateFigures, merged
@@ -44,6 +46,8 @@ class Measured:
     until: float
     notes: tuple[str, ...] = ()
     """What could not be read and is counted by hearsay."""
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """What is counted in runs of its kind alone."""
 
     def states(self) -> tuple[StateFigures, ...]:
         """The figures of its states."""
@@ -89,7 +93,9 @@ async def measure(store: Store, run: RunId, saw: Saw | None = None, *, machine: 
     metrics = await _folded(store, stored, join, saw, machine=machine)
     stands = (await summary(store, stored)).status
     notes += await _unseen(store, stored.record, machine)
-    return Measured(run, stored.record.machine, stands, metrics, time.time(), tuple(notes))
+    family = await _family(store, stored.record, machine)
+    own = await kind_of(family[0]).figures(store, run, family[0]) if family is not None else {}
+    return Measured(run, stored.record.machine, stands, metrics, time.time(), tuple(notes), own)
 
 
 def _is_child(record: Record) -> bool:

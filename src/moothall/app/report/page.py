@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any
+from itertools import groupby
+from typing import Any, assert_never
 
 from moothall.app.report.amounts import Account, lasting
 from moothall.app.report.charts import Bar, Lanes, bars, harmless
@@ -17,6 +18,7 @@ from moothall.app.report.figures import BILL, NOBODY, STATE, WAY, bill_rows, cos
 from moothall.app.report.measures import Measured
 from moothall.app.report.picture import secret_in
 from moothall.app.report.projections.transcript import Said
+from moothall.app.report.section import Chart, Listed, Part, Section, Table
 from moothall.app.runs.view import Summary
 from moothall.drawing.svg import picture
 from moothall.kernel.machine import Machine
@@ -36,6 +38,8 @@ class Told:
     measured: Measured
     machine: Machine | None = None
     is_changed: bool = False
+    sections: tuple[Section, ...] = ()
+    """What its kind adds."""
 
 
 @dataclass(slots=True)
@@ -54,6 +58,7 @@ def page_of(told: Told, story: Story) -> str:
     body = [
         _heading(told),
         _facts(told),
+        *map(_section, told.sections),
         _drawn(told),
         _states(told.measured),
         _timeline(told.measured, story.lanes),
@@ -104,6 +109,28 @@ def _drawn(told: Told) -> str:
     changed = '<p class="dim">The machine was changed since; this is what it is today.</p>' if told.is_changed else ""
     drawn = picture(told.machine, active=told.summary.states, visited=visits)
     return f'<h2>The machine</h2>\n{changed}<div class="picture">{drawn}</div>'
+
+
+def _section(section: Section) -> str:
+    parts = []
+    for is_chart, group in groupby(section.parts, lambda part: isinstance(part, Chart)):
+        shown = "\n".join(map(_part, group))
+        parts.append(f'<div class="charts">{shown}</div>' if is_chart else shown)
+    return f"<h2>{harmless(section.title)}</h2>\n" + "\n".join(parts)
+
+
+def _part(part: Part) -> str:
+    match part:
+        case str():
+            return f"<p>{_folded(part)}</p>"
+        case Listed(title=title, items=items):
+            return f"<p>{harmless(title)}:</p>\n<ul>{''.join(f'<li>{_folded(item)}</li>' for item in items)}</ul>"
+        case Table(head=head, rows=rows):
+            return _table(head, rows)
+        case Chart(title=title, bars=measures):
+            return bars(title, [Bar(measure.name, measure.value, measure.told, measure.other) for measure in measures])
+        case _:
+            assert_never(part)
 
 
 def _states(measured: Measured) -> str:

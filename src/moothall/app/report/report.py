@@ -7,19 +7,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from moothall.app.config.settings import cleaner
+from moothall.app.kinds.kind import kind_of
 from moothall.app.report.figures import plain_costs, plain_metrics
 from moothall.app.report.measures import machine_of, measure
 from moothall.app.report.page import Story, Told, page_of, row, spoken
+from moothall.app.report.projections.costs import Costs
 from moothall.app.report.projections.flight import Span
 from moothall.app.report.projections.metrics import Metrics
 from moothall.app.report.projections.nesting import Entry
 from moothall.app.report.projections.transcript import transcript
+from moothall.app.report.section import Section
 from moothall.app.report.tables import csv_of, csv_row, markdown_of, quoted
 from moothall.app.runs.view import summary
+from moothall.errors import MoothallError
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Machine
-from moothall.runtime.journal import RunId
-from moothall.runtime.ports import Store
+from moothall.runtime.journal import Reader, RunId
+from moothall.runtime.ports import Store, Stored
 
 
 async def report(store: Store, run: RunId, format: str, *, machine: Machine | None = None) -> str:
@@ -28,8 +32,19 @@ async def report(store: Store, run: RunId, format: str, *, machine: Machine | No
     measured = await measure(store, run, writer.saw, machine=machine)
     machine = await machine_of(store, stored.record, machine)
     is_changed = machine is not None and not machine.is_defined_as(stored.definition())
-    told = writer.whole(Told(await summary(store, stored), measured, machine, is_changed))
+    sections = await sections_of(store, stored, machine, measured.metrics.costs) if machine is not None else ()
+    told = writer.whole(Told(await summary(store, stored), measured, machine, is_changed, sections))
     return str(cleaner()(told))
+
+
+async def sections_of(store: Store, stored: Stored, machine: Machine, costs: Costs) -> tuple[Section, ...]:
+    """What the kind of a run adds to its report; nothing where the machine of today cannot read its data."""
+    kind = kind_of(machine)
+    try:
+        data = Reader(machine, dict(kind.effects)).data(stored.head["snapshot"]["data"])
+    except (KeyError, TypeError, MoothallError):
+        return ()
+    return await kind.sections(store, stored.record.run, data, costs)
 
 
 class Writer(Protocol):
@@ -107,6 +122,7 @@ class Json:
             "summary": told.summary,
             "metrics": plain_metrics(told.measured),
             "costs": plain_costs(metrics.costs),
+            **({"sections": told.sections} if told.sections else {}),
             "timeline": [*self._timeline, *map(_plain_span, metrics.flight.spans.values())],
             "transcript": self._said,
         }

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from io import StringIO
-from typing import Any
+from typing import Any, assert_never
 
 from moothall.app.report.amounts import dated
 from moothall.app.report.figures import (
@@ -28,6 +28,7 @@ from moothall.app.report.figures import (
 from moothall.app.report.page import Told, said_in
 from moothall.app.report.projections.flight import Flight
 from moothall.app.report.projections.transcript import Said
+from moothall.app.report.section import Chart, Listed, Section, Table
 from moothall.drawing.text import printable
 
 Entry = Mapping[str, Any]
@@ -118,6 +119,7 @@ def markdown_of(told: Told, said: Sequence[str]) -> str:
         f"Because: {plain(summary.reason)}" if summary.reason else "",
         f"{time_of(measured)}.",
         *(f"Note: {plain(note)}" for note in measured.notes),
+        *(markdown_section(section) for section in told.sections),
         "## States",
         _table(STATE, state_rows(measured.states())),
         "; ".join(stands_out),
@@ -132,6 +134,24 @@ def markdown_of(told: Told, said: Sequence[str]) -> str:
         *said,
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def markdown_section(section: Section) -> str:
+    """A part of a report that a kind adds, as Markdown; the bars of charts are left out."""
+    parts = [f"## {plain(section.title)}"]
+    for part in section.parts:
+        match part:
+            case str():
+                parts.append("\n\n".join(plain(line) for line in part.splitlines() if line.strip()))
+            case Listed(title=title, items=items):
+                parts.append("\n".join([f"{plain(title)}:", "", *(f"- {plain(item)}" for item in items)]))
+            case Table(head=head, rows=rows):
+                parts.append(_table(head, rows))
+            case Chart():
+                pass
+            case _:
+                assert_never(part)
+    return "\n\n".join(filter(None, parts))
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from moothall.agents.workspace import Workspace
 from moothall.app.config.models import BY_LEVEL, absolute_model, unpriced
 from moothall.app.config.settings import configured_model, level_model
 from moothall.app.kinds.bindings import (
@@ -26,6 +27,7 @@ from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import definition_of, source_of
 from moothall.app.runs.context import RunContext, exists
 from moothall.app.runs.outcome import Outcome, Question, outcome_of, questions_of
+from moothall.app.toolbox import Given, chosen_workspace, toolbox_in, toolbox_of, unpinned_servers, written
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.effects import StartChild
 from moothall.kernel.frozen import Frozen, slotted
@@ -51,6 +53,7 @@ class Terms(Frozen):
     run: RunId | None = None
     model: str = ""
     budget: Budget | None = None
+    workspace: Workspace = Workspace()
 
 
 async def begin(context: RunContext, machine: Machine, data: Any, terms: Terms) -> Outcome:
@@ -61,6 +64,13 @@ async def begin(context: RunContext, machine: Machine, data: Any, terms: Terms) 
         return note(context, machine, await driven(context.hall, run))
 
 
+def equipped(machine: Machine, workspace: Given) -> tuple[Machine, Workspace]:
+    """The machine of a run whose agents work in this workspace, and the workspace as the run remembers it."""
+    chosen = chosen_workspace(workspace)
+    tools = tuple(toolbox_of(chosen, machine.name).tools.values())
+    return kind_of(machine).equipped(machine, tools, chosen.policies), chosen
+
+
 def chosen_id(context: RunContext, machine: Machine, terms: Terms) -> RunId:
     """The id that a run is given, or a new one."""
     clean = context.hall.clean
@@ -69,7 +79,7 @@ def chosen_id(context: RunContext, machine: Machine, terms: Terms) -> RunId:
 
 async def require_new(store: Store, run: RunId | None) -> None:
     """Refuse an id that somebody has chosen and that the anchors know, of a run that is gone: it may have done much."""
-    if run is not None and not await exists(store, run) and (why := await store.behind(run)):
+    if run is not None and (why := await store.behind(run)) and not await exists(store, run):
         remedy = f"choose another id, or, if it is to be so, `moot audit {run} --accept`"
         raise Refused(f"run {run} cannot begin: {why}; {remedy}")
 
@@ -91,7 +101,10 @@ async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) 
     if "usd" in limits and (names := unpriced(model)):
         told = f"nobody knows the price of {', '.join(names)}: what it costs does not count towards the budget"
         context.broadcast.notice(told)
+    if names := unpinned_servers():
+        context.broadcast.notice(f"nobody has looked at {', '.join(names)}: `moot trust --server NAME` does")
     named, is_endless = hall.clean(model), unbounded is not None
+    kind = kind_of(machine)
     record = Record(
         run,
         machine.name,
@@ -101,10 +114,17 @@ async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) 
         named,
         limits,
         is_endless,
+        tools=written(terms.workspace),
         definition=hall.clean(definition_of(machine)),
     )
-    hall.casts[run] = bind(machine, Provided(model, agents, performers=context.performers))
-    await halls.begin(hall, record, machine, fitted(partial(kind_of(machine).data, machine), data, hall.clean))
+    first = fitted(partial(kind.data, machine), data, hall.clean)
+    if reason := kind.lacking(machine, first, agents):
+        raise DefinitionError(f"run {run} cannot begin: {reason}")
+    toolbox = toolbox_in(record.tools, run)
+    hall.casts[run] = bind(machine, Provided(model, agents, performers=context.performers, toolbox=toolbox))
+    if toolbox.save is not None:
+        await toolbox.save(kind.save_name(machine))
+    await halls.begin(hall, record, machine, first)
 
 
 def note(context: RunContext, machine: Machine, outcome: Outcome) -> Outcome:

@@ -16,6 +16,7 @@ from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.python import named_to_look
 from moothall.app.kinds.source import child_machine, find, is_missing, restored
 from moothall.app.runs.news import Broadcast
+from moothall.app.toolbox import Toolbox, toolbox_in
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
@@ -124,13 +125,17 @@ async def family_of(
     if record.origin and not record.source and machine is None:
         return await family_of(store, (await store.load(record.origin)).record, agents)
     if not record.parent:
-        return machine or await kept_machine(store, record), Provided(record.model, agents)
+        return machine or await kept_machine(store, record), Provided(record.model, agents, toolbox=_toolbox(record))
     try:
         above = (await store.load(record.parent)).record
     except Refused:  # it was deleted
-        return machine_at(record), Provided(record.model, agents)
+        return machine_at(record), Provided(record.model, agents, toolbox=_toolbox(record))
     parent, provided = await family_of(store, above, agents, machine)
     return child_machine(parent, record.machine), provided.joined_by(parent)
+
+
+def _toolbox(record: Record) -> Toolbox:
+    return toolbox_in(record.tools, record.run)
 
 
 async def kept_machine(store: Store, record: Record) -> Machine:

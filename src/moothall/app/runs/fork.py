@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from moothall.app.kinds.bindings import bind, endless, known_agents
 from moothall.app.kinds.source import definition_of, source_of
 from moothall.app.runs.begin import driven, usable_id
 from moothall.app.runs.context import RunContext, family_of
 from moothall.app.runs.outcome import Outcome
+from moothall.app.runs.saves import copy_for
+from moothall.app.toolbox import toolbox_in
 from moothall.kernel.machine import Budget, Machine
 from moothall.runtime import fork as forking
 from moothall.runtime import hall as halls
@@ -47,6 +49,8 @@ async def go_own_way(context: RunContext, origin: Origin, chosen: Fork) -> Outco
     hall.casts[before.run] = bind(machine, provided)
     with halls.visiting(hall, before.run):
         origin = await origin_of(hall, before.run, origin.shared, machine)  # the run may have gone on meanwhile
+    tools = await copy_for(hall.store, origin, chosen.run)
+    provided = replace(provided, toolbox=toolbox_in(tools, chosen.run))
     limits = await _left(hall, origin) if chosen.budget is None else chosen.budget.limits()
     record = Record(
         chosen.run,
@@ -58,6 +62,7 @@ async def go_own_way(context: RunContext, origin: Origin, chosen: Fork) -> Outco
         limits,
         endless(machine) is not None,
         origin=before.run,
+        tools=tools,
         definition=hall.clean(definition_of(machine)),
     )
     with halls.visiting(hall, usable_id(chosen.run, hall.clean)):

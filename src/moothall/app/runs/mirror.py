@@ -52,6 +52,8 @@ class Mirroring:
             await self._task
         try:
             await asyncio.wait_for(pump(self._store, self._mirror), MOMENT)
-        except (EffectFailed, TimeoutError) as error:
-            return f"the mirror is behind, and gets the rest later: {error or 'it is slow'}"
+        except TimeoutError:
+            return f"the mirror is behind, and gets the rest later: it took longer than {MOMENT:g} s"
+        except EffectFailed as failure:
+            return f"the mirror is behind, and gets the rest later: {failure}"
         return ""

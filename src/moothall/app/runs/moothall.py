@@ -37,6 +37,7 @@ from moothall.app.runs.mirror import Mirroring, open_mirror
 from moothall.app.runs.news import Broadcast, Listener, News, Noticed, Said
 from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.view import Shown, Summary, follow, show, summaries
+from moothall.app.toolbox import Given
 from moothall.errors import DefinitionError
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Budget, Machine
@@ -80,11 +81,15 @@ class Moothall:
 
     async def __aenter__(self) -> Moothall:
         self.context()
+        self._mirror_records()
+        return self
+
+    def _mirror_records(self) -> None:
+        """Begin to send records to the mirror that is configured, if there is one."""
         with self._settings():
             mirror = open_mirror()
-        if mirror is not None:
+        if mirror is not None and self._mirroring is None:
             self._mirroring = Mirroring(self.store, mirror)
-        return self
 
     async def __aexit__(self, *error: object) -> None:
         await self.close()
@@ -132,11 +137,15 @@ class Moothall:
         for task in self._under_way.values():
             task.cancel()
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
-        if self._mirroring is not None and (behind := await self._mirroring.finish()):
-            self._broadcast.notice(behind)
         if "_opened" in self.__dict__:
-            del self.__dict__["_opened"]
-            self._place.__exit__(None, None, None)
+            try:
+                self._mirror_records()
+                if self._mirroring is not None and (behind := await self._mirroring.finish()):
+                    self._broadcast.notice(behind)
+            finally:
+                self._mirroring = None
+                del self.__dict__["_opened"]
+                self._place.__exit__(None, None, None)
             if self._telemetry is not None:
                 await asyncio.to_thread(self._telemetry.wait_until_seen)
 
@@ -150,10 +159,12 @@ class Moothall:
         model: str = "",
         budget: Budget | None = None,
         run_id: RunId | None = None,
+        workspace: Given = None,
     ) -> Outcome:
-        """Run a machine to its end, or until it waits for a person."""
+        """Run a machine to its end, or until it waits for a person; its agents have the tools of the workspace."""
         with self._settings():
-            known, terms = _checked(machine, budget), Terms(run_id, model, budget)
+            known, place = beginning.equipped(_checked(machine, budget), workspace)
+            terms = Terms(run_id, model, budget, place)
             return await beginning.begin(self.context(agents, performers=performers), known, data, terms)
 
     async def start(
@@ -166,16 +177,18 @@ class Moothall:
         model: str = "",
         budget: Budget | None = None,
         run_id: RunId | None = None,
+        workspace: Given = None,
     ) -> RunId:
         """Begin a run and come back at once; it goes on beside, for as long as this object is open."""
         with self._settings():
-            context, known = self.context(agents, performers=performers), _checked(machine, budget)
+            context = self.context(agents, performers=performers)
+            known, place = beginning.equipped(_checked(machine, budget), workspace)
             await beginning.require_new(context.hall.store, run_id)
             run = beginning.chosen_id(context, known, Terms(run_id))
             guest = visiting(context.hall, run)
             guest.__enter__()
             try:
-                await beginning.enter(context, known, data, Terms(run, model, budget))
+                await beginning.enter(context, known, data, Terms(run, model, budget, place))
             except BaseException:
                 guest.__exit__()
                 raise
@@ -371,6 +384,7 @@ def run(
     budget: Budget | None = None,
     store: str | None = None,
     run_id: RunId | None = None,
+    workspace: Given = None,
 ) -> Outcome:
     """Run a machine to its end, or until it waits for a person. Durable: `moot resume` goes on after a crash."""
     work = arun(
@@ -382,6 +396,7 @@ def run(
         budget=budget,
         store=store,
         run_id=run_id,
+        workspace=workspace,
     )
     return wait_for(work)
 
@@ -396,12 +411,20 @@ async def arun(
     budget: Budget | None = None,
     store: str | None = None,
     run_id: RunId | None = None,
+    workspace: Given = None,
 ) -> Outcome:
     """The same as `run`, for code that is already async."""
     _checked(machine, budget)
     async with shared(store) as hall:
         return await hall.run(
-            machine, data, agents=agents, performers=performers, model=model, budget=budget, run_id=run_id
+            machine,
+            data,
+            agents=agents,
+            performers=performers,
+            model=model,
+            budget=budget,
+            run_id=run_id,
+            workspace=workspace,
         )
 
 

@@ -16,12 +16,12 @@ from moothall.machines.arena.ratings import Duel, Rating, RatingKey, start_ratin
 from moothall.machines.arena.rules import Violation
 from moothall.machines.arena.wording import definition_of
 
-Outcome = Literal["", "succeeded", "blocked", "rolled_back", "aborted", "dry_run"]
+Ending = Literal["", "succeeded", "blocked", "rolled_back", "aborted", "dry_run"]
 STATIC_RULES = "static_rules"
 """Who vetoes where no agent does, but a rule."""
 
 
-class Context(Frozen):
+class Known(Frozen):
     """What is known from earlier runs, and which model plays whom."""
 
     models: Mapping[str, str] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Case(Frozen):
     stored: Locks = Locks()
     mismatches: tuple[str, ...] = ()
     trace_id: str = ""
-    context: Context = Context()
+    context: Known = Known()
     classification: Classification = Classification("general")
     plan: Plan = Plan()
     opinions: Mapping[str, Opinion] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class Case(Frozen):
     repairs: tuple[Repair, ...] = ()
     healing_ended: str = ""
     rollback: Rollback | None = None
-    outcome: Outcome = ""
+    outcome: Ending = ""
     reason: str = ""
     duels: tuple[Duel, ...] = ()
     unstored: str = ""

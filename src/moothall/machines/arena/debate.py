@@ -20,7 +20,7 @@ from moothall.kernel.effects import AskPerson
 from moothall.kernel.events import Answered, Event, Exhausted, GaveUp, RecordsRead
 from moothall.kernel.nodes import emitting
 from moothall.kernel.step import Move
-from moothall.machines.arena.case import STATIC_RULES, Case, Context, Pairing, Veto
+from moothall.machines.arena.case import STATIC_RULES, Case, Known, Pairing, Veto
 from moothall.machines.arena.consensus import consensus, decision, reason_of
 from moothall.machines.arena.effects import ContextRead, IdentityRead, ReadContext, ReadIdentity
 from moothall.machines.arena.identity import IdentityGuard, Locks
@@ -109,7 +109,7 @@ def read_context(case: Case, _: Event) -> ReadContext:
 
 def keep_context(case: Case, read: ContextRead) -> Case:
     """Keep what is known from earlier runs."""
-    known = Context(read.models, read.ratings, read.decisions, read.nearest)
+    known = Known(read.models, read.ratings, read.decisions, read.nearest)
     return replace(case, context=known)
 
 
@@ -198,7 +198,8 @@ def plain(case: Case) -> str:
 
 
 def _violated(case: Case) -> str:
-    return "; ".join(f"{found.rule} in {found.task}: {found.reason}" for found in static_rules(case.plan)) or "nothing"
+    violations = static_rules(case.plan)
+    return "; ".join(f"{broken.rule} in {broken.task}: {broken.reason}" for broken in violations) or "nothing"
 
 
 def _lines(case: Case) -> list[str]:
@@ -294,7 +295,8 @@ def _vetoed(case: Case) -> Case:
     reasons = case.opinions[by].reasons if by in case.opinions else ()
     told = f"{first.rule} in task {first.task}: {first.reason}" if first else "; ".join(reasons)
     veto = Veto(by, first.rule if first else None, told)
-    return replace(_blocked(case, f"{by} vetoes the plan" + (f": {told}" if told else "")), veto=veto)
+    who = "a static rule" if by == STATIC_RULES else by
+    return replace(_blocked(case, f"{who} vetoes the plan" + (f": {told}" if told else "")), veto=veto)
 
 
 def _question(case: Case, asked: str) -> str:

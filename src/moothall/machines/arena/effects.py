@@ -121,11 +121,12 @@ class RestoreWorkspace(Effect):
 
 
 class MemoryRead(Event):
-    """Records as they are now, and the time."""
+    """Records as they are now, the time, and the id under which this run is remembered."""
 
     name = "arena.memory"
     at: float = 0.0
     records: tuple[SharedRecord, ...] = ()
+    trace_id: str = ""
 
 
 class ReadMemory(Effect):

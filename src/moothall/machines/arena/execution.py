@@ -5,7 +5,7 @@
 - Healing is tried twice at most. The repaired plan is held against the static rules again, may not touch the checks,
   and runs what failed only. The same failure twice is no progress and ends it.
 - The way back undoes what was carried out, the last first, by declared reverse tasks, and then makes the workspace
-  what it was. What could not be undone is kept, word by word.
+  what it was: a task that failed can have left traces there only. What could not be undone is kept, word by word.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 from moothall.agents.ask import AskAgent, Replied
 from moothall.errors import BadValue
 from moothall.kernel.effects import Effect, Repeats
-from moothall.kernel.events import Event, Exhausted, GaveUp
+from moothall.kernel.events import Cancelled, Event, Exhausted, GaveUp
 from moothall.kernel.nodes import emitting
 from moothall.kernel.step import Move
 from moothall.machines.arena.case import Case, Repair, Rollback, TaskResult
@@ -294,6 +294,11 @@ def _ended(case: Case, reason: str, diagnosis: str) -> Case:
 
 
 # rollback
+
+
+def cancel(case: Case, cancelled: Cancelled) -> Case:
+    """Go back because somebody asked the run to stop; what is under way is cut off."""
+    return replace(case, running=(), halted=f"cancelled: {cancelled.reason}")
 
 
 @emitting(RunTask, RestoreWorkspace)

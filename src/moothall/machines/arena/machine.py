@@ -13,7 +13,16 @@ from typing import Any
 
 from moothall.agents.ask import Replied
 from moothall.kernel.effects import ReadRecords
-from moothall.kernel.events import Answered, Conflicted, Exhausted, Expired, GaveUp, RecordsRead, RecordsWritten
+from moothall.kernel.events import (
+    Answered,
+    Cancelled,
+    Conflicted,
+    Exhausted,
+    Expired,
+    GaveUp,
+    RecordsRead,
+    RecordsWritten,
+)
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State, always
 from moothall.machines.arena import debate, execution, storing
@@ -37,6 +46,8 @@ NAME = "arena"
 FAILED: list[type[Any]] = [GaveUp, Exhausted]
 ROUNDS = tuple(f"Round_{number}_{role.title()}" for number, role in enumerate(PANEL, start=1))
 MOST_RUNS = MOST_TASKS * (execution.MOST_REPAIRS + 1)
+MOST_CANCELS = 9
+"""So many times a run may be told to stop while it goes back; then it stops at once."""
 MOST_CONFLICTS = 100
 """How often records are read again because others were quicker."""
 
@@ -157,6 +168,9 @@ def _execution() -> Iterator[On]:
     yield On("RollbackActive", WorkspaceRestored, do=execution.keep_restored, at_most=1)
     yield On("RollbackActive", FAILED, do=execution.keep_not_undone, at_most=MOST_TASKS + 1)
     yield On("RollbackActive", [TaskEnded, WorkspaceRestored, *FAILED], to="StoringMemory", do=execution.stop_rollback)
+    yield On("RunningTasks", Cancelled, to="RollbackActive", do=execution.cancel)
+    yield On("SelfHealingActive", Cancelled, to="RollbackActive", do=execution.cancel)
+    yield On("RollbackActive", Cancelled, at_most=MOST_CANCELS)
     yield On("RollbackActive", always, to="StoringMemory", when=execution.rollback_is_over)
 
 

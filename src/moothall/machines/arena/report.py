@@ -76,7 +76,7 @@ def trace_lines(case: Case) -> Iterator[str]:
         yield part.sentence
     for pairing in case.pairings:
         yield f"duel {pairing.first} against {pairing.second}: Elo expects {pairing.expected:.3f} of {pairing.first}"
-    yield from (f"{found.rule} in task {found.task}: {found.reason}" for found in case.violations)
+    yield from (f"{broken.rule} in task {broken.task}: {broken.reason}" for broken in case.violations)
     if not case.veto:
         yield reason_of(case.consensus, case.passes, bands=case.bands)
     for number, repair in enumerate(case.repairs, start=1):

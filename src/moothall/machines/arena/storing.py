@@ -52,7 +52,7 @@ def settled(case: Case) -> Settled:
     match case.outcome:
         case "succeeded":
             return Settled(True, "outcome")
-        case "rolled_back":
+        case "rolled_back" if not (case.halted or any(result.is_unable for result in case.results.values())):
             return Settled(False, "outcome")
         case "blocked" if case.violations:
             return Settled(False, "rule", vetoed)
@@ -71,8 +71,12 @@ def read_memory(case: Case, _: Event) -> Move[Case]:
 
 
 @emitting(WriteRecords)
-def store_all_in_memory(case: Case, read: MemoryRead) -> WriteRecords:
-    """Write the trace, the decision, the duels and the ratings, all or none."""
+def store_all_in_memory(case: Case, read: MemoryRead) -> Move[Case]:
+    """Write the trace, the decision, the duels and the ratings, all or none.
+
+    A run that was forked from another is remembered under an id of its own.
+    """
+    case = replace(case, trace_id=read.trace_id or case.trace_id)
     versions = {(record.collection, record.key): record.version for record in read.records}
     known = {record.key: rating_of(record.value) for record in read.records if record.collection == RATINGS}
     moved, told = moved_ratings(case, known)
@@ -83,7 +87,8 @@ def store_all_in_memory(case: Case, read: MemoryRead) -> WriteRecords:
     if told:
         values[DUELS, case.trace_id] = {"at": read.at, "kind": case.classification.kind, "duels": told}
     values |= {(RATINGS, key): as_record(rating) for key, rating in moved.items()}
-    return WriteRecords(tuple(SharedRecord(*place, value, versions.get(place, 0)) for place, value in values.items()))
+    records = tuple(SharedRecord(*place, value, versions.get(place, 0)) for place, value in values.items())
+    return Move(case, effects=(WriteRecords(records),))
 
 
 def moved_ratings(case: Case, known: Mapping[str, Rating]) -> tuple[dict[str, Rating], list[dict[str, Any]]]:
@@ -95,8 +100,8 @@ def moved_ratings(case: Case, known: Mapping[str, Rating]) -> tuple[dict[str, Ra
         before = {agent: start_rating(case.rating_key(agent), table) for agent in (duel.first, duel.second)}
         pairs = zip(lineage(case.rating_key(duel.first)), lineage(case.rating_key(duel.second)), strict=False)
         for first, second in list(pairs):
-            one, other = start_rating(first, table), start_rating(second, table)
-            table[first], table[second] = updated(one, other, duel.score), updated(other, one, 1 - duel.score)
+            mine, theirs = start_rating(first, table), start_rating(second, table)
+            table[first], table[second] = updated(mine, theirs, duel.score), updated(theirs, mine, 1 - duel.score)
             moved |= {record_key(first): table[first], record_key(second): table[second]}
         told.append(_told(case, duel, before, table))
     return moved, told

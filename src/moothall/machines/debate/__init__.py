@@ -166,6 +166,7 @@ def _rows(size: Size) -> list[On]:
 def _diagram(size: Size) -> list[On]:
     """The document's diagram; a row without `to` is a step inside a node."""
     tries, visits = size.retries + 1, size.rounds * (size.retries + 1)
+    checks = visits + size.agents
     begin = wanting(on.begin_round, {Send: 1}, (RoundTimeout,))
     return [
         On("Initialization", "START", to="Clarification"),
@@ -176,7 +177,7 @@ def _diagram(size: Size) -> list[On]:
         On("RoundManager", "BEGIN_ROUND", to="Summarization", do=begin),
         On("RoundManager", "MAX_ROUNDS_REACHED", to="Synthesis"),
         On("Summarization", "CONTEXTS_READY", to="Proposal"),
-        On("Proposal", "DRAFTS_IN", do=wanting(on.drafts_in, {CallTool: 1}), at_most=visits),
+        On("Proposal", "DRAFTS_IN", do=wanting(on.drafts_in, {CallTool: 1}), at_most=checks),
         On("Proposal", "PROPOSALS_COMPLETE", to="Critique"),
         On("Proposal", "CONSENSUS_REACHED", to="Synthesis"),
         On("Critique", "CRITIQUES_COMPLETE", to="Refinement"),
@@ -201,7 +202,7 @@ def _arrivals(size: Size) -> list[On]:
         On("Summarization", Replied, do=on.keep_summary, at_most=asks),
         On("Proposal", Replied, do=on.keep_draft, at_most=asks),
         On("Proposal", Answered, do=on.keep_draft, at_most=asks),
-        On("Proposal", Returned, do=on.keep_check, at_most=visits),
+        On("Proposal", Returned, do=on.keep_check, at_most=visits + size.agents),
         On("Critique", Replied, do=on.keep_critique, at_most=asks),
         On("Refinement", Replied, do=on.keep_refinement, at_most=asks),
         On("Refinement", Answered, do=on.keep_refinement, at_most=asks),
@@ -217,7 +218,7 @@ def _trouble(size: Size) -> list[On]:
     return [
         *_failures("Clarification", on.lose("QUESTIONS_COLLECTED"), on.collect_questions, before, panel),
         *_failures("Summarization", on.lose("CONTEXTS_READY"), on.go_on_unsummarised, rounds, panel),
-        *_failures("Proposal", on.lose_draft, on.fall_back_on_drafts, rounds, panel + 1),
+        *_failures("Proposal", on.lose_draft, on.fall_back_on_drafts, rounds, 2 * panel + 1),
         *_failures("Critique", on.lose("CRITIQUES_COMPLETE"), on.go_on_without_critics, rounds, panel),
         *_failures("Refinement", on.lose("REFINEMENTS_COMPLETE"), on.fall_back_on_proposals, rounds, panel),
         *_failures("Evaluation", on.lose(""), on.measure_instead, rounds, 1),

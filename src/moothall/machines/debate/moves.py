@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moothall.agents.ask import AskAgent, CallTool, FormField, Replied, Returned, Window, form
+from moothall.agents.ask import TEXT, AskAgent, CallTool, FormField, Replied, Returned, Window, form, texts
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send
 from moothall.kernel.events import Answered, Event, GaveUp, Named
 from moothall.kernel.step import Append, Move
@@ -36,7 +36,20 @@ from moothall.machines.debate.state import (
     Summary,
     Termination,
 )
-from moothall.machines.debate.votes import flips, labels, normalise, pooled, shuffled, similarity, tally
+from moothall.machines.debate.votes import (
+    Ballot,
+    Tally,
+    elected,
+    flips,
+    holds,
+    labels,
+    next_to_check,
+    normalise,
+    shuffled,
+    similarity,
+    tally,
+    weighed,
+)
 
 UNMET_CAP = 50.0
 """The most confidence of a solution that does not meet a requirement."""
@@ -59,7 +72,7 @@ def raised(debate: Debate, *names: str, effects: Sequence[Effect] = (), appends:
 # what agents are told
 
 
-def ask_of(debate: Debate, name: str, template: str, shape: str, **arguments: str) -> AskAgent:
+def ask_of(debate: Debate, name: str, template: str, shape: str, **arguments: Any) -> AskAgent:
     """Ask an agent, in the way of its seat."""
     seat = debate.seat(name)
     return AskAgent(
@@ -83,7 +96,10 @@ def _clarified(debate: Debate) -> str:
 
 
 def _steered(debate: Debate) -> str:
-    return "The user adds:\n" + "\n".join(debate.steering) + "\n" if debate.steering else ""
+    """What the user adds, and what the check rejects."""
+    added = "The user adds:\n" + "\n".join(debate.steering) + "\n" if debate.steering else ""
+    wrong = [f"{answer}: {why}" for answer, why in debate.checks.items() if why]
+    return added + ("A check rejects these answers:\n" + "\n".join(wrong) + "\n" if wrong else "")
 
 
 def _wanted(debate: Debate) -> str:
@@ -97,13 +113,13 @@ def _wanted(debate: Debate) -> str:
             return "Write the proposal as text; leave answer empty."
 
 
-def _history(debate: Debate, name: str) -> dict[str, str]:
+def _history(debate: Debate, name: str) -> dict[str, Any]:
     summary = debate.contexts.get(name, "")
-    return {"summary": f"The debate so far:\n{summary}\n" if summary else ""}
+    return {"summary": texts("The debate so far:", summary, "") if summary else ""}
 
 
-def _context(debate: Debate) -> dict[str, str]:
-    return {"context": f"Context:\n{debate.context}\n" if debate.context else ""}
+def _context(debate: Debate) -> dict[str, Any]:
+    return {"context": texts("Context:", debate.context, "") if debate.context else ""}
 
 
 def labelled(debate: Debate, reader: str, names: Iterable[str]) -> dict[str, str]:
@@ -112,15 +128,15 @@ def labelled(debate: Debate, reader: str, names: Iterable[str]) -> dict[str, str
     return dict(zip(labels(len(order)), order, strict=True))
 
 
-def _arguments(debate: Debate, reader: str, drafts: Mapping[str, Proposal]) -> dict[str, str]:
+def _arguments(debate: Debate, reader: str, drafts: Mapping[str, Proposal]) -> dict[str, Any]:
     shown = labelled(debate, reader, (name for name in drafts if name != reader))
-    texts = [f"[{label}]\n{_shown(debate, drafts[name])}" for label, name in shown.items()]
-    return {"arguments": "\n\n".join(texts), "labels": ", ".join(shown)}
+    parts = [part for label, name in shown.items() for part in (f"[{label}]", *_parts(debate, drafts[name]), "")]
+    return {"arguments": texts(*parts[:-1]), "labels": ", ".join(shown)}
 
 
-def _shown(debate: Debate, draft: Proposal) -> str:
+def _parts(debate: Debate, draft: Proposal) -> tuple[str, ...]:
     closed = debate.configuration.debate.answer.is_closed
-    return f"{draft.text}\nAnswer: {draft.answer}" if closed and draft.answer else draft.text
+    return (draft.text, f"Answer: {draft.answer}") if closed and draft.answer else (draft.text,)
 
 
 def member(debate: Debate, name: str) -> str:
@@ -256,8 +272,8 @@ def keep_questions(debate: Debate, replied: Replied) -> Moved:
     """Keep an agent's new questions; a question that was asked before is not asked again."""
     value: Questions = replied.value
     known = {(asked.agent, asked.text.strip().casefold()) for asked in debate.clarifications}
-    texts = dict.fromkeys(text.strip() for text in value.questions if text.strip())
-    fresh = [text for text in texts if (replied.id, text.casefold()) not in known]
+    asked = dict.fromkeys(text.strip() for text in value.questions if text.strip())
+    fresh = [text for text in asked if (replied.id, text.casefold()) not in known]
     number, most = len(debate.clarifications), debate.configuration.debate.clarificationsMaxPerAgent
     new = tuple(
         Clarification(f"q{number + place}", replied.id, text, _brought(debate, text, number + place))
@@ -408,7 +424,8 @@ def _person_form(debate: Debate, name: str, what: str, shown: str = "") -> AskPe
     closed = debate.configuration.debate.answer.is_closed
     fields = [FormField("text", what)]
     if closed:
-        fields.append(FormField("answer", _wanted(debate)))
+        options = debate.configuration.debate.answer.options
+        fields.append(FormField("answer", "Your answer", schema={"enum": list(options)} if options else TEXT))
     return form("\n\n".join(filter(None, (debate.problem, shown))), fields, who=name, id=name)
 
 
@@ -436,22 +453,20 @@ def drafts_in(debate: Debate, _: Event) -> Moved:
     chosen = debate.configuration.debate
     if chosen.chosen_protocol == "debate":
         return raised(debate, "PROPOSALS_COMPLETE")
-    answer = leading(debate, debate.proposals)
-    if chosen.check and answer:
-        arguments = {"answer": answer, "problem": debate.problem}
-        return Move(debate, (CallTool(chosen.check, arguments, repeats="pure", id=CHECK),))
-    return vote(debate)
+    answer = next_to_check(draft_ballots(debate), debate.checks) if chosen.check else ""
+    if not answer:
+        return vote(debate)
+    arguments = {"answer": answer, "problem": debate.problem}
+    return Move(debate, (CallTool(chosen.check, arguments, repeats="pure", id=CHECK),))
 
 
 def vote(debate: Debate) -> Moved:
-    """A vote ends it; in the gated protocol only where a majority holds and the check does not reject it."""
-    chosen, answer = debate.configuration.debate, leading(debate, debate.proposals)
-    share = agreement(debate, debate.proposals)
-    holds = bool(answer) and share > 0.5 and not debate.check
-    if chosen.chosen_protocol == "gated" and not holds:
+    """A vote ends it; in the gated protocol only where a majority holds, or where a check accepts an answer."""
+    ballots = draft_ballots(debate)
+    if debate.configuration.debate.chosen_protocol == "gated" and not holds(ballots, debate.checks):
         return raised(debate, "PROPOSALS_COMPLETE")
     counted = Round(debate.round, **_counted(debate, debate.proposals))
-    ended = Termination("vote", 100 * share, None)
+    ended = Termination("vote", round(100 * weighed(ballots).share, 4), None)
     return raised(
         replace(debate, history=(*debate.history, counted), rounds=debate.rounds + 1, termination=ended),
         "CONSENSUS_REACHED",
@@ -459,16 +474,16 @@ def vote(debate: Debate) -> Moved:
 
 
 def keep_check(debate: Debate, returned: Returned) -> Moved:
-    """Go on with what the registered check says to the leading answer."""
-    debate = replace(debate, check=rejected(returned.value), checked=True)
-    return vote(debate)
+    """Keep what the registered check says to an answer; an answer that it rejects is followed by the next one."""
+    answer = next_to_check(draft_ballots(debate), debate.checks)
+    return raised(replace(debate, checks={**debate.checks, answer: rejected(returned.value)}), "DRAFTS_IN")
 
 
 def lose_draft(debate: Debate, gave_up: GaveUp) -> Moved:
     """A draft that did not come; or a check that cannot be had, without which the vote decides."""
     if gave_up.id != CHECK:
         return lose("DRAFTS_IN")(debate, gave_up)
-    return vote(replace(debate, carried=(*debate.carried, f"the check could not be made: {gave_up.reason}")))
+    return vote(replace(debate, carried=(*debate.carried, f"an answer could not be checked: {gave_up.reason}")))
 
 
 def rejected(value: Any) -> str:
@@ -492,6 +507,20 @@ def normal_answers(debate: Debate, drafts: Mapping[str, Proposal]) -> dict[str, 
     if not answers.is_closed:
         return {}
     return {name: normalise(draft.answer or draft.text, answers) for name, draft in drafts.items()}
+
+
+def ballots_of(debate: Debate, answers: Mapping[str, str], confidences: Mapping[str, float]) -> list[Ballot]:
+    """Voices as the protocol weighs them: in a gated debate by how sure each says it is, else all alike."""
+    if debate.configuration.debate.chosen_protocol != "gated":
+        return [Ballot(answer) for answer in answers.values()]
+    return [Ballot(answer, max(confidences.get(name, 50.0), 1.0)) for name, answer in answers.items()]
+
+
+def draft_ballots(debate: Debate) -> list[Ballot]:
+    """The voices of the independent drafts."""
+    drafts = debate.drafts or debate.proposals
+    confidences = {name: draft.confidence for name, draft in drafts.items()}
+    return ballots_of(debate, normal_answers(debate, drafts), confidences)
 
 
 def leading(debate: Debate, drafts: Mapping[str, Proposal]) -> str:
@@ -549,11 +578,11 @@ def keep_critique(debate: Debate, replied: Replied) -> Moved:
         if (label := review.label.strip(" []().")) in known and review.text.strip()
     ]
     debate = replace(_back(debate, replied.id), critiques=(*debate.critiques, *reviews))
-    if not reviews:
-        return close(debate, "CRITIQUES_COMPLETE")
-    texts = [f"of {member(debate, review.of)}: {review.text}" for review in reviews]
-    record = said(debate, replied.id, "critique", "\n".join(texts))
-    return close(_recorded(debate, record), "CRITIQUES_COMPLETE", record)
+    records: list[Append] = []
+    for review in reviews:
+        records.append(said(debate, replied.id, f"critique of {member(debate, review.of)}", review.text))
+        debate = _recorded(debate, records[-1])
+    return close(debate, "CRITIQUES_COMPLETE", *records)
 
 
 def go_on_without_critics(debate: Debate, _: Event) -> Moved:
@@ -577,17 +606,19 @@ def refine(debate: Debate, _: Event) -> Moved:
 def _refine_ask(debate: Debate, name: str) -> Effect:
     own = [remark for remark in debate.critiques if remark.of == name]
     order = shuffled([remark.by for remark in own], f"{debate.digest}/{debate.round}/{name}/critics")
-    texts = {remark.by: remark.text for remark in own}
-    shown = "\n\n".join(f"[critic {number}]\n{texts[by]}" for number, by in enumerate(order, 1)) or "There are none."
+    said_by = {remark.by: remark.text for remark in own}
+    shown = [part for number, by in enumerate(order, 1) for part in (f"[critic {number}]", said_by[by], "")]
+    shown = shown[:-1] or ["There are none."]
     if debate.seat(name).person:
-        return _person_form(debate, name, "Your proposal now", f"{debate.proposals[name].text}\n\n{shown}")
+        parts = (*_parts(debate, debate.proposals[name]), "", *shown)
+        return _person_form(debate, name, "Your proposal now", "\n".join(parts))
     return ask_of(
         debate,
         name,
         "refine",
         "Proposal",
-        proposal=_shown(debate, debate.proposals[name]),
-        critiques=shown,
+        proposal=texts(*_parts(debate, debate.proposals[name])),
+        critiques=texts(*shown),
         wanted=_wanted(debate),
         **_history(debate, name),
     )
@@ -618,6 +649,9 @@ def evaluate(debate: Debate, _: Event) -> Moved:
     cancel = CancelSend(f"round-{debate.round}")
     if debate.configuration.debate.terminationCondition.type == "fixed":
         return raised(debate, "CONTINUE", effects=(cancel,))
+    if debate.configuration.debate.chosen_protocol == "gated" and not any(debate.history[-1].answers.values()):
+        # another round would cost as much and say as little
+        return raised(replace(debate, termination=Termination("no_answers")), "MAX_ROUNDS_REACHED", effects=(cancel,))
     judge = debate.configuration.judge.id
     rubric = debate.configuration.debate.rubric
     wanted = f"Score each of these from 1 to 10 as rubric: {', '.join(rubric)}." if rubric else ""
@@ -745,9 +779,11 @@ def _votes(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{answer}: {number}" for answer, number in counts.items())
 
 
-def final_vote(debate: Debate) -> Any:
-    """The vote pooled over rounds: the independent drafts, and the answers of every round."""
-    return pooled(answers_by_round(debate))
+def final_vote(debate: Debate) -> Tally:
+    """The vote pooled over rounds: the independent drafts and the answers of every round, less what was rejected."""
+    debated = () if debate.termination.reason == "vote" else debate.history
+    later = [ballot for known in debated for ballot in ballots_of(debate, known.answers, known.confidences)]
+    return elected([*draft_ballots(debate), *later], debate.checks)
 
 
 def answers_by_round(debate: Debate) -> list[Mapping[str, str]]:
@@ -783,8 +819,8 @@ def _settled(debate: Debate, solution: Solution) -> Solution:
     if answers.is_closed:
         counted = final_vote(debate)
         chosen = normalise(solution.answer or solution.description, answers)
-        tied = {answer for answer, number in counted.counts.items() if number == max(counted.counts.values())}
-        answer = counted.leader or (chosen if chosen in tied else min(tied, default=chosen))
+        first = counted.leaders[0] if counted.leaders else chosen
+        answer = counted.leader or (chosen if chosen in counted.leaders else first)
         solution = replace(solution, answer=answer)
     else:
         solution = replace(solution, answer="")

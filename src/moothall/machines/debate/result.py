@@ -51,12 +51,13 @@ def votes_of(debate: Debate) -> dict[str, Any]:
             "how": "ranked choice over anonymous drafts",
             "ranking": {name: round(points[name], 4) for name in points},
         }
-    counted = final_vote(debate)
+    counted, is_weighed = final_vote(debate), debate.configuration.debate.chosen_protocol == "gated"
     answers = [known.answers for known in debate.history]
     return {
-        "how": "closed answers, pooled over rounds",
+        "how": "closed answers, pooled over rounds" + (", weighed by confidence" if is_weighed else ""),
         "counts": dict(counted.counts),
         "leader": counted.leader,
         "share": round(counted.share, 4),
+        "checks": dict(debate.checks),
         "effective_voices": round(effective_voices(answers), 2) if answers else None,
     }

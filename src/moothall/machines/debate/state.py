@@ -203,9 +203,8 @@ class Debate(Frozen):
     """Notes on who carried over what it had."""
     steering: tuple[str, ...] = ()
     rankings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    check: str = ""
-    """Why the registered check rejects the answer; "" where it does not."""
-    checked: bool = False
+    checks: Mapping[str, str] = field(default_factory=dict)
+    """The answers that the registered check was asked about: why it rejects one, "" where it accepts it."""
     evaluation: Evaluation | None = None
     termination: Termination = field(default_factory=Termination)
     solution: Solution | None = None
@@ -221,6 +220,11 @@ class Debate(Frozen):
     def panel(self) -> tuple[AgentConfig, ...]:
         """The agents that take part now."""
         return tuple(agent for agent in self.configuration.panel if agent.id not in self.left_out)
+
+    @property
+    def check(self) -> str:
+        """Why the registered check rejects the answer that led first; "" where it does not."""
+        return next(iter(self.checks.values()), "")
 
     @property
     def ids(self) -> tuple[str, ...]:

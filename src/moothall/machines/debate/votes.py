@@ -5,6 +5,7 @@ All of it is pure. Closed answers are compared by their normalised value; open o
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,13 +19,22 @@ _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?%?")
 
 
+class Ballot(Frozen):
+    """One voice: an answer that is normalised, "" where there is none, and what it weighs."""
+
+    answer: str
+    weight: float = 1.0
+
+
 class Tally(Frozen):
     """How often each answer was given, and the one that leads; "" where nobody answered or several lead."""
 
     counts: Mapping[str, int]
     leader: str
     share: float
-    """What part of all answers the leader has."""
+    """What part of all weight the leader has."""
+    leaders: tuple[str, ...] = ()
+    """The answers that lead, more than one in a tie."""
 
     @property
     def is_majority(self) -> bool:
@@ -73,18 +83,54 @@ def _option(text: str, options: Sequence[str]) -> str:
 
 def tally(answers: Iterable[str]) -> Tally:
     """Count answers that are normalised; what is empty does not count."""
-    counts = Counter(answer for answer in answers if answer)
-    if not counts:
+    return weighed(Ballot(answer) for answer in answers)
+
+
+def weighed(ballots: Iterable[Ballot]) -> Tally:
+    """Count voices by their weight; what is empty does not count."""
+    given = [ballot for ballot in ballots if ballot.answer]
+    if not given:
         return Tally({}, "", 0.0)
-    ranked = counts.most_common()
-    most = ranked[0][1]
-    leads = [answer for answer, number in ranked if number == most]
-    return Tally(dict(sorted(counts.items())), leads[0] if len(leads) == 1 else "", most / counts.total())
+    counts = Counter(ballot.answer for ballot in given)
+    weights = {
+        answer: round(math.fsum(ballot.weight for ballot in given if ballot.answer == answer), 9)
+        for answer in sorted(counts)
+    }
+    most, total = max(weights.values()), math.fsum(weights.values())
+    leaders = tuple(answer for answer, weight in weights.items() if weight == most)
+    share = most / total if total else 0.0
+    return Tally(dict(sorted(counts.items())), leaders[0] if len(leaders) == 1 else "", share, leaders)
 
 
 def pooled(rounds: Sequence[Mapping[str, str]]) -> Tally:
     """The vote over all rounds: each agent's answers of every round count alike."""
     return tally(answer for answers in rounds for answer in answers.values())
+
+
+def elected(ballots: Sequence[Ballot], checks: Mapping[str, str]) -> Tally:
+    """The vote, in the light of a check: among answers that it accepts, else among those that it does not reject.
+
+    `checks` are the answers that were checked, with the reason why one is rejected, "" where it is accepted. Where
+    everything is rejected, all votes count.
+    """
+    accepted = [ballot for ballot in ballots if checks.get(ballot.answer) == ""]
+    possible = [ballot for ballot in ballots if not checks.get(ballot.answer)]
+    return weighed(next(filter(None, (accepted, [ballot for ballot in possible if ballot.answer])), ballots))
+
+
+def holds(ballots: Sequence[Ballot], checks: Mapping[str, str]) -> bool:
+    """Whether a vote needs no debate: a majority holds, and no check rejects it; or the check accepts an answer."""
+    if checks:
+        return any(not why for why in checks.values())
+    return weighed(ballots).is_majority
+
+
+def next_to_check(ballots: Sequence[Ballot], checks: Mapping[str, str]) -> str:
+    """The answer that is to be checked: the strongest of those that were not, until one is accepted; "" for none."""
+    if any(not why for why in checks.values()):
+        return ""
+    left = weighed(ballot for ballot in ballots if ballot.answer not in checks)
+    return left.leaders[0] if left.leaders else ""
 
 
 def flips(rounds: Sequence[Mapping[str, str]]) -> dict[str, int]:

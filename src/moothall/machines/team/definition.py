@@ -185,7 +185,9 @@ class Roster:
         self.team = team
         self.personas = {persona.id: persona for persona in team.personas}
         self.order = {persona.id: place for place, persona in enumerate(team.personas)}
-        self.paths = {persona: path for path, group in _walk(team.groups, ()) for persona in group.personas}
+        self.paths = {
+            member: path for path, group in _walk(team.groups, ()) for member in (*group.personas, *group.states)
+        }
         self._groups = {group.name: group for _, group in _walk(team.groups, ())}
         self._capable: dict[str, list[str]] = {}
         for persona in team.personas:
@@ -216,6 +218,11 @@ class Roster:
                 yield from (member for _, group in _walk((self._groups[name],), ()) for member in group.personas)
         for capability in reach.capabilities:
             yield from self._capable.get(capability, ())
+
+    def group_hooks(self, name: str) -> Hooks:
+        """The hooks of a group; none where it has none, or is no group."""
+        group = self._groups.get(name)
+        return group.hooks if group is not None else Hooks()
 
     def tree(self) -> dict[str, Any]:
         """The hierarchy, as nested names; a persona and a state of the user are leaves."""

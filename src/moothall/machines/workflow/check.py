@@ -48,12 +48,14 @@ class Source(Frozen):
 class Around(Frozen):
     """What a file is checked against: an engine that knows JavaScript, other workflows, the roles and tools there are.
 
-    `faults` gives for each script what is wrong with it, "" where nothing is; None means that nobody can tell.
+    `faults` gives for each script what is wrong with it, "" where nothing is; None means that nobody can tell. `has`
+    tells whether a machine that is not a workflow is known by a name.
     """
 
     faults: Callable[[Sequence[Source]], Sequence[str]] | None = None
     find: Callable[[str], Plain | None] = lambda name: None
     roles: Mapping[str, Plain] | None = None
+    has: Callable[[str], bool] = lambda name: False
 
 
 def checked(document: Document, around: Around) -> tuple[Problem, ...]:
@@ -675,11 +677,11 @@ def _sub_workflows(view: _View, beside: Mapping[str, Any], around: Around) -> It
             continue
         if any(problem.code == "E_NAME" for problem in misfits({"workflow_name": name})):
             yield _error("E_NAME", place, f"{ascii(name)[:60]} is no name of a workflow", pattern)
-        elif (child := _found(name, beside, around)) is None:
+        elif (child := _found(name, beside, around)) is not None:
+            yield from _given(f"{place}_input", _action(state).get("sub_workflow_input"), child)
+        elif not around.has(name):
             known = known or f"{_first_of(beside)}; {_ELSEWHERE}"
             yield _unknown("workflow", place, name, known)
-        else:
-            yield from _given(f"{place}_input", _action(state).get("sub_workflow_input"), child)
     if circle := _circle(_name_of(view.workflow), view.workflow, beside, around):
         why = f"{' → '.join(circle)}: a workflow would have to end before it can begin"
         yield _error("E_SUB_CYCLE", "", why, "take one of them out of the circle")

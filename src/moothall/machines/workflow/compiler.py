@@ -24,6 +24,7 @@ from moothall.kernel.events import Answered, ChildDone, Done, Event, Expired, Ga
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, History, Node, On, Parallel, State
 from moothall.kernel.step import Moment, Move, Scripted
+from moothall.machines.assent import APPROVAL
 from moothall.machines.turn import CALLS, Use
 from moothall.machines.workflow import moves
 from moothall.machines.workflow.definition import START, STOP, Limits, StateDefinition, Workflow
@@ -177,7 +178,7 @@ def _entering(plan: Plan, duty: Duty) -> Deed:
     alarm = {Alarm.kind: 1} if state.timeout is not None else {}
     match duty.does:
         case "converse":
-            tools = f" with {', '.join(tool.name for tool in duty.tools)}" if duty.tools else ""
+            tools = f" with {', '.join(_shown(tool, state.agent) for tool in duty.tools)}" if duty.tools else ""
             return Deed(run, f"{state.agent} replies{tools}", {Converse.kind: 1, **alarm}, (Replied,))
         case "sub":
             assert state.action is not None
@@ -196,6 +197,11 @@ def _entering(plan: Plan, duty: Duty) -> Deed:
             return Deed(run, f"clear {duty.seat.thread if duty.seat else ''}", alarm)
         case "nothing":
             return Deed(run, "script" if state.action is not None and state.action.script else "nothing", alarm)
+
+
+def _shown(tool: Use, agent: str) -> str:
+    policy = tool.policy_for(agent)
+    return tool.name if policy == "allow" else f"{tool.name} ({policy})"
 
 
 # rows
@@ -249,7 +255,9 @@ def _own(plan: Plan, duty: Duty) -> Own | None:
 
 def _conversing_rows(plan: Plan, duty: Duty) -> Iterator[On]:
     name, turns = duty.name, duty.turns
-    heard = Deed(partial(moves.heard, plan, duty), "keep the reply, judge", {CallTool.kind: CALLS}, (Returned,))
+    emits = {CallTool.kind: CALLS, **({StartChild.kind: CALLS} if duty.asks else {})}
+    child = APPROVAL.name if duty.asks else ""
+    heard = Deed(partial(moves.heard, plan, duty), "keep the reply, judge", emits, (Returned,), {}, child)
     yield On(name, Replied, do=heard, at_most=turns)
     if duty.tools:
         back = _deed(plan, moves.returned, "keep the result, judge", duty)

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moothall.agents.ask import CallTool, Replied, Returned, ToolCall
+from moothall.agents.ask import Replied, Returned
 from moothall.agents.conversation import (
     CLEAR,
     Converse,
@@ -37,7 +37,8 @@ from moothall.kernel.effects import Alarm, AskPerson, Effect, StartChild
 from moothall.kernel.events import Answered, Cancelled, ChildDone, Event, Exhausted, GaveUp
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.step import Append, Failed, Moment, Move, Value
-from moothall.machines.turn import CALLS
+from moothall.machines.assent import is_the_tools_own
+from moothall.machines.turn import CALLS, may_be_called, why_not
 from moothall.machines.workflow.plan import Duty, Piece, Plan, Way, needs, preparing
 from moothall.machines.workflow.script import is_false, is_true
 from moothall.machines.workflow.work import Acted, Again, Chosen, Post, Ready, Spoken, TimedOut, Work
@@ -143,24 +144,15 @@ def heard(plan: Plan, duty: Duty, work: Work, replied: Replied, moment: Moment) 
     seat, tools = duty.seat, {tool.name: tool for tool in duty.tools}
     parsing = [one for one in replied.calls if one.tool in duty.parsing]
     wanted = [one for one in replied.calls if one.tool not in duty.parsing]
-    able = tuple(one for one in wanted[:CALLS] if one.tool in tools)
+    able = tuple(one for one in wanted[:CALLS] if may_be_called(one, tools, seat.agent))
     messages = [reply_of(seat, replied.text, replied.calls), *(result_of(seat, one, NOTED) for one in parsing)]
-    messages += [failure_of(seat, one, _why_not(one, tools)) for one in wanted if one not in able]
+    messages += [failure_of(seat, one, why_not(one, tools, seat.agent)) for one in wanted if one not in able]
     spoken = Spoken(replied.text, tuple(map(called, replied.calls)), tuple(map(called, parsing)))
     work = replace(_outside(work), agents={**work.agents, seat.agent: spoken}, speaker=seat.agent)
     work = _at(work, duty, replace(_post(work, duty), open=able))
-    effects = tuple(
-        CallTool(one.tool, one.arguments, one.id, repeats=tools[one.tool].repeats, timeout=tools[one.tool].timeout)
-        for one in able
-    )
+    effects = tuple(tools[one.tool].effect(seat.agent, one) for one in able)
     move = _said(plan, seat, work, messages, effects)
     return move if able else _decided(plan, duty, move, moment)
-
-
-def _why_not(call: ToolCall, known: Mapping[str, Any]) -> str:
-    if call.tool in known:
-        return f"more than {CALLS} calls at once"
-    return f"there is no tool {call.tool!r}; there are {', '.join(sorted(known)) or 'none'}"
 
 
 def returned(plan: Plan, duty: Duty, work: Work, event: Returned | GaveUp, moment: Moment) -> Move[Work]:
@@ -178,7 +170,9 @@ def returned(plan: Plan, duty: Duty, work: Work, event: Returned | GaveUp, momen
 
 
 def is_tool(duty: Duty, work: Work, event: Returned | GaveUp) -> bool:
-    """Whether an event ends a call of a tool that the state waits for."""
+    """Whether an event ends a call of a tool that the state waits for, and its agent can do something about it."""
+    if isinstance(event, GaveUp) and not is_the_tools_own(work, event):
+        return False
     return any(one.id == event.id for one in _post(work, duty).open)
 
 

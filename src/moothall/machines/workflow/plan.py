@@ -62,6 +62,11 @@ class Duty(Frozen):
     on_error: str = ""
 
     @property
+    def asks(self) -> bool:
+        """Whether a person may be asked before a tool of its agent is called."""
+        return any(tool.policy_for(self.state.agent) == "ask" for tool in self.tools)
+
+    @property
     def name(self) -> str:
         return self.state.name
 
@@ -89,6 +94,8 @@ class Plan(Frozen):
     finals: frozenset[str] = frozenset()
     is_parallel: bool = False
     """Whether several states may be active at once."""
+    tools: tuple[Use, ...] = ()
+    """All tools that there are, whatever roles may use of them."""
 
 
 def plan_of(workflow: Workflow, roles: Mapping[str, Role], tools: tuple[Use, ...]) -> Plan:
@@ -105,7 +112,8 @@ def plan_of(workflow: Workflow, roles: Mapping[str, Role], tools: tuple[Use, ...
     texts += [way.transition.condition for duty in duties.values() for way in duty.ways]
     texts += [piece.text for duty in duties.values() for piece in duty.preparing] + [stop.input or ""]
     is_read = any("contexts" in needs(text) for text in texts)
-    return Plan(workflow, seats, duties, roles, stop, is_read, finals, any(state.parallel for state in states))
+    is_parallel = any(state.parallel for state in states)
+    return Plan(workflow, seats, duties, roles, stop, is_read, finals, is_parallel, tools)
 
 
 def every_state(states: tuple[StateDefinition, ...]) -> Iterator[StateDefinition]:

@@ -12,10 +12,13 @@ from moothall.agents.ask import AskAgent
 from moothall.app.kinds.arena.files import examined, is_configuration
 from moothall.app.kinds.arena.place import found_locks
 from moothall.app.kinds.arena.result import GOOD, result_of, text_of
+from moothall.app.kinds.arena.standings import rating_measures, standings
 from moothall.app.kinds.arena.workspace import LocalWorkspace
 from moothall.app.kinds.bindings import Provided, bind_functions
 from moothall.app.kinds.kind import Kind, Presented
 from moothall.app.kinds.python import PythonKind
+from moothall.app.report.projections.costs import Costs
+from moothall.app.report.section import Chart, Section
 from moothall.app.runs.outcome import Outcome
 from moothall.kernel.effects import Effect
 from moothall.kernel.machine import Machine
@@ -27,6 +30,7 @@ from moothall.machines.arena.machine import NAME, arena
 from moothall.machines.arena.plan import AGENTS
 from moothall.performers.arena import Surroundings
 from moothall.runtime.hall import Cast
+from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
 FUNCTION = "function"
@@ -94,6 +98,11 @@ class ArenaKind(PythonKind):
     def way_to_run(self, file: str) -> str:
         """The command that runs the arena as a file configures it."""
         return f"moot arena -c {file} 'some text'"
+
+    async def sections(self, store: Store, run: RunId, data: Any, costs: Costs) -> tuple[Section, ...]:
+        """The ratings of its agents, with their intervals."""
+        measures = rating_measures(await standings(store))
+        return (Section("The ratings", (Chart("Ratings", measures),)),) if measures else ()
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """What became of the request."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def read_plain(file: Path) -> Any:
 
 def is_configuration(file: Path) -> bool:
     """Whether a file is a configuration of the arena, and not another kind of file."""
-    if file.suffix != ".json" or not file.is_file():
+    if file.suffix != ".json" or not isfile(file):
         return False
     try:
         plain = read_plain(file)

@@ -18,11 +18,10 @@ def result_of(machine: Machine, outcome: Outcome, entries: Sequence[Mapping[str,
     """What a run tells programs."""
     case: Case = outcome.data
     told = report_of(case)
-    is_over = outcome.status == "done"
     result = {
         "trace_id": outcome.run,
         "run_id": outcome.run,
-        "status": told["outcome"] if is_over else outcome.status,
+        "status": status_of(outcome),
         "decision": told["decision"],
         "consensus": told["consensus"],
         "passes": told["passes"],
@@ -36,6 +35,15 @@ def result_of(machine: Machine, outcome: Outcome, entries: Sequence[Mapping[str,
         "reason": case.reason or outcome.reason,
     }
     return {**result, "trace": list(trace_lines(case))} if case.shows_trace else result
+
+
+def status_of(outcome: Outcome) -> str:
+    """How a run stands: what became of the request once it is over, and before that what the run does."""
+    case: Case = outcome.data
+    if outcome.status != "done":
+        return outcome.status
+    is_left = case.rollback is not None and not case.rollback.is_complete
+    return "rollback_incomplete" if is_left else case.outcome
 
 
 VOTE = ("role", "agent", "verdict", "confidence", "weight")
@@ -84,7 +92,8 @@ def _path(chart: Chart, index: int) -> list[str]:
 def text_of(outcome: Outcome) -> str:
     """What a run tells people."""
     case: Case = outcome.data
-    lines = [f"{case.outcome.replace('_', ' ') or outcome.status}: {case.reason}".rstrip(": ")]
+    head = "failed" if case.rollback is not None else case.outcome.replace("_", " ") or outcome.status
+    lines = [f"{head}: {case.reason}".rstrip(": ")]
     if case.votes:
         lines.append(f"consensus {case.consensus.value:.3f} after {_counted(case.passes, 'pass', 'passes')}")
     for task in report_of(case)["tasks"] if case.results or case.former else ():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+from moothall.app.config.settings import state_directory
 from moothall.app.kinds.arena.files import read_arena
 from moothall.app.kinds.bindings import Functions
 from moothall.app.runs.moothall import Moothall, shared, wait_for
@@ -12,17 +13,22 @@ from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.present import present
 from moothall.errors import DefinitionError
 from moothall.kernel.frozen import Frozen
-from moothall.kernel.machine import Budget
+from moothall.kernel.machine import Budget, Machine
 from moothall.machines.arena.case import Case
 from moothall.machines.arena.consensus import BANDS as BANDS
 from moothall.machines.arena.definition import Configuration
-from moothall.machines.arena.machine import arena as arena_machine
+from moothall.machines.arena.machine import arena
 
 ASKING = ("ResolvingDecision",)
 """Where the arena stands when a person has to decide about a plan."""
 
 
-class Settings(Frozen):
+def arena_machine() -> Machine:
+    """The machine of the arena."""
+    return arena()
+
+
+class ArenaOptions(Frozen):
     """How a request is to be dealt with; what is empty is as the configuration says."""
 
     workspace: str = ""
@@ -32,20 +38,22 @@ class Settings(Frozen):
     trace: bool = False
 
 
-def case_of(request: str, settings: Settings) -> Case:
+def case_of(request: str, options: ArenaOptions) -> Case:
     """The data that a run begins with."""
-    config = settings.config if isinstance(settings.config, Configuration) else read_arena(settings.config)
+    config = options.config if isinstance(options.config, Configuration) else read_arena(options.config)
     if not request.strip():
         raise DefinitionError("the request is empty; say what is to be done")
-    workspace = Path(settings.workspace or ".").resolve()
+    workspace = Path(options.workspace or ".").resolve()
     if not workspace.is_dir():
         raise DefinitionError(f"the workspace {workspace} is not a folder; make it, or name another")
+    if state_directory().resolve().is_relative_to(workspace):
+        raise DefinitionError(f"the workspace {workspace} holds the store and its keys; name another with --workspace")
     return Case(
         request,
         str(workspace),
-        bands=settings.bands or config.bands,
-        dry_run=settings.dry_run,
-        shows_trace=settings.trace,
+        bands=options.bands or config.bands,
+        dry_run=options.dry_run,
+        shows_trace=options.trace,
         config=config,
     )
 
@@ -59,7 +67,7 @@ async def agree(hall: Moothall, outcome: Outcome, by: str = "") -> Outcome:
 
 def run_arena(
     request: str,
-    settings: Settings | None = None,
+    options: ArenaOptions | None = None,
     *,
     agents: Functions | None = None,
     model: str = "",
@@ -71,11 +79,11 @@ def run_arena(
 
     Where a person has to decide its status is `waiting`: `moot answer RUN --yes`, or `answer(run_id, True)`.
     """
-    case = case_of(request, settings or Settings())
+    case = case_of(request, options or ArenaOptions())
 
     async def work() -> dict[str, Any]:
         async with shared(store) as hall:
-            outcome = await hall.run(arena_machine(), case, agents=agents, model=model, budget=budget, run_id=run_id)
+            outcome = await hall.run(arena(), case, agents=agents, model=model, budget=budget, run_id=run_id)
             told: dict[str, Any] = (await present(hall, outcome)).plain
             return told
 

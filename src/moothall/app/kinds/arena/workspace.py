@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Mapping
+import json
+import os
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ from moothall.agents.workspace import Execution
 from moothall.app.config.settings import state_directory
 from moothall.app.sandbox import choose_sandbox
 from moothall.errors import EffectFailed, Refused
+from moothall.sandboxes.shield import Shield
 from moothall.workspaces.files import Folder
 from moothall.workspaces.saves import Saves
 from moothall.workspaces.tools import workspace_tools
@@ -53,15 +57,45 @@ class LocalWorkspace:
         return False
 
     async def save(self, name: str) -> str:
-        """Save everything as it is."""
-        return (await self._saves().save(name)).id
+        """Save everything as it is, and note what no save has, as git ignores it: nobody could bring that back."""
+        saves = self._saves()
+        save = (await saves.save(name)).id
+        unsaved = await asyncio.to_thread(stamps, self._root, await saves.paths(save))
+        self._note(save).write_text(json.dumps(unsaved))
+        return save
 
     async def restore(self, save: str) -> tuple[str, ...]:
         """Make everything again what it was; what is left."""
-        return (await self._saves().restore(save)).left
+        saves = self._saves()
+        left = (await saves.restore(save)).left
+        before: dict[str, list[int]] = json.loads(self._note(save).read_text())
+        after = await asyncio.to_thread(stamps, self._root, await saves.paths(save))
+        lost = {path for path in (*before, *after) if before.get(path) != after.get(path)}
+        return tuple(sorted({*left, *lost}))
+
+    def _note(self, save: str) -> Path:
+        return saves_folder(self._root) / f"unsaved-{save}.json"
 
     def _saves(self) -> Saves:
+        """The saves of this workspace, without what a command that was killed has left in it."""
+        with suppress(Refused):
+            Shield(self._root).close()
         return Saves(self._root, saves_folder(self._root))
+
+
+def stamps(workspace: Path, saved: Collection[str]) -> dict[str, list[int]]:
+    """Size and time of every file of a workspace that a save does not have; git's own folder is nobody's business."""
+    found: dict[str, list[int]] = {}
+    for top, folders, files in os.walk(workspace):
+        if top == str(workspace) and ".git" in folders:
+            folders.remove(".git")
+        for name in files:
+            path = os.path.relpath(os.path.join(top, name), workspace)
+            if path not in saved:
+                with suppress(OSError):  # it went meanwhile
+                    there = os.lstat(os.path.join(top, name))
+                    found[path] = [there.st_size, there.st_mtime_ns]
+    return found
 
 
 def saves_folder(workspace: Path) -> Path:

@@ -71,10 +71,12 @@ def _standing(result: Mapping[str, Any]) -> str:
     why = {
         "vote": "the vote over the drafts",
         "convergence": "agreement",
+        "no_answers": "answers that nobody can read",
         "quality": "the judge's rubric",
         "max_rounds": "the limit on rounds",
         "asked_for": "a person's wish",
     }.get(ended["reason"], ended["reason"])
     voices = votes.get("effective_voices")
     worth = f"; {len(result['agents'])} agents ≈ {voices:g} independent voices" if voices else ""
-    return f"Confidence {result['solution']['confidence']:g} of 100, after {number}, ended by {why}{worth}."
+    ending = f"ended by {why}" if why else "ended before its time"
+    return f"Confidence {result['solution']['confidence']:g} of 100, after {number}, {ending}{worth}."

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from moothall.app.kinds.debate import begin
-from moothall.app.kinds.debate.files import panel_of, read_answers, read_config, read_text
+from moothall.app.config.settings import configured_model
+from moothall.app.kinds.debate import begin, with_functions
+from moothall.app.kinds.debate.files import ReadConfig, panel_of, read_answers, read_config, read_text
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
@@ -33,12 +35,15 @@ class Chosen(Frozen):
     seat: str = ""
 
 
-def debate_of(chosen: Chosen) -> Debate:
-    """The debate that is to begin."""
+def debate_of(chosen: Chosen, warn: Callable[[str], object] = lambda text: None) -> Debate:
+    """The debate that is to begin; what is only doubtful is warned of."""
     if (chosen.problem is None) == (chosen.problem_file is None):
         raise Refused("give the problem once: as a text, or with -p FILE")
     problem = chosen.problem if chosen.problem_file is None else read_text(chosen.problem_file, "the problem")
-    configuration, prompts = read_config(chosen.config) if chosen.config is not None else (Configuration(), {})
+    read = read_config(chosen.config) if chosen.config is not None else ReadConfig(Configuration(), {})
+    configuration = read.configuration
+    for warning in read.warnings:
+        warn(warning)
     if chosen.agents:
         configuration = replace(configuration, agents=panel_of(chosen.agents))
     if chosen.seat:
@@ -48,7 +53,7 @@ def debate_of(chosen: Chosen) -> Debate:
     configuration = replace(configuration, debate=_over(chosen, configuration))
     given = read_answers(chosen.answers) if chosen.answers is not None else {}
     try:
-        begun = Debate(problem or "", configuration=configuration, prompts=prompts, given_answers=given)
+        begun = Debate(problem or "", configuration=configuration, prompts=read.prompts, given_answers=given)
     except ValueError as error:
         raise Refused(str(error)) from error
     return begin(begun)
@@ -69,6 +74,21 @@ def _over(chosen: Chosen, configuration: Configuration) -> DebateConfig:
     return replace(debate, protocol=chosen.protocol) if chosen.protocol else debate
 
 
-def machine_for(begun: Debate) -> Machine:
-    """The machine of the size that a debate needs."""
-    return debate(size_of(begun))
+def machine_for(begun: Debate, functions: str = "") -> Machine:
+    """The machine of the size that a debate needs, with the functions of a module or file."""
+    machine = debate(size_of(begun))
+    return with_functions(machine, functions) if functions else machine
+
+
+def model_for(begun: Debate, named: str) -> str:
+    """The model of a run: the one that is named or set, else the judge's own, else the first of the panel's.
+
+    Seats that name none are played by it.
+    """
+    seats = (begun.configuration.judge, *begun.configuration.panel)
+    return named or default_model(seat.played_by for seat in seats if seat.played_by)
+
+
+def default_model(models: Iterable[str]) -> str:
+    """The model that is set, else the first of some; "" where there is none."""
+    return configured_model() or next(iter(models), "")

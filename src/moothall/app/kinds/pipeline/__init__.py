@@ -10,6 +10,7 @@ from moothall.app.kinds.bindings import Provided, bind_functions
 from moothall.app.kinds.kind import Kind, Presented, size_in
 from moothall.app.kinds.pipeline.checks import TOOLS, lacking
 from moothall.app.kinds.pipeline.result import explain, result_of
+from moothall.app.kinds.pipeline.states import OrchestrationState
 from moothall.app.kinds.python import PythonKind
 from moothall.app.runs.outcome import Outcome
 from moothall.kernel.machine import Machine
@@ -54,7 +55,9 @@ class PipelineKind(PythonKind):
         result = result_of(outcome)
         if outcome.status in LIVE:
             return Presented(result, "", outcome.status)
-        return Presented(result, explain(result), "done" if result.success else "failed")
+        ended = outcome.status if outcome.status in ("limited", "cancelled") else "failed"
+        is_spent = result.final_state is OrchestrationState.BUDGET_EXHAUSTED
+        return Presented(result, explain(result), "done" if result.success else "limited" if is_spent else ended)
 
 
 KIND: Kind = PipelineKind()

@@ -1,7 +1,8 @@
 """Workflows as they are kept with a run: the workflow, its roles, and every workflow below it, as JSON.
 
 A run goes on under the definition that it began with, also where its file was moved, edited or deleted. What is kept
-is what was compiled, not the text of the file. Functions of the author are code, and are found where they are.
+is what was compiled, not the text of the file. Functions of the author are code, and are found where they are when a
+run goes on; to look at a run, what is known of them here is enough.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ from weakref import WeakKeyDictionary
 
 from moothall.agents.roles import Role
 from moothall.app.kinds.source import child_machine, remember, source_of
-from moothall.app.kinds.workflow.functions import tools_in
-from moothall.app.kinds.workflow.spot import spot_of
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.machine import Machine
@@ -43,6 +42,7 @@ def _gather(machine: Machine, workflows: dict[str, Any]) -> None:
     workflows[machine.name] = {
         "workflow": encode(plan.workflow),
         "roles": encode(plan.roles),
+        "tools": encode(plan.tools),
         "source": source_of(machine),
     }
     for name in {getattr(action, "child", "") for action in machine.actions()} - {""}:
@@ -61,7 +61,7 @@ def machine_stored(source: str, definition: Mapping[str, Any]) -> Machine:
 def _compiled(source: str, text: str) -> Machine:
     definition = json.loads(text)
     kept = definition["workflows"][definition["name"]]
-    tools = [Use(tool.name, tool.repeats, tool.timeout) for tool in tools_in(spot_of(source).functions)]
+    tools = decode(tuple[Use, ...], kept["tools"], "tools")
     roles = decode(dict[str, Role], kept["roles"], "roles")
     machine = machine_of(decode(Workflow, kept["workflow"], definition["name"]), roles, tools)
     remember(machine, source)

@@ -21,6 +21,8 @@ from typing import Any
 from moothall.agents.roles import Role, over_shipped, role_notes, roles, shipped
 from moothall.app.config.project import looked_at
 from moothall.app.config.settings import state_directory, tell_once
+from moothall.app.kinds.kind import built_in
+from moothall.app.kinds.roles import document_at, roles_in
 from moothall.app.kinds.workflow.scripts import engine
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
@@ -119,10 +121,13 @@ def check_file(path: Path) -> Checked:
 
 def _open(path: Path, roles_from: str) -> Opened:
     stamps = stamps_of(path, roles_from)  # before the content: what changes in between is then read again
-    document, given = document_at(path), _roles_in(roles_from)
+    document, given = document_at(path), roles_in(roles_from)
     known_roles = over_shipped({name: one for name, one in given.items() if isinstance(one, dict)})
     resolved = Path(realpath(path))
-    around = Around(_faults if is_installed() else None, lambda name: known(name, resolved), known_roles)
+    faults = _faults if is_installed() else None
+    around = Around(
+        faults, lambda name: known(name, resolved), known_roles, has=lambda name: built_in(name) is not None
+    )
     findings = (*checked(document, around), *_role_findings(given, roles_from, document))
     found = Checked(str(path), _names(document), findings)
     return Opened(document, found, roles_from, given, stamps)
@@ -153,15 +158,6 @@ def names_at(path: Path) -> tuple[str, ...]:
     resolved = Path(realpath(path))
     try:
         return _names_in(resolved, _stamp(resolved))
-    except OSError as error:
-        raise DefinitionError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def document_at(path: Path) -> Document:
-    """The content of a file, as far as it can be read."""
-    try:
-        with path.open("rb") as file:
-            return read(file.read(LARGEST + 1))
     except OSError as error:
         raise DefinitionError(f"{path} cannot be read: {error.strerror}") from error
 
@@ -281,19 +277,6 @@ def roles_file(path: Path) -> str:
 
 
 def _tell_of_replaced(path: Path) -> None:
-    replaced = sorted(shipped().keys() & _roles_in(str(path)).keys())
+    replaced = sorted(shipped().keys() & roles_in(str(path)).keys())
     if replaced:
         tell_once(f"{path} replaces the shipped roles {', '.join(replaced)}")
-
-
-def _roles_in(path: str) -> dict[str, Any]:
-    """The roles of a file, as they stand there."""
-    if not path:
-        return {}
-    document = document_at(Path(path))
-    if document.problems:
-        first = document.problems[0]
-        raise DefinitionError(f"{path}, line {first.line}: {first.why}; {first.remedy}")
-    if not isinstance(document.value, dict):
-        raise DefinitionError(f"{path}: a file of roles is an object: names, and what each role is")
-    return document.value

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from os.path import isdir
 from pathlib import Path
 from typing import Any
 
-from moothall.agents.ask import CallTool
+from moothall.agents.ask import CallTool, Tool
 from moothall.agents.conversation import Converse
 from moothall.agents.ports import Model
+from moothall.agents.workspace import BUILT_IN, Policy, policy_for
 from moothall.app.config.models import BY_LEVEL, at_level, open_model
 from moothall.app.kinds.bindings import Provided, child_part
 from moothall.app.kinds.check import Check, Examined, Told
+from moothall.app.kinds.functions import functions_in, tools_in
 from moothall.app.kinds.guests import welcomed
 from moothall.app.kinds.kind import Kind, Presented
 from moothall.app.kinds.source import source_of
 from moothall.app.kinds.workflow.definitions import definition_with_all_below, machine_stored, stored_beside
 from moothall.app.kinds.workflow.files import Shelf, file_of, files_at, is_file_or_folder, template
-from moothall.app.kinds.workflow.functions import functions_in, tools_in
 from moothall.app.kinds.workflow.result import result_of
 from moothall.app.kinds.workflow.scripts import Evaluator
 from moothall.app.kinds.workflow.spot import (
@@ -27,14 +29,17 @@ from moothall.app.kinds.workflow.spot import (
     machine_at,
     source_like,
     source_with,
+    source_with_tools,
     spot_of,
     sub_workflow,
 )
 from moothall.app.runs.outcome import Outcome
+from moothall.app.toolbox import Toolbox
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.machine import Machine
+from moothall.machines.turn import Use
 from moothall.machines.workflow.compiler import WorkflowMachine, first_work
 from moothall.machines.workflow.document import Problem, read
 from moothall.machines.workflow.plan import typed
@@ -44,18 +49,6 @@ from moothall.performers.conversation import ConversePerformer
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.hall import Cast
 from moothall.runtime.ports import Performer, Store
-
-BUILT_IN = (
-    "read_file",
-    "write_file",
-    "edit_file",
-    "list_directory",
-    "search_files",
-    "execute_terminal",
-    "git_status",
-    "git_diff",
-)
-"""The names that built-in tools have; a filter may name one before it is there."""
 
 
 class WorkflowKind(Kind):
@@ -91,6 +84,8 @@ class WorkflowKind(Kind):
         if not is_file_or_folder(source) and not is_workflow(source):
             return None
         shelf: Shelf = check.kept.setdefault(self.name, Shelf())
+        if isdir(source):
+            return (found for path in files_at(Path(source)) for found in check.examine(str(path)))
         files = files_at(Path(source) if is_file_or_folder(source) else spot_of(source).path)
         return (_examined(path, shelf, check) for path in files)
 
@@ -114,6 +109,22 @@ class WorkflowKind(Kind):
         name = machine.plan.workflow.input.name
         only = next(iter(given.values())) if len(given) == 1 else None
         return first_work_of(machine, given.get(name, only))
+
+    def equipped(self, machine: Machine, tools: Sequence[Tool], policies: Mapping[str, Policy]) -> Machine:
+        """The same workflow, compiled with these tools for its agents."""
+        assert isinstance(machine, WorkflowMachine)
+        if not tools:
+            return machine
+        uses = [_use(tool, machine.plan.seats, policies) for tool in tools]
+        return machine_at(source_with_tools(source_of(machine), uses))
+
+    def own_tools(self, machine: Machine) -> Sequence[Tool]:
+        """The tools of its functions."""
+        return tools_in(spot_of(source_of(machine)).functions)
+
+    def save_name(self, machine: Machine) -> str:
+        """As workflow files have always called it."""
+        return f"Workflow: {machine.name}"
 
     def bind(self, machine: Machine, provided: Provided) -> Cast:
         """Its agents in their conversations, its tools, and an engine for its scripts."""
@@ -182,16 +193,27 @@ def bind_workflow(machine: WorkflowMachine, provided: Provided) -> Cast:
     """Who performs the effects of a run of a workflow."""
     plan, functions = machine.plan, spot_of(source_of(machine)).functions
     tools = tools_in(functions)
-    known = {**{one.name: one.function for one in tools if one.function is not None}, **provided.functions}
-    checks = {**{one.name: one.check for one in tools if one.check is not None}, **provided.checks}
+    own = Toolbox({tool.name: tool for tool in tools})
+    toolbox = provided.toolbox
+    known = {**toolbox.functions, **own.functions, **provided.functions}
+    checks = {**toolbox.checks, **own.checks, **provided.checks}
     parsing = frozenset(one.function.name for role in plan.roles.values() for one in role.parsingTools)
     played = ConversePerformer(plan.seats, plan.roles, known, _Models(provided.model), parsing)
     performers = {
         Converse.kind: Performer(Converse, played),
-        CallTool.kind: Performer(CallTool, ToolPerformer(known, checks)),
+        CallTool.kind: Performer(CallTool, ToolPerformer(known, checks, toolbox.look, toolbox.save, toolbox.lacks)),
     }
+    provided = replace(provided, functions={**own.functions, **provided.functions}, checks=checks)
     evaluate = Evaluator(functions_in(functions))
     return Cast(performers, child=lambda name: child_part(machine, name, provided), evaluate=evaluate)
+
+
+def _use(tool: Tool, roles: Iterable[str], policies: Mapping[str, Policy]) -> Use:
+    """A tool as the agents of a workflow know it."""
+    usual = policies.get(tool.name, tool.policy)
+    by_role = {role: policy_for(tool.name, role, policies, usual) for role in roles}
+    others = {role: policy for role, policy in by_role.items() if policy != usual}
+    return Use(tool.name, tool.repeats, tool.timeout, policy=usual, roles=others)
 
 
 class _Models:

@@ -8,11 +8,14 @@ names code.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os.path import isdir, realpath
 from pathlib import Path
 from urllib.parse import parse_qs, quote
 
+from moothall.app.kinds.functions import tools_in
 from moothall.app.kinds.source import remember
 from moothall.app.kinds.workflow.files import (
     Opened,
@@ -25,9 +28,8 @@ from moothall.app.kinds.workflow.files import (
     roles_file,
     stamps_of,
 )
-from moothall.app.kinds.workflow.functions import tools_in
 from moothall.errors import DefinitionError
-from moothall.kernel.codec import decode
+from moothall.kernel.codec import decode, encode
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.machines.turn import Use
@@ -45,12 +47,13 @@ class Spot(Frozen):
     name: str = ""
     roles: str = ""
     functions: str = ""
+    tools: str = ""
+    """The tools that agents have besides, as JSON."""
 
     @property
     def source(self) -> str:
-        options = [
-            f"{key}={quote(value)}" for key, value in (("roles", self.roles), ("functions", self.functions)) if value
-        ]
+        given = (("roles", self.roles), ("functions", self.functions), ("tools", self.tools))
+        options = [f"{key}={quote(value)}" for key, value in given if value]
         return f"{self.path}:{self.name}" + (f"?{'&'.join(options)}" if options else "")
 
 
@@ -60,12 +63,22 @@ def spot_of(source: str) -> Spot:
     given = {key: values[0] for key, values in parse_qs(options).items()}
     path, name = (place, "") if place.endswith(".json") else (place.rpartition(":")[0], place.rpartition(":")[2])
     if path and not isdir(path):
-        return Spot(Path(path), name, given.get("roles", ""), given.get("functions", ""))
+        return _spot(Path(path), name, given)
     found = file_in(Path(path), name) if path else file_of(name)
     if found is None:
         where = f"in {path}" if path else "here; `moot workflows` lists them"
         raise DefinitionError(f"no workflow is called {name!r} {where}")
-    return Spot(found, name, given.get("roles", ""), given.get("functions", ""))
+    return _spot(found, name, given)
+
+
+def _spot(path: Path, name: str, given: Mapping[str, str]) -> Spot:
+    return Spot(path, name, given.get("roles", ""), given.get("functions", ""), given.get("tools", ""))
+
+
+def source_with_tools(source: str, tools: Sequence[Use]) -> str:
+    """A source whose agents have these tools besides."""
+    plain = json.dumps([encode(use) for use in tools], separators=(",", ":"), sort_keys=True)
+    return replace(spot_of(source), tools=plain).source
 
 
 def source_with(source: str, roles: str, functions: str) -> str:
@@ -77,7 +90,8 @@ def source_with(source: str, roles: str, functions: str) -> str:
 def source_like(source: str, other: str) -> str:
     """A source with the file of roles and the functions of another, where it names none itself."""
     own, theirs = spot_of(source), spot_of(other)
-    return replace(own, roles=own.roles or theirs.roles, functions=own.functions or theirs.functions).source
+    functions, tools = own.functions or theirs.functions, own.tools or theirs.tools
+    return replace(own, roles=own.roles or theirs.roles, functions=functions, tools=tools).source
 
 
 def machine_at(source: str, shelf: Shelf | None = None) -> WorkflowMachine:
@@ -89,7 +103,7 @@ def machine_at(source: str, shelf: Shelf | None = None) -> WorkflowMachine:
         raise DefinitionError(f"{path} has {', '.join(names)}; name one as {path.name}:NAME")
     roles = spot.roles or roles_file(path)
     functions = realpath(spot.functions) if spot.functions.endswith(".py") else spot.functions
-    whole = Spot(path, names[0] if names else "", realpath(roles) if roles else "", functions)
+    whole = Spot(path, names[0] if names else "", realpath(roles) if roles else "", functions, spot.tools)
     return _compiled(whole, shelf or Shelf())
 
 
@@ -119,15 +133,22 @@ def _compile(spot: Spot, opened: Opened) -> WorkflowMachine:
         names = ", ".join(opened.checked.workflows)
         raise DefinitionError(f"{spot.path} has no workflow {spot.name!r}; it has {names}")
     workflow = decode(Workflow, cleaned(plain), spot.name)
-    tools = [Use(one.name, one.repeats, one.timeout) for one in tools_in(spot.functions)]
-    return machine_of(workflow, opened.roles([agent.agent_role for agent in workflow.agents]), tools)
+    return machine_of(workflow, opened.roles([agent.agent_role for agent in workflow.agents]), tools_at(spot))
+
+
+def tools_at(spot: Spot) -> list[Use]:
+    """The tools that the agents of a workflow have: those of its functions, and those that are given besides."""
+    own = [Use(tool.name, tool.repeats, tool.timeout, policy=tool.policy) for tool in tools_in(spot.functions)]
+    known = {use.name for use in own}
+    given = decode(tuple[Use, ...], json.loads(spot.tools), "tools") if spot.tools else ()
+    return [*own, *(use for use in given if use.name not in known)]
 
 
 def sub_workflow(source: str, name: str, shelf: Shelf | None = None) -> Machine | None:
     """The workflow of this name for one that starts it: in the same file, beside it, or known here."""
     spot = spot_of(source)
     path = spot.path if name in names_at(spot.path) else file_of(name, spot.path)
-    return None if path is None else machine_at(Spot(path, name, spot.roles, spot.functions).source, shelf)
+    return None if path is None else machine_at(replace(spot, path=path, name=name).source, shelf)
 
 
 def is_workflow(source: str) -> bool:

@@ -1,0 +1,270 @@
+"""Why a debate's answer is what it is: the sections that its report adds, from its data and its journal.
+
+All figures are folds of what is there: nothing is asked for a report. What was counted over drafts that were paid for
+anyway is labelled so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from moothall.app.report.amounts import amount_of
+from moothall.app.report.figures import bill_rows
+from moothall.app.report.projections.costs import Bill, Costs
+from moothall.app.report.section import Chart, Listed, Measure, Part, Section, Table
+from moothall.kernel.frozen import Frozen
+from moothall.machines.debate.moves import best_proposal, final_vote, flipped, normal_answers
+from moothall.machines.debate.result import agents_of, votes_of
+from moothall.machines.debate.state import Debate, Round, Solution
+from moothall.machines.debate.votes import ranked_choice, similarity, tally
+
+BEFORE, AFTER = "before the rounds", "synthesis"
+ENDED = {
+    "vote": "a vote over the drafts",
+    "convergence": "agreement",
+    "quality": "the points of the judge's rubric",
+    "max_rounds": "the limit on rounds",
+    "asked_for": "the wish of a person",
+    "": "something from outside, or it has not ended yet",
+}
+
+
+class Told(Frozen):
+    """What a debate's report is written from."""
+
+    debate: Debate
+    entries: Sequence[Mapping[str, Any]]
+    costs: Costs
+    vote: Debate | None = None
+    """The vote of equal budget, where one was bought."""
+
+
+def sections_of(told: Told) -> tuple[Section, ...]:
+    """All sections of a debate's report."""
+    debate = told.debate
+    return tuple(
+        section
+        for section in (
+            Section("The problem", (debate.problem,)),
+            _answer(debate),
+            _minority(debate),
+            _way(debate),
+            _rounds(told),
+            _moves(debate),
+            _panel(told),
+            _vote(debate),
+            _compared(told),
+            _clarified(debate),
+        )
+        if section.parts
+    )
+
+
+def _answer(debate: Debate) -> Section:
+    solution = solution_of(debate)
+    if solution is None:
+        return Section("The answer", (f"There is none: {debate.reason or 'the debate is not over'}.",))
+    parts: list[Part] = [f"Answer: {solution.answer}"] if solution.answer else []
+    parts += [solution.description, f"Confidence: {solution.confidence:g} of 100."]
+    for title, items in (
+        ("Trade-offs", solution.tradeoffs),
+        ("Recommendations", solution.recommendations),
+        ("Requirements that it does not meet", solution.unmet_requirements),
+        ("Open questions", solution.open_questions),
+    ):
+        parts += [Listed(title, items)] if items else []
+    return Section("The answer", tuple(parts))
+
+
+def solution_of(debate: Debate) -> Solution | None:
+    """The judge's solution; without one the best proposal so far."""
+    return debate.solution or (best_proposal(debate) if debate.proposals else None)
+
+
+def _minority(debate: Debate) -> Section:
+    solution, parts = solution_of(debate), list[Part]()
+    if solution is not None and solution.minority:
+        parts.append(solution.minority)
+    answers = normal_answers(debate, debate.proposals)
+    final = solution.answer if solution is not None else ""
+    others = [(name, answer) for name, answer in answers.items() if final and answer != final]
+    if others:
+        rows = tuple((name, answer or "none", debate.proposals[name].text) for name, answer in others)
+        parts.append(Table(("agent", "holds", "because"), rows))
+    return Section("The minority report", tuple(parts))
+
+
+def _way(debate: Debate) -> Section:
+    """How the consensus came about, in sentences."""
+    chosen, ended = debate.configuration.debate, debate.termination
+    protocol = {
+        "debate": "The panel debated.",
+        "vote": "The panel voted over independent drafts.",
+        "gated": "The panel voted over independent drafts first, to debate only where no majority held.",
+    }[chosen.chosen_protocol]
+    rounds = f"{debate.rounds} of at most {chosen.rounds} rounds"
+    parts: list[Part] = [f"{protocol} It ended after {rounds} by {ENDED.get(ended.reason, ended.reason)}."]
+    if ended.confidence is not None and ended.threshold is not None:
+        reached = "reached" if ended.confidence >= ended.threshold else "did not reach"
+        parts.append(f"The confidence of {ended.confidence:g} {reached} the threshold of {ended.threshold:g}.")
+    if debate.evaluation is not None and debate.evaluation.reason:
+        parts.append(f"The judge's last reason: {debate.evaluation.reason}")
+    if debate.check:
+        parts.append(f"The check rejected the leading answer of the drafts: {debate.check}.")
+    parts += warnings_of(debate)
+    if debate.steering:
+        parts.append(Listed("A person said to the panel", debate.steering))
+    notes = (*debate.carried, *(f"{name} was left out: {why}" for name, why in debate.left_out.items()))
+    return Section("How it came about", (*parts, *((Listed("On the way", notes),) if notes else ())))
+
+
+def warnings_of(debate: Debate) -> list[str]:
+    """What weakens the answer: one agent, one model, voices that say the same."""
+    panel, told = debate.configuration.panel, []
+    if len(panel) == 1:
+        told.append("One agent debated alone: there were no critiques.")
+    elif len({agent.played_by for agent in panel}) == 1:
+        told.append("Warning: all agents share one model. They are less independent than they look.")
+    voices = votes_of(debate).get("effective_voices")
+    if voices and len(panel) > 1:
+        told.append(f"{len(panel)} agents ≈ {voices:.1f} independent voices, by how often they say the same.")
+    return told
+
+
+def _rounds(told: Told) -> Section:
+    debate, tokens = told.debate, tokens_by_round(told.entries)
+    if not debate.history:
+        return Section("The rounds", ())
+    rows = tuple(_round_row(known, tokens.get(f"round {known.number}", 0)) for known in debate.history)
+    head = ("round", "agreement", "confidence", "likeness of texts", "tokens", "answers", "missing")
+    shares = {f"round {known.number}": 100 * known.agreement for known in debate.history}
+    bars = tuple(Measure(name, share, f"{share:.0f} of 100") for name, share in shares.items())
+    spent = tuple(Measure(name, amount, amount_of("tokens", amount)) for name, amount in tokens.items() if amount)
+    return Section("The rounds", (Table(head, rows), Chart("Agreement", bars), Chart("Tokens", spent)))
+
+
+def _round_row(known: Round, tokens: float) -> tuple[str, ...]:
+    counted = tally(known.answers.values()).counts
+    return (
+        str(known.number),
+        f"{100 * known.agreement:.0f}",
+        "not asked" if known.confidence is None else f"{known.confidence:g}",
+        f"{known.similarity:.2f}",
+        amount_of("tokens", tokens),
+        ", ".join(f"{answer}: {number}" for answer, number in counted.items()) or "open",
+        ", ".join(known.missing) or "nobody",
+    )
+
+
+def tokens_by_round(entries: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """What was used before the rounds, in each of them, and behind them."""
+    number, used = 0, dict[str, float]()
+    for entry in entries:
+        tokens = float((entry["event"].get("usage") or {}).get("tokens", 0) or 0)
+        name = AFTER if "Synthesis" in entry["from"] else f"round {number}" if number else BEFORE
+        used[name] = used.get(name, 0) + tokens
+        number += list(entry.get("raised", ())).count("BEGIN_ROUND")
+    return used
+
+
+def _moves(debate: Debate) -> Section:
+    if debate.configuration.debate.answer.is_closed:
+        return _flips(debate)
+    if not debate.history or not debate.drafts or debate.termination.reason == "vote":
+        return Section("Who moved whom", ())
+    rows = tuple(row for name in debate.drafts if (row := _drift(debate, name)))
+    how = "Answers are open, so this is measured by words: how much of its draft each kept, and whose draft it came to."
+    return Section("Who moved whom", (how, Table(("agent", "kept of its draft", "came nearer to"), rows)))
+
+
+def _drift(debate: Debate, name: str) -> tuple[str, ...] | None:
+    if name not in debate.proposals:
+        return None
+    first, last = debate.drafts[name].text, debate.proposals[name].text
+    gains = {
+        other: similarity([last, draft.text]) - similarity([first, draft.text])
+        for other, draft in debate.drafts.items()
+        if other != name
+    }
+    nearest = max(gains, key=lambda other: gains[other], default="")
+    gain = gains.get(nearest, 0.0)
+    return name, f"{100 * similarity([first, last]):.0f} %", f"{nearest} (+{100 * gain:.0f})" if gain > 0 else "nobody"
+
+
+def _flips(debate: Debate) -> Section:
+    first = normal_answers(debate, debate.drafts)
+    states = [(0, first), *((known.number, known.answers) for known in debate.history)]
+    by = {known.number: known.moved_by for known in debate.history}
+    rows = []
+    for (_, before), (number, after) in pairwise(states):
+        for name in sorted(before.keys() & after.keys()):
+            if before[name] != after[name]:
+                others = ", ".join(by.get(number, {}).get(name, ())) or "nobody held it before"
+                rows.append((name, str(number), before[name] or "none", after[name] or "none", others))
+    if not rows:
+        told = "Nobody changed its answer." if debate.rounds and debate.drafts else ""
+        return Section("Who moved whom", (told,) if told else ())
+    return Section("Who moved whom", (Table(("agent", "round", "from", "to", "who held that"), tuple(rows)),))
+
+
+def _panel(told: Told) -> Section:
+    debate, bills = told.debate, told.costs.by("agent")
+    known, changed = {row["id"]: row for row in agents_of(debate)}, flipped(debate)
+    rows = []
+    for agent in (*debate.configuration.panel, debate.configuration.judge):
+        _, calls, tokens, usd = bill_rows({agent.id: bills.get(agent.id, Bill())})[0]
+        status = known[agent.id]["status"] if agent.id in known else "judged"
+        model = "a person" if agent.person else agent.played_by or "the run's"
+        flips = str(changed.get(agent.id, 0)) if agent.id in known else ""
+        rows.append((agent.id, agent.role, model, status, flips, calls, tokens, usd))
+    head = ("agent", "role", "model", "status", "flips", "calls", "tokens", "usd")
+    return Section("The panel", (Table(head, tuple(rows)),))
+
+
+def _vote(debate: Debate) -> Section:
+    if not debate.drafts:
+        return Section("The vote", ())
+    paid = "over the independent drafts, which were paid for already"
+    if not debate.configuration.debate.answer.is_closed:
+        if not debate.rankings:
+            return Section("The vote", ("The drafts were not ranked.",))
+        points = ranked_choice(debate.rankings, list(debate.drafts))
+        order = sorted(points, key=lambda name: -points[name])
+        rows = tuple((name, f"{points[name]:.2f}") for name in order)
+        how = f"Ranked choice of the agents {paid}, without names; nobody ranks its own."
+        return Section("The vote", (how, Table(("draft of", "points, 0 to 1"), rows)))
+    drafts, every = tally(normal_answers(debate, debate.drafts).values()), final_vote(debate)
+    counts = tuple(
+        (answer, str(drafts.counts.get(answer, 0)), str(every.counts.get(answer, 0)))
+        for answer in sorted({*drafts.counts, *every.counts})
+    )
+    led = f"is {drafts.leader}" if drafts.leader else "is a tie"
+    how = f"Answers are closed and compared by their normalised value. The vote {paid} (nothing was bought), {led}."
+    pooled = f"Pooled over all rounds it is {every.leader or 'a tie, which the judge decided'}: this is the answer."
+    return Section("The vote", (how, pooled, Table(("answer", "drafts", "all rounds"), counts)))
+
+
+def _compared(told: Told) -> Section:
+    title = "Compared with a vote of equal budget"
+    return Section(title, (compared_text(told.debate, told.vote),) if told.vote is not None else ())
+
+
+def compared_text(debate: Debate, vote: Debate) -> str:
+    """What a vote of equal budget says beside a debate, in a sentence."""
+    drafts, ours = len(vote.drafts), solution_of(debate)
+    bought = f"{drafts} independent drafts were bought for as many calls as the debate made"
+    if not debate.configuration.debate.answer.is_closed:
+        theirs = solution_of(vote)
+        alike = similarity([one.description for one in (ours, theirs) if one is not None])
+        return f"{bought}. Answers are open: the two solutions are {100 * alike:.0f} % alike by their words."
+    counted, answer = final_vote(vote), ours.answer if ours is not None else ""
+    said = f"{counted.leader} ({100 * counted.share:.0f} % of them)" if counted.leader else "a tie"
+    verdict = "the same as the debate" if counted.leader == answer else f"and the debate says {answer or 'nothing'}"
+    return f"{bought}. Their vote is {said}, {verdict}."
+
+
+def _clarified(debate: Debate) -> Section:
+    rows = tuple((asked.agent, asked.text, asked.answer or "not answered") for asked in debate.clarifications)
+    return Section("Questions and answers", (Table(("agent", "asked", "answer"), rows),) if rows else ())

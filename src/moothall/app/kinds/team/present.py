@@ -1,0 +1,124 @@
+"""How a conversation stands: for programs, and in the words of the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from moothall.app.runs.outcome import Outcome
+from moothall.kernel.codec import encode
+from moothall.machines.team.definition import Roster
+from moothall.machines.team.state import THREAD, TRANSITIONS, Conversation
+from moothall.runtime.ports import Store
+
+WIDTH = 80
+
+
+async def messages_of(store: Store, run: str, thread: str) -> list[Any]:
+    """What stands in a thread of a run, the oldest first."""
+    entries = await store.entries(run)
+    appends = (append for entry in entries for append in entry.get("appends", ()))
+    return [append["message"] for append in appends if append["thread"] == thread]
+
+
+async def result_of(store: Store, outcome: Outcome) -> dict[str, Any]:
+    """The result of a conversation, for programs."""
+    data: Conversation = outcome.data
+    moves = await messages_of(store, outcome.run, TRANSITIONS)
+    return {
+        "run_id": outcome.run,
+        "status": outcome.status,
+        "states_visited": [move["to"] for move in moves],
+        "transitions": [{name: move[name] for name in ("from", "to", "by", "layer", "reason")} for move in moves],
+        "approvals": encode(data.chain.approvals),
+        "rework": data.reworks,
+        "facts": encode(data.facts),
+        "usage": dict(outcome.spent),
+        "reason": data.reason or outcome.reason,
+        "mode": data.mode,
+        "current_state": data.place,
+        "questions": [
+            {"id": question.id, "run": question.run, "prompt": question.prompt} for question in outcome.questions
+        ],
+    }
+
+
+def figures(data: Conversation, moves: list[Any]) -> dict[str, Any]:
+    """Turns, transitions and how many of them had been worked out before, and what preparing brought."""
+    pairs = [(move["from"], move["to"]) for move in moves]
+    repeated = len(pairs) - len(set(pairs))
+    return {
+        "turns": data.turn,
+        "transitions": len(pairs),
+        "transition_cache_hit_rate": round(repeated / len(pairs), 3) if pairs else 0.0,
+        "reworks": data.reworks,
+        "approvals": len(data.chain.approvals),
+        "personas_visited": len(data.visits),
+        "warmed": data.warmed,
+        "warm_used": data.used_warm,
+        "warm_wasted": data.wasted,
+        "summaries": len(data.memory.summaries),
+        "key_decisions": len(data.memory.key),
+    }
+
+
+async def transcript_of(store: Store, run: str, roster: Roster) -> str:
+    """The conversation as Markdown."""
+    said = await messages_of(store, run, THREAD)
+    lines = [f"**{speaker_name(roster, message['by'])}**: {message['text']}" for message in said]
+    return "\n\n".join([f"# {roster.team.team_name}", *lines]) + "\n"
+
+
+def speaker_name(roster: Roster, who: str) -> str:
+    """How somebody is called who said something."""
+    persona = roster.personas.get(who)
+    return persona.name if persona is not None else {"user": "You"}.get(who, who)
+
+
+def state_name(roster: Roster, place: str) -> str:
+    """How a state is called in the terminal: `CEO_State`."""
+    persona = roster.personas.get(place)
+    name = "".join(part[:1].upper() + part[1:] for part in persona.name.split()) if persona is not None else place
+    return f"{name}_State"
+
+
+def change_line(roster: Roster, move: Mapping[str, Any]) -> str:
+    """The line of a change: where the conversation stands, and where it goes."""
+    return f"Current State: [{state_name(roster, move['from'])}] → Pending: {state_name(roster, move['to'])}"
+
+
+def status_line(roster: Roster, data: Conversation) -> str:
+    """Where a conversation stands, in one line of a terminal."""
+    pending = data.held.to if data.held is not None else data.returns[-1].to if data.returns else ""
+    line = f"Current State: [{state_name(roster, data.place)}]"
+    line += f" → Pending: {state_name(roster, pending)}" if pending else ""
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
+
+
+def state_tree(roster: Roster, data: Conversation) -> str:
+    """Where a conversation stands in its team, who is warm, and what goes on beside; for `!state`."""
+    lines = [status_line(roster, data)]
+    lines += _around(roster.tree(), roster.paths.get(data.place, ()), data.place, 0)
+    if data.warmth.warm:
+        warm = (f"{known.persona} (since turn {known.since}, {known.confidence:.0%})" for known in data.warmth.warm)
+        lines.append(f"warm: {', '.join(warm)}")
+    if data.stack:
+        lines.append(f"work goes back to: {' ← '.join(data.stack)}")
+    lines += [f"approved: {known.author} by {known.by} ({known.digest[:8]})" for known in data.chain.approvals]
+    lines += [f"fact {name}: {fact.value!r} ({fact.source})" for name, fact in sorted(data.facts.items())]
+    lines += [f"beside: {known.machine} as {name}: {known.ended or 'goes on'}" for name, known in data.beside.items()]
+    lines.append(f"mode: {data.mode}; turn {data.turn}; {data.reason or 'nothing waits'}")
+    return "\n".join(lines)
+
+
+def _around(tree: Mapping[str, Any], path: Sequence[str], place: str, depth: int) -> list[str]:
+    """The groups, of which only those on the way to the place are opened, so that a large team fits a screen."""
+    lines = []
+    for name, inside in tree.items():
+        is_on_way = bool(path) and path[0] == name
+        mark = "▸" if is_on_way or name == place else " "
+        count = f" ({len(inside)})" if inside and not is_on_way else ""
+        lines.append(f"{'  ' * depth}{mark} {name}{count}")
+        if inside and is_on_way:
+            lines += _around(inside, path[1:], place, depth + 1)
+    return lines

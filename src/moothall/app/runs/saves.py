@@ -1,0 +1,95 @@
+"""The saves of a run's workspace: listed, taken, compared and gone back to; and the copy that a fork works in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from moothall.agents.workspace import Workspace
+from moothall.app.toolbox import saves_of, written
+from moothall.errors import Refused
+from moothall.kernel.codec import decode
+from moothall.runtime.fork import Origin
+from moothall.runtime.journal import Record, RunId
+from moothall.runtime.ports import Store
+from moothall.workspaces.saves import Difference, Restored, Save, Saves
+
+RESCUE = "before the restore of "
+
+
+async def list_saves(store: Store, run: RunId) -> tuple[Save, ...]:
+    """The saves that were taken for a run, and those before a restore, the oldest first."""
+    top = await _top(store, run)
+    return _own(top.run, await _saves(top).every())
+
+
+async def take_save(store: Store, run: RunId, name: str) -> Save:
+    """Save the workspace of a run now."""
+    top = await _top(store, run)
+    taken = await _saves(top).save(f"{top.run}: {name}")
+    return replace(taken, name=name)
+
+
+async def diff(store: Store, run: RunId, save: str = "") -> Difference:
+    """What has happened to the workspace of a run since a save, or since the run began."""
+    top = await _top(store, run)
+    saves = _saves(top)
+    if not save:
+        known = _own(top.run, await saves.every())
+        if not known:
+            raise Refused(f"run {top.run} has no save of its workspace")
+        save = known[0].id
+    return await saves.diff(save)
+
+
+async def restore(store: Store, run: RunId, save: str) -> Restored:
+    """Make the workspace of a run what it was; what it is now is saved first."""
+    top = await _top(store, run)
+    return await _saves(top).restore(save)
+
+
+async def copy_for(store: Store, origin: Origin, fork: RunId) -> Mapping[str, Any]:
+    """The copy of the workspace that a fork works in, as its record has it; nothing where there is no workspace.
+
+    At the latest entry of its origin it is the workspace as it is now. Before that, it is what the last save had that
+    was taken until then.
+    """
+    top = await _top(store, origin.stored.record.run, required=False)
+    workspace = _workspace(top)
+    if not workspace.folder:
+        return top.tools
+    saves, folder = saves_of(workspace), Path(workspace.folder)
+    save = ""
+    if origin.shared < origin.stored.seq:
+        moment = (await store.entries(origin.stored.record.run, origin.shared, 1))[0]["at"]
+        taken = [known.id for known in _own(top.run, await saves.every()) if known.at <= moment]
+        save = taken[-1] if taken else ""
+    target = folder.with_name(f"{folder.name}-{fork}")
+    await saves.copy(target, save)
+    return written(replace(workspace, folder=str(target)))
+
+
+def _own(run: RunId, saves: tuple[Save, ...]) -> tuple[Save, ...]:
+    mark = f"{run}: "
+    own = [save for save in saves if save.name.startswith((mark, RESCUE))]
+    return tuple(replace(save, name=save.name.removeprefix(mark)) for save in own)
+
+
+async def _top(store: Store, run: RunId, *, required: bool = True) -> Record:
+    """The run at the top of a family: it has the workspace."""
+    record = (await store.load(run)).record
+    while record.parent:
+        record = (await store.load(record.parent)).record
+    if required and not _workspace(record).folder:
+        raise Refused(f"run {run} has no workspace; begin one with --workspace DIR")
+    return record
+
+
+def _workspace(record: Record) -> Workspace:
+    return decode(Workspace, record.tools, "tools")
+
+
+def _saves(record: Record) -> Saves:
+    return saves_of(_workspace(record))

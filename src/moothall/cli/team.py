@@ -1,0 +1,296 @@
+"""The command that talks with a team: `team`. A plain line editor; what is typed counts at any time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+import threading
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from moothall.app.kinds.team.present import change_line, speaker_name
+from moothall.app.kinds.team.session import Chosen, Session, registered
+from moothall.app.runs.news import Committed, News, Noticed, Said
+from moothall.cli.main import DONE, FAILED, WAITING
+from moothall.cli.options import command, hall_of, named, own_exit_code
+from moothall.cli.run import add_beginning
+from moothall.cli.screen import harmless, is_able, notice, painted, print_json
+from moothall.errors import DefinitionError, Refused
+
+Work = Callable[[Namespace], int]
+COLOURS = ("cyan", "green", "yellow", "bold")
+TYPED = ("USER_SAID", "COMMAND")
+"""How the events begin that a person makes."""
+DRIVEN = "a worker drives this run"
+_CONTENT = re.compile(r'"content"\s*:\s*"((?:[^"\\]|\\.)*)')
+
+
+def team(parser: ArgumentParser) -> Work:
+    """Talk with a team."""
+    parser.add_argument(
+        "-c", "--team", type=named, default="studio", metavar="TEAM", help="studio, studio_small, software or a file"
+    )
+    parser.add_argument(
+        "--script", type=Path, metavar="FILE", help="what you type, from a file, one line after another"
+    )
+    parser.add_argument("--plain", action="store_true", help="a line for every change of state")
+    parser.add_argument(
+        "--autonomy",
+        choices=("manual", "review", "auto"),
+        help="who approves transitions and replies: you each time, you where it is doubtful, nobody",
+    )
+    parser.add_argument("--sample", action="store_true", help="draw among proposals, by score and confidence")
+    parser.add_argument(
+        "--resume", nargs="?", const="", metavar="RUN", help="come back to a conversation; alone: to the newest"
+    )
+    parser.add_argument("--transcript", type=Path, metavar="FILE", help="write the conversation as Markdown in the end")
+    parser.add_argument("--workspace", type=Path, metavar="DIR", help="where files are written (default: ./workspace)")
+    parser.add_argument(
+        "--functions",
+        type=named,
+        metavar="MODULE",
+        help="FILE.py or module: tools, hooks and sources that the team names",
+    )
+    add_beginning(parser)
+
+    def work(chosen: Namespace) -> int:
+        script = _script(chosen.script) if chosen.script is not None else None
+        screen = Screen(chosen)
+        with hall_of(chosen, notice, screen) as hall:
+            try:
+                with own_exit_code():
+                    return asyncio.run(_talk(chosen, hall, screen, script))
+            except KeyboardInterrupt:
+                notice(f"stopped; nothing is lost. Come back with:  {command('team --resume', chosen, screen.run)}")
+                return FAILED
+
+    return work
+
+
+def _script(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DefinitionError(f"the script {path} cannot be read: {error}") from error
+
+
+async def _talk(chosen: Namespace, hall: Any, screen: Screen, script: list[str] | None) -> int:
+    async with hall:
+        session = await _opened(chosen, hall)
+        screen.follow(session)
+        is_live = script is None and sys.stdin.isatty()
+        if chosen.resume is not None:
+            screen.say(await session.newest_lines(), aside=True)
+        screen.say(f"{session.roster.team.description} (run {session.run}; !help lists the commands)", aside=True)
+        typed = _typed() if script is None else _lines(script)
+        if is_live:
+            await _live(session, screen, typed)
+        else:
+            await session.go_on()
+            async for line in typed:
+                screen.say(painted(f"> {harmless(line)}", "dim"))
+                screen.say(await _taken(session, line))
+                if await _is_over(session):
+                    break
+        return await _ended(chosen, session)
+
+
+async def _opened(chosen: Namespace, hall: Any) -> Session:
+    agents = registered(chosen.functions or "")
+    if chosen.resume is not None:
+        return await Session.resume(hall, chosen.resume, agents)
+    workspace = chosen.workspace or Path("workspace")
+    return await Session.begin(
+        hall,
+        Chosen(
+            chosen.team,
+            chosen.autonomy,
+            chosen.sample,
+            chosen.model or "",
+            chosen.budget,
+            chosen.run_id,
+            str(workspace.absolute()),
+        ),
+        agents,
+    )
+
+
+async def _live(session: Session, screen: Screen, typed: AsyncIterator[str]) -> None:
+    """Take every line as it is typed, also while somebody speaks."""
+    under_way: set[asyncio.Task[None]] = set()
+
+    async def take(line: str) -> None:
+        screen.say(await _taken(session, line))
+
+    resumed = asyncio.create_task(_going_on(session))
+    under_way.add(resumed)
+    resumed.add_done_callback(under_way.discard)
+    screen.prompt()
+    async for line in typed:
+        if line.strip() == "!quit":
+            break
+        task = asyncio.create_task(take(line))
+        under_way.add(task)
+        task.add_done_callback(under_way.discard)
+        if line.strip() == "!exit":
+            await task
+            break
+        screen.prompt()
+    for task in under_way:
+        task.cancel()
+
+
+async def _going_on(session: Session) -> None:
+    """Go on with what was under way when the conversation was left."""
+    await session.go_on()
+
+
+async def _taken(session: Session, line: str) -> str:
+    try:
+        answer = await session.type(line)
+    except (Refused, DefinitionError) as refusal:
+        return str(refusal)
+    return "\n".join(filter(None, (answer, session.questions_beside())))
+
+
+async def _is_over(session: Session) -> bool:
+    return session.outcome is not None and session.outcome.status not in ("waiting", "running", "stuck")
+
+
+async def _ended(chosen: Namespace, session: Session) -> int:
+    outcome = await session.refresh()
+    if chosen.transcript is not None:
+        try:
+            chosen.transcript.write_text(await session.transcript(), encoding="utf-8")
+        except OSError as error:
+            raise DefinitionError(f"the transcript {chosen.transcript} cannot be written: {error.strerror}") from error
+    if chosen.json:
+        print_json(await session.result())
+    if outcome.status in ("waiting", "running"):
+        if not chosen.quiet:
+            notice(f"come back with:  {command('team --resume', chosen, session.run)}")
+        return WAITING
+    if outcome.reason:
+        notice(harmless(outcome.reason))
+    return DONE if outcome.status == "done" else FAILED
+
+
+async def _lines(script: list[str]) -> AsyncIterator[str]:
+    for line in script:
+        if line.strip():
+            yield line
+
+
+async def _typed() -> AsyncIterator[str]:
+    """The lines of stdin as they come; a thread reads them, so that nothing waits for the person."""
+    loop, lines = asyncio.get_running_loop(), asyncio.Queue[str | None]()
+
+    def read() -> None:
+        for line in sys.stdin:
+            loop.call_soon_threadsafe(lines.put_nowait, line.rstrip("\n"))
+        loop.call_soon_threadsafe(lines.put_nowait, None)
+
+    threading.Thread(target=read, daemon=True).start()
+    while (line := await lines.get()) is not None:
+        if line.strip():
+            yield line
+
+
+class Screen:
+    """Shows what is said and where the conversation goes: on stdout, or beside JSON on stderr."""
+
+    def __init__(self, chosen: Namespace) -> None:
+        self._plain, self._quiet = chosen.plain, chosen.quiet
+        self._stream = sys.stderr if chosen.json else sys.stdout
+        self._is_live = is_able(self._stream)
+        self._heard: dict[str, str] = {}
+        self._shown: dict[str, int] = {}
+        self._session: Session | None = None
+        self.run = chosen.run_id or ""
+
+    @property
+    def hears(self) -> bool:
+        """Whether what somebody says is shown as it is said; only a terminal shows that."""
+        return self._is_live
+
+    def follow(self, session: Session) -> None:
+        """Show what happens in this session."""
+        self._session, self.run = session, session.run
+
+    def prompt(self) -> None:
+        """Show that something can be typed."""
+        print("> ", end="", file=self._stream, flush=True)
+
+    def say(self, text: str, *, aside: bool = False) -> None:
+        """Show a text."""
+        if text and not (aside and self._quiet):
+            print(
+                harmless(text) if "\x1b" not in text else text, file=sys.stderr if aside else self._stream, flush=True
+            )
+
+    def __call__(self, news: News) -> None:
+        """Something happened."""
+        match news:
+            case Noticed(text=text, urgent=urgent) if urgent and not text.startswith(DRIVEN):
+                notice(text)
+            case Said(run=run, agent=agent, piece=piece) if self._session is not None and run == self._session.run:
+                self._stream_piece(agent, piece)
+            case Committed() if self._session is not None and news.run == self._session.run:
+                self._show(news)
+
+    def _stream_piece(self, agent: str, piece: str) -> None:
+        if not piece:
+            self._heard[agent], self._shown[agent] = "", 0
+            return
+        heard = self._heard[agent] = self._heard.get(agent, "") + piece
+        text, shown = content_so_far(heard), self._shown.get(agent, 0)
+        if len(text) > shown:
+            label = f"{self._label(agent)}: " if not shown else ""
+            print(label + harmless(text[shown:]), end="", file=self._stream, flush=True)
+            self._shown[agent] = len(text)
+
+    def _show(self, news: Committed) -> None:
+        assert self._session is not None
+        if any(self._shown.values()) and str(news.plain["event"].get("name", "")).startswith(TYPED):
+            print(" [interrupted]", file=self._stream, flush=True)
+            self._shown.clear()
+        for append in news.plain.get("appends", ()):
+            message = append["message"]
+            if append["thread"] == "conversation":
+                self._show_said(message)
+            elif self._plain and "from" in message:
+                self.say(change_line(self._session.roster, message))
+
+    def _show_said(self, message: dict[str, Any]) -> None:
+        who, text = message["by"], str(message["text"])
+        if who == "user":
+            return
+        if shown := self._shown.pop(who, 0):
+            print(harmless(text[shown:]), file=self._stream, flush=True)
+            return
+        print(f"{self._label(who)}: {harmless(text)}", file=self._stream, flush=True)
+
+    def _label(self, who: str) -> str:
+        assert self._session is not None
+        colour = COLOURS[self._session.roster.order.get(who, 0) % len(COLOURS)]
+        return painted(harmless(speaker_name(self._session.roster, who)), colour, self._stream)
+
+
+def content_so_far(heard: str) -> str:
+    """What is said in a reply that is still coming: its `content`, or all of it where it is prose."""
+    if not heard.lstrip().startswith("{"):
+        return heard
+    match = _CONTENT.search(heard)
+    if match is None:
+        return ""
+    text = match[1]
+    while text:
+        try:
+            return str(json.loads(f'"{text}"'))
+        except ValueError:
+            text = text[:-1]
+    return ""

@@ -1,0 +1,1 @@
+"""Servers that offer tools to agents, one protocol per module."""

@@ -1,0 +1,317 @@
+"""The arena as programs use it, what it keeps beyond its runs, and the mirror of that."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sqlite3
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moothall import answer
+from moothall.app.config.access import opened
+from moothall.app.kinds.arena.records import Given, identity_of, lock_store, recalled
+from moothall.app.kinds.arena.standings import standings
+from moothall.app.runs.mirror import Mirroring
+from moothall.app.runs.moothall import Moothall
+from moothall.app.runs.view import show
+from moothall.arena import ArenaOptions, run_arena
+from moothall.errors import DefinitionError, EffectFailed, Refused
+from moothall.kernel.events import SharedRecord
+from moothall.machines.arena.declaration import Declaration, declaration
+from moothall.machines.arena.identity import Locks
+from moothall.machines.arena.memory import Trace, nearest
+from moothall.runtime.mirror import pump
+from moothall.stores.memory import MemoryStore
+from moothall.stores.mirror import SqliteMirror
+from tests.machines.arena_world import task, vote
+
+sandboxed = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, and a home of one's own."""
+    monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("MOOTHALL_MIRROR", raising=False)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def agents(*tasks: Mapping[str, Any], **said: Any) -> dict[str, Any]:
+    """Functions that play the whole arena; each of the panel says the same all the time."""
+
+    async def classifier(prompt: str) -> Any:
+        return said.get("classifier", {"kind": "chore", "tags": ["files"], "confidence": 0.9})
+
+    async def planner(prompt: str) -> Any:
+        return {"tasks": list(tasks)}
+
+    def panelist(role: str) -> Any:
+        async def opinion(prompt: str) -> Any:
+            if "Tasks of the plan failed" in prompt:
+                return said.get("diagnosis", {})
+            return said.get(role, vote())
+
+        return opinion
+
+    panel = {role: panelist(role) for role in ("analyst", "solution", "critic", "security", "optimizer")}
+    return {"classifier": classifier, "planner": planner, **panel}
+
+
+# programs
+
+
+@sandboxed
+@pytest.mark.covers("A24")
+def test_a_program_deals_with_a_request_and_gets_what_the_command_prints(workspace: Path) -> None:
+    told = run_arena(
+        "make a file", ArenaOptions(str(workspace)), agents=agents(task("a", "echo x > made")), run_id="case"
+    )
+    assert (told["status"], told["trace_id"], told["consensus"]) == ("succeeded", "case", 1.0)
+    assert (workspace / "made").read_text() == "x\n"
+
+
+@sandboxed
+def test_a_program_answers_for_a_person(workspace: Path) -> None:
+    cast = agents(task("a", "touch made", reverse="irreversible"))
+    told = run_arena("send it", ArenaOptions(str(workspace)), agents=cast, run_id="case")
+    assert told["status"] == "waiting"
+    outcome = answer("case", True, agents=cast, by="Ada")
+    assert (outcome.status, outcome.data.judge, (workspace / "made").exists()) == ("done", "Ada", True)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "settings", "why"),
+    [
+        (" ", ArenaOptions(), "the request is empty"),
+        ("x", ArenaOptions("/no/such/folder"), "is not a folder"),
+        ("x", ArenaOptions(config=Path("missing.json")), "cannot be read"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_a_run_begins(
+    workspace: Path, request_text: str, settings: ArenaOptions, why: str
+) -> None:
+    with pytest.raises(DefinitionError, match=why):
+        run_arena(request_text, settings, agents=agents())
+
+
+@sandboxed
+@pytest.mark.covers("A25", "A3")
+def test_the_journal_shows_that_only_the_identity_was_looked_at_before_it_held(workspace: Path) -> None:
+    run_arena("make it", ArenaOptions(str(workspace)), agents=agents(task("a")), run_id="case")
+    with opened(None) as store:
+        entries = asyncio.run(show(store, "case")).entries
+    wanted = []
+    for entry in entries:
+        if "Idle" not in str(entry["to"]) and entry["to"] != ["VerifyingIdentity"]:
+            break
+        wanted += [(effect["kind"], effect["effect"].get("collection", "")) for effect in entry["effects"]]
+    assert wanted == [("read.records", "identity"), ("arena.identity", "")]
+
+
+@sandboxed
+@pytest.mark.covers("A26", "A32")
+def test_an_aborted_run_writes_no_record_and_other_runs_go_on(workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "arena.json").write_text(json.dumps({"identity": {"database": "production"}}))
+    locked = ArenaOptions(str(workspace), tmp_path / "arena.json")
+    told = run_arena("make it", locked, agents=agents(task("a", "touch made")))
+    assert (told["status"], told["votes"], told["tasks"]) == ("aborted", [], [])
+    with opened(None) as store:
+        assert asyncio.run(store.outbox("anybody")) == []
+    assert run_arena("make it", ArenaOptions(str(workspace)), agents=agents(task("a")))["status"] == "succeeded"
+
+
+# memory
+
+
+@sandboxed
+@pytest.mark.covers("A5", "A14")
+def test_later_runs_know_ratings_and_the_traces_that_are_alike(workspace: Path) -> None:
+    settings = ArenaOptions(str(workspace))
+    careless = agents(task("a", "false"), critic=vote("reject", 0.2))
+    for number, text in enumerate(["tidy the cellar", "paint the fence", "tidy the attic", "bake bread"]):
+        run_arena(text, settings, agents=careless, run_id=f"old-{number}")
+    run_arena("tidy the shed", settings, agents=careless, run_id="new")
+
+    async def look() -> tuple[Any, Any, Any]:
+        async with Moothall() as hall:
+            told = await standings(hall.store)
+            return told, await recalled(hall.store, "tidy cellar", 2), await show(hall.store, "new")
+
+    told, found, run = asyncio.run(look())
+    context = next(entry["event"] for entry in run.entries if entry["event"]["name"] == "arena.context")
+    assert [near["trace"]["id"] for near in context["nearest"]] == ["old-2", "old-0"]
+    assert {near["trace"]["outcome"] for near in context["nearest"]} == {"rolled_back"}
+    assert len(context["ratings"]) == 6
+    assert found[0].trace.id == "old-0"
+    leaf = next(rating for rating in told["ratings"] if (rating["agent"], rating["kind"]) == ("critic", "chore"))
+    assert (leaf["games"], leaf["wins"], leaf["model"]) == (5, 5, "function")
+    assert leaf["elo"] > 1200
+    assert leaf["fit"]["low"] < leaf["fit"]["rating"] < leaf["fit"]["high"]
+    assert leaf["fit"]["status"] == "preliminary"
+    assert [duel["trace_id"] for duel in told["history"]] == ["old-0", "old-1", "old-2", "old-3", "new"]
+    moves = [(duel["first"]["before"], duel["first"]["after"]) for duel in told["history"]]
+    assert all(after == before for (_, after), (before, _) in pairwise(moves))
+
+
+@sandboxed
+def test_runs_at_the_same_time_lose_no_duel(workspace: Path) -> None:
+    async def run_all() -> dict[str, Any]:
+        async with Moothall() as hall:
+            case = {"workspace": str(workspace), "config": {}}
+            cast = agents(task("a", "false"), critic=vote("reject", 0.2))
+            runs = (hall.run("arena", {"request": f"do {number}", **case}, agents=cast) for number in range(6))
+            outcomes = await asyncio.gather(*runs)
+            assert {outcome.data.outcome for outcome in outcomes} == {"rolled_back"}
+            return await standings(hall.store)
+
+    told = asyncio.run(run_all())
+    assert {rating["games"] for rating in told["ratings"]} == {6}
+    assert len(told["history"]) == 6
+
+
+def test_the_nearest_traces_come_first_and_of_two_alike_the_newer_one() -> None:
+    traces = [Trace("a", "tidy the cellar", at=1), Trace("b", "bake bread"), Trace("c", "tidy the cellar", at=2)]
+    assert [near.trace.id for near in nearest("tidy my cellar", traces)] == ["c", "a"]
+    assert [near.trace.id for near in nearest("x", [Trace("a", "y", tags=("z",))], tags=("z",))] == ["a"]
+
+
+# identity
+
+
+def test_a_store_is_locked_once_and_its_locks_are_held_against_the_place(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "acme")
+
+    async def lock_and_look() -> None:
+        async with Moothall() as hall:
+            told = await lock_store(hall, Given(workspace=str(workspace), operator="ada"))
+            assert told["locks"] | {"database": ""} == {
+                "cloud_project": "acme",
+                "database": "",
+                "workspace": str(workspace),
+                "operator": "ada",
+            }
+            assert (await identity_of(hall.store, Given(workspace=str(workspace), operator="ada")))["holds"]
+            monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "other")
+            told = await identity_of(hall.store, Given(operator="ada"))
+            assert told["mismatches"] == ["the cloud project is 'other'; the store is locked to 'acme'"]
+            with pytest.raises(Refused, match="locked already"):
+                await lock_store(hall, Given(operator="bob"))
+            assert (await lock_store(hall, Given(operator="bob"), anew=True))["locks"]["operator"] == "bob"
+
+    asyncio.run(lock_and_look())
+
+
+# the mirror
+
+
+class Flapping:
+    """A mirror that is down at every other call, and slow or broken in the middle where it is told to be."""
+
+    name = "flapping"
+
+    def __init__(self, *, down: Sequence[bool]) -> None:
+        self.kept: dict[tuple[str, str], SharedRecord] = {}
+        self._down = list(down)
+        self.calls = 0
+
+    async def put(self, records: Sequence[SharedRecord]) -> None:
+        """Keep these, or fail when half of them are kept."""
+        self.calls += 1
+        is_down = self._down.pop(0) if self._down else False
+        for number, record in enumerate(records):
+            if is_down and number >= len(records) // 2:
+                raise EffectFailed("it is down")
+            there = self.kept.get((record.collection, record.key))
+            if there is None or there.version < record.version:
+                self.kept[record.collection, record.key] = record
+
+
+async def write(hall: Moothall, times: int) -> None:
+    """Write the identity record so many times."""
+    for number in range(times):
+        await hall.run(declaration(), Declaration(Locks(operator=f"nobody {number}"), anew=True))
+
+
+@pytest.mark.anyio
+@pytest.mark.covers("A31")
+@pytest.mark.parametrize("down", [[], [True], [True, True, True], [False, True] * 6, [True, False] * 6])
+async def test_a_mirror_that_comes_and_goes_ends_with_the_same_records(workspace: Path, down: list[bool]) -> None:
+    async with Moothall("memory") as hall:
+        await write(hall, 7)
+        mirror = Flapping(down=down)
+        for _ in range(40):
+            try:
+                await pump(hall.store, mirror, batch=2)
+                break
+            except EffectFailed:
+                continue
+        assert list(mirror.kept.values()) == await hall.store.records("identity")
+        assert await hall.store.outbox("flapping") == []
+
+
+@pytest.mark.anyio
+@pytest.mark.covers("A31")
+async def test_a_mirror_that_never_answers_keeps_nobody_waiting(workspace: Path) -> None:
+    class Stuck:
+        name = "stuck"
+
+        async def put(self, records: Sequence[SharedRecord]) -> None:
+            await asyncio.Event().wait()
+
+    store = MemoryStore()
+    async with Moothall("memory") as hall:
+        mirroring = Mirroring(hall.store, Stuck())
+        await write(hall, 3)
+        assert "the mirror is behind" in await mirroring.finish()
+        assert len(await hall.store.outbox("stuck")) == 3
+    assert await store.outbox("stuck") == []
+
+
+@pytest.mark.covers("A31", "A22")
+def test_what_a_run_keeps_is_in_the_mirror_too(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOOTHALL_MIRROR", f"sqlite:{tmp_path / 'mirror.db'}")
+    run_arena("look", ArenaOptions(str(workspace), dry_run=True), agents=agents(task("a")), run_id="case")
+    mirrored = SqliteMirror(tmp_path / "mirror.db").records()
+    with opened(None) as store:
+        kept = [record for name in ("audit", "decisions", "traces") for record in asyncio.run(store.records(name))]
+    assert mirrored == kept
+    assert [record.key for record in kept] == ["case"] * 3
+
+
+@pytest.mark.covers("A31")
+def test_a_second_store_that_is_locked_or_missing_gets_everything_later(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "elsewhere" / "mirror.db"
+    monkeypatch.setenv("MOOTHALL_MIRROR", f"sqlite:{file}")
+
+    async def write_once() -> list[SharedRecord]:
+        async with Moothall() as hall:
+            await write(hall, 1)
+            return list(await hall.store.records("identity"))
+
+    asyncio.run(write_once())
+    assert "the mirror is behind" in capsys.readouterr().err
+    file.parent.mkdir()
+    mirror = SqliteMirror(file)
+    assert asyncio.run(write_once()) == mirror.records()
+    with sqlite3.connect(file, isolation_level=None) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        kept = asyncio.run(write_once())
+        assert "the mirror is behind" in capsys.readouterr().err
+        holder.execute("ROLLBACK")
+    holder.close()
+    assert mirror.records() != kept
+    assert asyncio.run(write_once()) == mirror.records()

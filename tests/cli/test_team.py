@@ -1,0 +1,225 @@
+"""`moot team`: a person talks with a team, at a terminal, from a script, and after a crash."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from moothall.cli.team import content_so_far
+from moothall.machines.team.definition import shipped_text
+from tests.cli.process import moot as moot_process
+from tests.cli.ran import Moot
+from tests.cli.terminal import terminal
+from tests.team_scripts import HAND_OFF, Script, hands, says, typed, written
+
+
+@pytest.mark.covers("T66", "T68", "T69", "T53", "T20")
+def test_the_hand_off_test_of_the_document_is_told_line_by_line(moot: Moot, tmp_path: Path) -> None:
+    script, model = typed(tmp_path, "A game about tides", "!exit"), written(tmp_path, HAND_OFF)
+    ran = moot("team", "--script", script, "--plain", "--model", model)
+    assert ran.code == 0
+    changes = [line for line in ran.out.splitlines() if line.startswith("Current State")]
+    assert changes == [
+        "Current State: [RespondToUser_State] → Pending: CreativePartner_State",
+        "Current State: [CreativePartner_State] → Pending: GameDesigner_State",
+        "Current State: [GameDesigner_State] → Pending: CreativePartner_State",
+        "Current State: [CreativePartner_State] → Pending: GameDesigner_State",
+        "Current State: [GameDesigner_State] → Pending: CEO_State",
+        "Current State: [CEO_State] → Pending: RespondToUser_State",
+    ]
+
+
+@pytest.mark.covers("T49", "T60")
+def test_programs_get_the_transitions_with_their_layers_and_what_was_approved(moot: Moot, tmp_path: Path) -> None:
+    script, model = typed(tmp_path, "A game about tides"), written(tmp_path, HAND_OFF)
+    ran = moot("team", "--script", script, "--json", "--model", model)
+    assert ran.code == 5
+    told = ran.json
+    assert set(told) >= {"run_id", "status", "states_visited", "transitions", "approvals", "rework", "facts", "usage"}
+    assert told["status"] == "waiting"
+    assert told["states_visited"][:-1] == [
+        "creative_partner",
+        "game_designer",
+        "creative_partner",
+        "game_designer",
+        "ceo",
+    ]
+    ways = [(move["from"], move["to"], move["by"], move["layer"]) for move in told["transitions"]]
+    assert ways[0] == ("RespondToUser", "creative_partner", "user", "user")
+    assert ways[4] == ("game_designer", "ceo", "game_designer", "arbitration")
+    assert [(known["by"], known["author"]) for known in told["approvals"]] == [("game_designer", "creative_partner")]
+    assert told["rework"] == 1
+    assert told["usage"]["calls"] == 5
+
+
+SLOW: Script = {
+    "creative_partner": [
+        {"value": {"content": "A long story."}, "seconds": 60},
+        hands("Then a short one.", "game_designer"),
+        hands("Shorter still.", "game_designer"),
+    ],
+    "game_designer": [says("I read it."), says("I approve.")],
+    "ceo": [says("Good.")],
+}
+
+
+def run_of(said: str) -> str:
+    """The run that a terminal tells of."""
+    return said.partition("(run ")[2].partition(";")[0]
+
+
+@pytest.mark.covers("T56", "T8", "T21", "T63")
+def test_at_a_terminal_a_person_interrupts_hands_off_sends_back_approves_and_switches(tmp_path: Path) -> None:
+    model = written(tmp_path, SLOW)
+    with terminal("team", "--plain", "--model", model, home=tmp_path, keyboard=True) as screen:
+        screen.read_until("> ")
+        screen.type("Tell me a story\n")
+        screen.read_until("Pending: CreativePartner_State")
+        screen.type("No, a short one\n")
+        screen.read_until("Then a short one.")
+        screen.read_until("I read it.")
+        screen.type("!rework shorter\n")
+        screen.read_until("I approve.")
+        screen.type("!handoff CEO\n")
+        screen.read_until("Pending: CEO_State")
+        screen.read_until("Good.")
+        screen.type("!simple\n")
+        screen.read_until("goes on in the mode simple")
+        screen.type("!fsm\n")
+        screen.read_until("goes on in the mode fsm")
+        screen.type("!exit\n")
+        said = screen.read_all()
+    assert screen.process.returncode == 0
+    assert "A long story." not in said
+
+
+@pytest.mark.covers("T56", "T5")
+def test_a_conversation_survives_kill_9_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    log = tmp_path / "calls"
+    model = f"{written(tmp_path, SLOW)},log={log}"
+    with terminal("team", "--plain", "--model", model, home=tmp_path, keyboard=True) as screen:
+        screen.read_until("> ")
+        run = run_of(screen.said)
+        screen.type("Tell me a story\n")
+        screen.read_until("Pending: CreativePartner_State")
+        while not log.exists():
+            pass
+        screen.type("No, a short one\n")
+        screen.read_until("I read it.")
+        screen.process.send_signal(signal.SIGKILL)
+        screen.read_all()
+    script = typed(tmp_path, "!approve", "!history", "!exit")
+    ran = moot_process("team", "--resume", "--script", script, home=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "Game Designer: I approve." in ran.stdout
+    assert "Then a short one." in ran.stdout
+    asked = [line.split()[1] for line in log.read_text().splitlines()]
+    assert asked == ["creative_partner", "creative_partner", "game_designer", "game_designer"]
+    assert run in moot_process("ls", home=tmp_path).stdout
+
+
+@pytest.mark.covers("T5")
+def test_who_quits_comes_back_to_the_newest_conversation_or_to_a_named_one(moot: Moot, tmp_path: Path) -> None:
+    model = written(tmp_path, {"creative_partner": [says("One."), says("Two.")]})
+    first = moot("team", "--script", typed(tmp_path, "Go"), "--model", model, "--run-id", "first", "--json")
+    assert (first.code, first.json["run_id"]) == (5, "first")
+    assert "moot team --resume first" in first.err
+    moot("team", "--script", typed(tmp_path, "Go"), "--model", model, "--run-id", "second", "--json")
+    back = moot("team", "--resume", "first", "--script", typed(tmp_path, "More", "!exit"), "--json")
+    assert (back.json["run_id"], back.json["status"]) == ("first", "done")
+    newest = moot("team", "--resume", "--script", typed(tmp_path, "!state"), "--json")
+    assert newest.json["run_id"] == "second"
+
+
+@pytest.mark.covers("T53")
+def test_a_transcript_is_written_as_markdown(moot: Moot, tmp_path: Path) -> None:
+    script, model = typed(tmp_path, "A game about tides", "!exit"), written(tmp_path, HAND_OFF)
+    ran = moot("team", "--script", script, "--model", model, "--transcript", "talk.md", "-q")
+    assert ran.code == 0
+    text = (tmp_path / "talk.md").read_text()
+    assert "**You**: A game about tides" in text
+    assert "**CEO**: Worth a prototype." in text
+
+
+def test_a_team_file_is_written_checked_described_and_talked_with(moot: Moot, tmp_path: Path) -> None:
+    assert moot("new", "team", "mine").code == 0
+    checked = moot("check", "mine.json")
+    assert (checked.code, "0 errors" in checked.out + checked.err) == (0, True), checked.out + checked.err
+    assert "team_name" in moot("schema", "team").out
+    assert "creative_partner" in moot("graph", "mine.json").out
+    model = written(tmp_path, {"creative_partner": [says("Hello.")]})
+    ran = moot("team", "-c", "mine.json", "--script", typed(tmp_path, "Hi", "!exit"), "--model", model)
+    assert (ran.code, "Creative Partner: Hello." in ran.out) == (0, True)
+
+
+@pytest.mark.parametrize("name", ["no_such_team", "machines.py"])
+def test_a_team_that_is_none_is_refused_with_what_there_is(moot: Moot, name: str) -> None:
+    ran = moot("team", "-c", name, "--script", "nothing.txt")
+    assert ran.code == 4
+
+
+def test_a_file_with_mistakes_is_refused_with_its_line(moot: Moot, tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text('{"team_name": "bad", "start": "nobody", "groups": [], "personas": []}')
+    ran = moot("team", "-c", "bad.json", "--script", typed(tmp_path, "x"))
+    assert ran.code == 4
+    assert "bad.json:1" in ran.err
+    assert moot("check", "bad.json").code != 0
+
+
+@pytest.mark.covers("T57")
+@pytest.mark.parametrize("name", ["team", "team-panel", "team-talk", "team-approval", "team-delegation", "debate"])
+def test_every_pattern_is_drawn(moot: Moot, name: str) -> None:
+    assert moot("graph", name).code == 0
+
+
+def test_a_rehearsal_needs_nothing_and_comes_to_the_user(moot: Moot, tmp_path: Path) -> None:
+    ran = moot("team", "--script", typed(tmp_path, "A game"), "--model", "rehearsal", "--json", "--run-id", "trial")
+    assert ran.code == 5
+    assert ran.json["current_state"] in ("RespondToUser", "AwaitApproval")
+
+
+@pytest.mark.covers("T56")
+@pytest.mark.parametrize(
+    ("heard", "shown"),
+    [
+        ("", ""),
+        ("Plain words", "Plain words"),
+        ('{"con', ""),
+        ('{"content": "Half a sen', "Half a sen"),
+        ('{"content": "a \\"quoted\\" word", "transition": "HAN', 'a "quoted" word'),
+        ('{"content": "cut in an escape \\u00', "cut in an escape "),
+        ('{"transition": "X", "content" : "late"}', "late"),
+    ],
+)
+def test_of_a_reply_that_is_still_coming_its_content_is_shown(heard: str, shown: str) -> None:
+    assert content_so_far(heard) == shown
+
+
+@pytest.mark.covers("T41", "T43", "T9")
+def test_tools_hooks_and_sources_come_from_a_file_of_functions(moot: Moot, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "async def books() -> int:\n    return 4000\n\n\nasync def note(state: str) -> None:\n"
+        "    with open('notes.txt', 'a') as notes:\n        notes.write(f'{state}\\n')\n"
+    )
+    plain = json.loads(shipped_text("studio"))
+    plain["sources"] = [{"fact": "budget_left", "tool": "books"}]
+    for persona in plain["personas"]:
+        persona["hooks"] = {"entry": "note"}
+    (tmp_path / "mine.json").write_text(json.dumps(plain))
+    model = written(tmp_path, {"creative_partner": [says("Hello.")]})
+    script = typed(tmp_path, "Go", "!exit")
+    ran = moot("team", "-c", "mine.json", "--functions", "own.py", "--script", script, "--model", model, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["facts"]["budget_left"]["value"] == 4000
+    assert (tmp_path / "notes.txt").read_text() == "creative_partner\n"
+
+
+@pytest.mark.covers("T27", "T84")
+def test_metrics_have_the_hit_rate_of_transitions_and_what_was_prepared(moot: Moot, tmp_path: Path) -> None:
+    script, model = typed(tmp_path, "A game about tides", "!exit"), written(tmp_path, HAND_OFF)
+    moot("team", "--script", script, "--model", model, "--run-id", "talk")
+    own = moot("metrics", "talk", "--json").json["own"]
+    assert own["transition_cache_hit_rate"] == pytest.approx(1 / 6, abs=0.001)
+    assert own["warm_used"] == 1
+    assert "transition cache hit rate: 0.167" in moot("metrics", "talk").out

@@ -1,0 +1,137 @@
+"""`moot debate`, killed with SIGKILL in the middle of any call, and resumed; questions and answers across processes.
+
+The model notes the key of every call in a file that survives; no call whose reply was committed is made again.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.process import moot
+from tests.kills.survivors import NEVER, committed, entries, kill_when, noted
+
+RUN, DONE, WAITING = "till", 0, 5
+NAMES = ("architect", "kiss")
+SAID: dict[str, Any] = {
+    "Before it begins": {"questions": []},
+    "Propose a solution": {"text": "One file.", "confidence": 60},
+    "You review": {"reviews": [{"label": "A", "text": "Too short."}]},
+    "Refine your own": {"text": "One file, and a backup.", "confidence": 70},
+    "Say how sure you are": {"confidence": 90},
+    "Write the solution": {"description": "One file with a backup.", "confidence": 80},
+}
+"""What everybody says, by what is asked."""
+
+
+class Debate:
+    """A debate as real commands in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.log = folder, folder / "calls.log"
+        self.write_script()
+        self.begin = (
+            *("debate", "Where to keep sales?", "-a", ",".join(NAMES), "--clarify", "--run-id", RUN),
+            *("--model", f"scripted:{folder / 'script.json'},log={self.log}"),
+        )
+
+    def write_script(self, hanging: tuple[str, str] | None = None) -> None:
+        """Replies by what is asked; the one of this agent to this never comes."""
+        rules: list[dict[str, Any]] = []
+        if hanging is not None:
+            agent, asked = hanging
+            parts = asked.split("|")
+            rules.append({"agent": agent, "contains": parts, "value": {}, "delay": NEVER})
+        rules += [
+            {"agent": "kiss", "contains": ["Before it begins", "A: two", "A: NA"], "value": {"questions": []}},
+            {"agent": "kiss", "contains": ["Before it begins", "A: two"], "value": {"questions": ["Since when?"]}},
+            {
+                "agent": "architect",
+                "contains": ["Before it begins", "A: two"],
+                "value": {"questions": ["How many tills?"]},
+            },
+            {"agent": "architect", "contains": "Before it begins", "value": {"questions": ["How many tills?"]}},
+            *({"contains": asked, "value": value} for asked, value in SAID.items()),
+        ]
+        (self.folder / "script.json").write_text(json.dumps({"rules": rules}))
+
+    def calls(self) -> list[str]:
+        return noted(self.log)
+
+    def answer(self, **given: str) -> int:
+        (self.folder / "answers.json").write_text(json.dumps(given))
+        return moot("answer", RUN, "--json", "answers.json", home=self.folder).returncode
+
+    def result(self) -> Any:
+        return json.loads(moot("resume", RUN, "--json", home=self.folder).stdout)
+
+
+@pytest.mark.covers("D2", "D7", "D11", "D13", "D14")
+def test_follow_up_questions_survive_a_kill_between_three_processes_and_nothing_is_asked_twice(tmp_path: Path) -> None:
+    debate = Debate(tmp_path)
+    assert moot(*debate.begin, home=tmp_path).returncode == WAITING
+    assert len(debate.calls()) == 2
+    debate.write_script(hanging=("kiss", "Before it begins|A: two"))
+    (tmp_path / "answers.json").write_text(json.dumps({"q1": "two"}))
+    kill_when(lambda: _is_settled(debate, 4), ("answer", RUN, "--json", "answers.json"), tmp_path)
+    assert entries(tmp_path, RUN)[-1]["to"] == ["Clarification"]
+    over = committed(tmp_path, RUN)
+    debate.write_script()
+    waiting = moot("resume", RUN, "--json", home=tmp_path)
+    assert waiting.returncode == WAITING
+    asked = json.loads(waiting.stdout)["questions"][0]["schema"]["properties"]
+    assert {name: known["description"] for name, known in asked.items()} == {
+        "q1": "How many tills?",
+        "q2": "Since when?",
+    }
+    assert asked["q1"]["earlier"] == "two"
+    assert not over & set(debate.calls()[4:])
+    assert debate.answer(q2="NA") == DONE
+    told = debate.result()
+    assert [(known["agent"], known["text"], known["answer"]) for known in told["clarifications"]] == [
+        ("architect", "How many tills?", "two"),
+        ("kiss", "Since when?", "NA"),
+    ]
+    assert sum(times - 1 for times in Counter(debate.calls()).values()) == 1
+
+
+CALLS = [
+    *((name, "Before it begins") for name in NAMES),
+    *((name, "Propose a solution") for name in NAMES),
+    *((name, "You review") for name in NAMES),
+    *((name, "Refine your own") for name in NAMES),
+    ("judge", "Say how sure you are"),
+    ("judge", "Write the solution"),
+]
+
+
+@pytest.mark.covers("D3", "D5")
+@pytest.mark.parametrize("call", CALLS, ids=" ".join)
+def test_a_debate_killed_in_the_middle_of_any_call_repeats_no_call_that_was_answered(
+    tmp_path: Path, call: tuple[str, str]
+) -> None:
+    debate = Debate(tmp_path)
+    begin = tuple(part for part in debate.begin if part != "--clarify")
+    if call[1] == "Before it begins":
+        begin = debate.begin
+    debate.write_script(hanging=call)
+    before = {"Before it begins": 2, "Propose a solution": 2, "You review": 4, "Refine your own": 6}
+    reached = before.get(call[1], 7 if "sure" in call[1] else 8)
+    kill_when(lambda: _is_settled(debate, reached), begin, tmp_path)
+    over, made = committed(tmp_path, RUN), debate.calls()
+    debate.write_script()
+    ran = moot("resume", RUN, home=tmp_path)
+    assert ran.returncode == (WAITING if call[1] == "Before it begins" else DONE)
+    assert not over & set(debate.calls()[len(made) :])
+    assert sum(times - 1 for times in Counter(debate.calls()).values()) == 1
+    assert moot("replay", RUN, home=tmp_path).returncode == 0
+
+
+def _is_settled(debate: Debate, reached: int) -> bool:
+    """Whether so many were asked, and everybody but the one who never replies has come back."""
+    if len(debate.calls()) < reached:
+        return False
+    ended = {entry["cause"] for entry in entries(debate.folder, RUN)}
+    return sum(key.removeprefix(f"{RUN}.") in ended for key in debate.calls()) == reached - 1

@@ -4,6 +4,7 @@ import asyncio
 import select
 import threading
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any

@@ -726,12 +726,12 @@ async def test_a_switch_of_mode_keeps_memory_and_approvals() -> None:
 # tools
 
 
-def with_tools(folder: Path, *tools: str) -> str:
+def with_tools(folder: Path, *tools: str, **changes: Any) -> str:
     plain = json.loads(shipped_text("studio"))
     for persona in plain["personas"]:
         if persona["id"] == "creative_partner":
             persona["tools"] = list(tools)
-    return team_with(folder, personas=plain["personas"])
+    return team_with(folder, personas=plain["personas"], **changes)
 
 
 def calls(tool: str, **arguments: Any) -> Reply:
@@ -967,8 +967,7 @@ async def test_tools_that_are_wanted_before_the_facts_are_known_are_called_after
         return "noon"
 
     caller = Caller(calls("tide", place="Hull"), says("Noon it is."))
-    plain = json.loads(Path(with_tools(tmp_path, "tide")).read_text())
-    team = team_with(tmp_path, personas=plain["personas"], sources=[{"fact": "budget_left", "tool": "books"}])
+    team = with_tools(tmp_path, "tide", sources=[{"fact": "budget_left", "tool": "books"}])
     more = {"creative_partner": caller.reply, "tide": tide, "books": books}
     async with talk({}, team=team, more=more) as (session, _):
         talking = asyncio.create_task(session.type("When?"))

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from tests.runtime.world import PROCESSES
 
 RECORDED = Path("../shared/evals/tau-bench/gpt-4o-airline.json.gz")
 ROUNDS = 64
-KILLS = 200 if os.environ.get("MOOTHALL_SOAK") else 20
+KILLS = [20, pytest.param(200, marks=pytest.mark.soak)]
 RUN = "flight"
 
 pytestmark = pytest.mark.skipif(not RECORDED.exists(), reason="the recorded loops are not beside the project")
@@ -125,8 +124,9 @@ def script(tmp_path: Path, loop: Loop) -> str:
 
 
 @pytest.mark.anyio
-async def test_the_same_calls_are_made_in_the_same_order(tmp_path: Path, loops: Sequence[Loop]) -> None:
-    for number, loop in enumerate(loops[:: max(1, len(loops) // KILLS)]):
+@pytest.mark.parametrize("many", KILLS)
+async def test_the_same_calls_are_made_in_the_same_order(tmp_path: Path, loops: Sequence[Loop], many: int) -> None:
+    for number, loop in enumerate(loops[:: max(1, len(loops) // many)]):
         counter, store = Counter(), SqliteStore(tmp_path / f"{number}.db", durability="normal")
         assert await played(machine_for(loop, counter), store, script(tmp_path, loop)) == "done"
         assert counter.calls == list(loop.calls)
@@ -143,10 +143,11 @@ async def _completed(store: Store) -> set[str]:
 
 
 @pytest.mark.anyio
-async def test_no_completed_call_is_repeated_after_a_kill(tmp_path: Path, loops: Sequence[Loop]) -> None:
+@pytest.mark.parametrize("many", KILLS)
+async def test_no_completed_call_is_repeated_after_a_kill(tmp_path: Path, loops: Sequence[Loop], many: int) -> None:
     chance = random.Random(17)
     killed_at = repeated = 0
-    for number in range(KILLS):
+    for number in range(many):
         loop, counter = chance.choice(loops), Counter()
         machine, model = machine_for(loop, counter), script(tmp_path, loop)
         store = SqliteStore(tmp_path / f"kill-{number}.db", durability="normal")
@@ -163,5 +164,5 @@ async def test_no_completed_call_is_repeated_after_a_kill(tmp_path: Path, loops:
             (*call, key) for call, key in zip(loop.calls, dict.fromkeys(key for *_, key in counter.made), strict=True)
         ]
         store.close()
-    assert killed_at >= KILLS // 2
+    assert killed_at >= many // 2
     assert repeated == 0

@@ -10,7 +10,6 @@ import pytest
 
 from moothall import Budget, Final, GaveUp, Machine, On, Replied, Returned, State, ask, call, child, resume, run, tool
 from moothall.agents.ports import Reply
-from moothall.app.runs import retry as retrying
 from moothall.app.runs.moothall import shared, wait_for
 from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.replay import Replayed, replay
@@ -76,7 +75,7 @@ def line(world: World, **more: Any) -> Machine:
 def retry(run: str, machine: Machine, *, budget: Budget | None = None) -> Outcome:
     async def work() -> Outcome:
         async with shared(None) as hall:
-            return await retrying.retry(hall.context(), run, machine, budget)
+            return await hall.retry(run, machine, budget=budget)
 
     return wait_for(work())
 
@@ -287,3 +286,38 @@ def test_a_run_that_was_retried_is_the_same_after_a_reload(world: World) -> None
     run(machine, Note(), run_id=RUN)
     ended = mended(world, machine)
     assert resume(RUN, machine) == ended
+
+
+def test_a_run_that_was_set_aside_and_cannot_be_opened_stays_aside_for_the_same_reason(world: World) -> None:
+    async def waits(prompt: str) -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(line(world), Note(), agents={"ada": waits}, run_id=RUN)
+
+    async def set_aside() -> None:
+        async with shared(None) as hall:
+            await hall.store.set_aside(RUN, "it brought its worker down")
+
+    async def status() -> str:
+        async with shared(None) as hall:
+            return (await hall.store.load(RUN)).status
+
+    wait_for(set_aside())
+    other = Machine("line", data=Note, states=[State("elsewhere"), Final("written")], moves=[])
+    with pytest.raises(DefinitionError):
+        retry(RUN, other)
+    assert wait_for(status()) == "set aside: it brought its worker down"
+
+
+def test_who_retried_a_run_is_in_its_journal(world: World) -> None:
+    machine = line(world)
+    run(machine, Note(), run_id=RUN)
+    world.broken = False
+
+    async def work() -> Outcome:
+        async with shared(None) as hall:
+            return await hall.retry(RUN, machine, by="ada")
+
+    assert wait_for(work()).status == "done"
+    assert [entry["event"]["by"] for entry in entries() if entry["event"]["name"] == "run.retried"] == ["ada"]

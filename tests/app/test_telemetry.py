@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from moothall import (
 from moothall.app.config.access import opened
 from moothall.app.config.doctor import examine
 from moothall.app.notify.telemetry.listener import Telemetry
+from moothall.app.notify.telemetry.log import Log
 from moothall.app.notify.telemetry.parts import Part, parts_of
 from moothall.app.runs.begin import Terms, begin
 from moothall.app.runs.moothall import wait_for
@@ -552,3 +554,35 @@ def test_the_doctor_tells_what_is_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "problem",
         "MOOTHALL_TELEMETRY: telemetry: 'smoke' is none",
     )
+
+
+def test_a_log_that_is_a_pipe_which_nobody_reads_is_refused_at_once(watched: Watched, log: Path) -> None:
+    os.mkfifo(log)
+    with pytest.raises(DefinitionError, match="is a named pipe that nobody reads; start its reader first"):
+        watched(f"log:{log}", WRITING)
+
+
+def test_a_pipe_that_is_full_holds_no_run_up_and_is_written_on_when_it_is_read(watched: Watched, log: Path) -> None:
+    os.mkfifo(log)
+    reader = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
+    filler = os.open(log, os.O_WRONLY | os.O_NONBLOCK)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(filler, b" " * 4096)
+    assert watched(f"log:{log}", WRITING).status == "done"
+    with suppress(BlockingIOError):
+        while os.read(reader, 65_536):
+            pass
+    assert watched(f"log:{log}", WRITING, name="another").status == "done"
+    assert [json.loads(line)["event"] for line in os.read(reader, 65_536).splitlines()] == ["run.started", "replied"]
+    os.close(filler)
+    os.close(reader)
+
+
+def test_a_pipe_whose_reader_leaves_is_left_out_and_the_run_goes_on(watched: Watched, log: Path) -> None:
+    os.mkfifo(log)
+    reader = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
+    telemetry = Log(str(log))
+    os.close(reader)
+    with pytest.raises(OSError, match="No such device"):
+        telemetry._write("a line\n")

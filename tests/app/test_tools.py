@@ -265,6 +265,20 @@ def test_without_a_sandbox_the_turn_ends_and_the_agent_is_not_asked_again(
     assert events(moot, "r", "error.effect")[0]["fault"] == "infrastructure"
 
 
+def test_a_workspace_that_went_is_for_whoever_runs_it_and_the_run_can_be_cancelled(moot: Moot, place: Path) -> None:
+    begin_command(moot, place)
+    begin = (place / "ws").rename(place / "elsewhere")
+    ran = moot("answer", "r", "--yes", "--quiet")
+    assert ran.code == 1
+    assert "is not there any more; put it back" in ran.err
+    assert (begin / "x.sh").exists()
+    says(place, coder=[[call("execute_terminal", command="true")], "done"])
+    (place / "ws").mkdir()
+    moot(*CODER[:4], "--run-id", "s", *CODER[6:], "--workspace", "ws", "--quiet")
+    (place / "ws").rmdir()
+    assert moot("cancel", "s", "--quiet").code == 0
+
+
 # saves
 
 

@@ -4,6 +4,7 @@ import asyncio
 import select
 import threading
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -42,6 +43,14 @@ PIPE = 65_536
 async def fetch(effect: Fetch, context: Context) -> Event:
     await asyncio.sleep(0)
     return Fetched(effect.what)
+
+
+@pytest.fixture
+def store(place: Place) -> Iterator[SqliteStore]:
+    """The store that commands find in the place."""
+    store = SqliteStore(place.file, durability="normal")
+    yield store
+    store.close()
 
 
 async def journal_of(store: SqliteStore, *observers: Observer, run: RunId = RUN) -> Entries:

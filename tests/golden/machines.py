@@ -3,20 +3,27 @@
 Nothing here reads the clock or chance, and every machine is found by its name in this file.
 """
 
+import asyncio
 from dataclasses import dataclass, replace
+from typing import Any
 
 from moothall import (
     Alarm,
+    All,
     Answered,
     Append,
+    AskAgent,
+    AskPerson,
     Budget,
     Cancelled,
     ChildDone,
     Conflicted,
+    Effect,
     EffectFailed,
     Event,
     Exhausted,
     Final,
+    FormField,
     GaveUp,
     Machine,
     Move,
@@ -36,6 +43,7 @@ from moothall import (
     call,
     child,
     emitting,
+    form,
     question,
     tool,
 )
@@ -203,5 +211,110 @@ RECORDS = Machine(
         On("claiming_again", Conflicted, to="reading", do=lambda note, event: replace(note, text=event.reason)),
         On("reading", RecordsRead, to="counting", do=count_letter),
         On("counting", RecordsWritten, to="counted", do=lambda note, event: replace(note, got=("written",))),
+    ],
+)
+
+
+class Redirected(Event):
+    """Somebody wants something else."""
+
+
+class Sung(Event):
+    """A song was sung."""
+
+    value: str = ""
+
+
+class Sing(Effect):
+    """Sing to somebody: an effect of an author's own."""
+
+    kind = "sing"
+    outcomes = (Sung,)
+    to: str
+
+
+async def sing(effect: Sing, context: Any) -> str:
+    """Sing, and never come to an end where somebody listens."""
+    hear = context.ear("bard")
+    if hear is not None and effect.to != "nobody":
+        hear(f"O {effect.to}, the sea rises ")
+        hear("twice a day.")
+        await asyncio.Event().wait()
+    return f"a song for {effect.to}"
+
+
+@emitting(Sing)
+def sing_to(note: Note, _: object) -> Sing:
+    return Sing(note.to)
+
+
+@emitting(Sing)
+def sing_to_nobody(note: Note, _: object) -> Sing:
+    return Sing("nobody")
+
+
+def keep_song(note: Note, sung: Sung) -> Note:
+    return replace(note, got=(*note.got, sung.value))
+
+
+INTERRUPT = Machine(
+    "interrupt",
+    data=Note,
+    states=[State("singing", enter=sing_to), State("humming", enter=sing_to_nobody), Final("over")],
+    moves=[
+        On("singing", Sung, to="humming", do=keep_song),
+        On("singing", Redirected, to="humming"),
+        On("humming", Sung, to="over", do=keep_song),
+    ],
+)
+
+
+def careful(note: Note, reply: Replied) -> Note:
+    return replace(note, text=reply.text)
+
+
+MENDED = Machine(
+    "mended",
+    data=Note,
+    states=[State("writing", enter=ask(writer, "to {to}")), State("stamping", enter=call(stamp, "to")), Final("sent")],
+    moves=[On("writing", Replied, to="stamping", do=careful), On("stamping", Returned, to="sent", do=add)],
+)
+LIMITED = Machine(
+    "limited",
+    data=Note,
+    budget=Budget(calls=1),
+    states=[
+        State("writing", enter=ask(writer, "to {to}")),
+        State("writing_again", enter=ask(writer, "again to {to}")),
+        State("stamping", enter=call(stamp, "to")),
+        Final("sent"),
+    ],
+    moves=[
+        On("writing", Replied, to="writing_again", do=careful),
+        On("writing_again", Replied, to="stamping", do=careful),
+        On("stamping", Returned, to="sent", do=add),
+    ],
+)
+
+
+@emitting(AskAgent, most=2)
+def ask_both(note: Note, _: object) -> Move[Note]:
+    return Move(note, effects=tuple(AskAgent("writer", f"What about {what}?", id=what) for what in ("tides", "winds")))
+
+
+@emitting(AskPerson)
+def ask_details(note: Note, _: object) -> AskPerson:
+    size = FormField("size", "How many?", earlier=len(note.got), schema={"type": "integer", "minimum": 1})
+    return form("Before it is sent", [FormField("place", f"Where is {note.to}?", by="writer"), size], id="details")
+
+
+PANEL = Machine(
+    "panel",
+    data=Note,
+    states=[State("proposing", enter=ask_both), State("clarifying", enter=ask_details), Final("settled")],
+    moves=[
+        On("proposing", Replied, do=lambda note, reply: replace(note, got=(*note.got, reply.id)), at_most=2),
+        On("proposing", All(Replied), to="clarifying"),
+        On("clarifying", Answered, to="settled", do=lambda note, said: replace(note, text=said.value["place"])),
     ],
 )

@@ -659,3 +659,38 @@ def test_a_machine_too_large_to_enumerate_is_not_walked_at_all(monkeypatch: pyte
     crowded = Machine("crowded", states=states, moves=[*staying, On("here", "go", to="there")])
     assert certify(crowded) == Certificate(3 * 99 + 1, {}, exact=False)
     assert turns["crowded"] == 0
+
+
+def nested(width: int) -> Machine:
+    """Regions in regions, each of which goes its own way."""
+    regions: list[Node] = []
+    moves: list[On] = []
+    for outer in range(width):
+        inner: list[Node] = []
+        for number in range(width):
+            inner.append(State(f"r{outer}.{number}", [State(f"a{outer}.{number}"), Final(f"f{outer}.{number}")]))
+            moves.append(On(f"a{outer}.{number}", Went, to=f"f{outer}.{number}"))
+        regions.append(State(f"q{outer}", [Parallel(f"p{outer}", inner), Final(f"e{outer}")]))
+        moves.append(On(f"p{outer}", f"done.state.p{outer}", to=f"e{outer}"))
+    moves.append(On("top", "done.state.top", to="finished"))
+    return Machine("nested", states=[Parallel("top", regions), Final("finished")], moves=moves)
+
+
+@pytest.mark.parametrize(("width", "moved"), [(2, 7), (6, 43), (20, 421)])
+def test_the_effort_of_a_certificate_does_not_grow_with_what_is_active_at_once(
+    width: int, moved: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = Counter[str]()
+    run = _Rehearsal.run
+
+    def counted(turn: _Rehearsal, within: str | None) -> int:
+        turns["looked at"] += len(turn.active)
+        return run(turn, within)
+
+    monkeypatch.setattr(_Rehearsal, "run", counted)
+    machine = nested(width)
+    found = certify(machine)
+    assert isinstance(found, Certificate)
+    assert found.transitions >= moved
+    assert verify(machine) == ()
+    assert turns["looked at"] < 500_000

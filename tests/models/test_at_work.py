@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from moothall import Final, Machine, On, Replied, State, ask, otherwise
+from moothall.app.config.settings import tell_once
 from moothall.errors import EffectFailed
 from tests.models.loopback import Fault, Said, Turn, loopback
-from tests.models.stage import JUDGING, LOOKING, WRITING, Stage, stage_at
+from tests.models.stage import JUDGING, LOOKING, WRITING, Stage, Task, stage_at
 from tests.models.test_providers import LASTING, PASSING, told
 
 pytestmark = pytest.mark.anyio
@@ -213,3 +215,35 @@ async def test_failures_of_a_provider_in_a_row_spare_it_the_calls_of_other_runs(
 
 def test_a_failure_is_passing_unless_it_says_otherwise() -> None:
     assert EffectFailed("x").final is False
+
+
+ROUNDS = 50
+ENDLESS = Machine(
+    "endless",
+    data=Task,
+    states=[State("asking", enter=ask("writer", "Write about {topic}")), Final("over")],
+    moves=[On("asking", Replied, to="asking", at_most=ROUNDS), On("asking", otherwise, to="over")],
+)
+
+
+@pytest.mark.parametrize("tokens", [100, 1_000])
+async def test_a_budget_of_tokens_stops_a_run_whose_provider_reports_no_usage(
+    tmp_path: Path, tokens: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tell_once.cache_clear()
+    async with loopback(Said("word " * 80, used=None)) as served:
+        stage = stage_at(served, tmp_path)
+        head = await stage.run(ENDLESS, "tides", {"tokens": tokens})
+        assert 1 <= len(served.asked) <= tokens // 100
+    assert head.snapshot.status == "limited"
+    assert head.spent["tokens"] == head.spent["estimated"] >= tokens
+    assert capsys.readouterr().err.count("does not report its usage") == 1
+
+
+async def test_where_nothing_depends_on_it_nothing_is_estimated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with loopback(Said("word " * 80, used=None)) as served:
+        head = await stage_at(served, tmp_path).run(WRITING, "tides", {"calls": 3})
+    assert (head.snapshot.status, "tokens" in head.spent) == ("done", False)
+    assert capsys.readouterr().err == ""

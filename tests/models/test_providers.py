@@ -3,7 +3,7 @@
 import gc
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pytest
@@ -53,6 +53,23 @@ async def failed(protocol: Protocol, turn: Turn, heard: bool = False) -> EffectF
 @heard_or_not
 async def test_a_text_comes_with_what_it_cost(protocol: Protocol, heard: bool) -> None:
     assert await asked(protocol, Said("The sea rises."), heard) == Reply("The sea rises.", usage={"tokens": 18})
+
+
+@every_protocol
+@heard_or_not
+@pytest.mark.parametrize("said", [Said("word " * 80, used=None), Said("", [("a", "look", "{}")], used=None)])
+async def test_what_a_provider_does_not_count_is_estimated_where_it_must_be_known_and_that_is_said(
+    protocol: Protocol, heard: bool, said: Said
+) -> None:
+    notices: list[str] = []
+    async with loopback(said) as served:
+        model, pieces = ProviderModel(endpoint(protocol, served), notices.append), list[str]()
+        asking = request(tools=(LOOK,), hear=pieces.append if heard else None)
+        free = await model.reply(asking)
+        assert (free.usage, notices) == ({}, [])
+        used = (await model.reply(replace(asking, metered=True, system="s" * 4_000))).usage
+    assert used["tokens"] == used["estimated"] >= 1_000 + len(said.text) / 4
+    assert [f"{protocol}:m does not report its usage" in notice for notice in notices] == [True]
 
 
 @every_protocol

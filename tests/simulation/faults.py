@@ -68,6 +68,10 @@ class Fault(Enum):
     DOUBTED = "nobody knows whether an effect was done"
     REPEATED = "a person said that an effect may be performed again"
     TOGETHER = "several entries shared a transaction"
+    REDIRECTED = "a person wanted something else while somebody spoke"
+    INTERRUPTED = "what was said until somebody was cut off is in the journal"
+    RECORD_WRITTEN = "a record was written with the step that wanted it"
+    RECORD_RACED = "a record had another version than the one that was to be replaced"
     CHILD_DONE = "a child ended, and its parent heard of it"
     CHILD_CALLED_OFF = "a child ended that nobody wanted any more"
 
@@ -122,6 +126,9 @@ _KEPT = {
     "effect.doubted": Fault.DOUBTED,
     "effect.repeated": Fault.REPEATED,
     "done.invoke": Fault.CHILD_DONE,
+    "effect.interrupted": Fault.INTERRUPTED,
+    "records.written": Fault.RECORD_WRITTEN,
+    "error.effect.conflict": Fault.RECORD_RACED,
 }
 _SLOW = {"commit": Fault.COMMIT_SLOW, "claim": Fault.CLAIM_SLOW, "renew": Fault.RENEW_SLOW}
 

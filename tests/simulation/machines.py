@@ -6,19 +6,38 @@ Every stage is left after a bounded number of events, whatever they are, so that
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random
 from typing import Any, ClassVar
 
-from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
-from moothall.kernel.events import Answered, Cancelled, ChildDone, Done, Event, Exhausted, Expired, GaveUp, Named
+from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, ReadRecords, Send, StartChild, WriteRecords
+from moothall.kernel.events import (
+    Answered,
+    Cancelled,
+    ChildDone,
+    Conflicted,
+    Done,
+    Event,
+    Exhausted,
+    Expired,
+    GaveUp,
+    Named,
+    RecordsRead,
+    RecordsWritten,
+    SharedRecord,
+)
 from moothall.kernel.machine import Budget, Machine
-from moothall.kernel.nodes import Final, Node, On, Parallel, State, anywhere
+from moothall.kernel.nodes import Final, Node, On, Parallel, State, anywhere, emitting
 from tests.runtime.world import Basket, Fetch, Fetched, keep
 
 FAILURES = (GaveUp, Exhausted)
 DEPTH = 2
+REDIRECTED = "redirected"
+"""What a person may say while an agent speaks."""
+SPOKEN = "spoken"
+RATINGS, SHARED = "ratings", "shared"
+"""The record that all runs of a world write, each over the version that it read."""
 
 
 class Errand(Effect):
@@ -152,6 +171,32 @@ def asking_beside(drawing: Drawing, name: str, then: str) -> Stage:
     return Stage(State(name, enter=[Fetch(name), question]), rows)
 
 
+def speaking(drawing: Drawing, name: str, then: str) -> Stage:
+    """Let somebody speak, until the end or until a person has heard enough."""
+    rows = (*_arrivals(name, then), On(name, REDIRECTED, to=then, do=noted), *_failures(name, then))
+    return Stage(State(name, enter=Fetch(f"{SPOKEN} {name}")), rows)
+
+
+@emitting(WriteRecords)
+def count_game(basket: Basket, read: RecordsRead) -> WriteRecords:
+    """One game more than those that were read."""
+    rating = read.records[0] if read.records else SharedRecord(RATINGS, SHARED, {"games": 0})
+    return WriteRecords((replace(rating, value={"games": rating.value["games"] + 1}),))
+
+
+def rating(drawing: Drawing, name: str, then: str) -> Stage:
+    """Count a game in a record that others write as well, and read it again where somebody was quicker."""
+    looking, entering = f"{name}-looking", f"{name}-entering"
+    rows = (
+        On(looking, RecordsRead, to=entering, do=count_game),
+        On(entering, Conflicted, to=looking, do=noted),
+        On(entering, RecordsWritten, to=looking, do=noted, at_most=drawing.draw.randint(1, 3)),
+        On(entering, RecordsWritten, to=then, do=noted),
+        *_failures(name, then),
+    )
+    return Stage(State(name, [State(looking, enter=ReadRecords(RATINGS, SHARED)), State(entering)]), rows)
+
+
 def side_by_side(drawing: Drawing, name: str, then: str) -> Stage:
     """Regions that each go their own way, and meet at the end."""
     makers = [drawing.draw.choice(REGIONS) for _ in range(drawing.draw.randint(2, 3))]
@@ -187,6 +232,9 @@ LEAVES: tuple[Maker, ...] = (
     asking,
     asking_beside,
     side_by_side,
+    speaking,
+    rating,
+    rating,
 )
 STAGES: tuple[Maker, ...] = (*LEAVES, delegating, delegating)
 

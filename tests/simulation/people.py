@@ -7,11 +7,13 @@ import asyncio
 from typing import Any
 
 from moothall.errors import Broken, EffectFailed, Refused
+from moothall.kernel.events import Named
 from moothall.runtime.drive import drive
-from moothall.runtime.hall import answer, cancel, let_go_unless_driven, questions, visiting
+from moothall.runtime.hall import answer, cancel, let_go_unless_driven, questions, tell, visiting
 from moothall.runtime.journal import Pending, RunId
 from moothall.runtime.ports import SET_ASIDE
 from tests.simulation.faults import Fault
+from tests.simulation.machines import REDIRECTED
 from tests.simulation.world import Place, World
 
 EXPECTED = (Refused, EffectFailed, Broken)
@@ -25,7 +27,7 @@ class People:
         self._world = world
         self._asked: list[tuple[RunId, str, Any]] = []
         self._told: list[tuple[RunId, str, int]] = []
-        self._cancels = 0
+        self._cancels = self._redirects = 0
 
     async def answers(self, place: Place, run: RunId) -> None:
         """Somebody answers a question of a run, if there is one, and the door goes on with the run."""
@@ -93,6 +95,20 @@ class People:
             again = await cancel(place.hall, run, "enough", cause)
             self._told.append((run, cause, again.seq))
             self._world.fate.note(Fault.CANCELLED_AGAIN)
+
+    async def redirects(self, place: Place, run: RunId) -> None:
+        """Somebody wants something else, and says so as long as nobody has heard it."""
+        self._redirects += 1
+        cause = f"redirect-{self._redirects}"
+        with visiting(place.hall, run):
+            try:
+                await self._world.open(place, run)
+                told = await tell(place.hall, run, Named(REDIRECTED), cause)
+                self._told.append((run, cause, told.seq))
+                self._world.fate.note(Fault.REDIRECTED)
+                await let_go_unless_driven(place.hall, run)
+            except EXPECTED as error:
+                self._world.fate.say(f"redirects {run}: {error}")
 
     async def check(self) -> None:
         """What a person was told is what the journal says; who lets an effect be repeated is told of that."""

@@ -13,7 +13,7 @@ from tests.runtime.world import Fetched
 from tests.simulation.faults import SELDOM, Fate, Fault
 from tests.simulation.ledger import Ledger
 from tests.simulation.loop import here
-from tests.simulation.machines import KINDS
+from tests.simulation.machines import KINDS, SPOKEN
 
 LONG = 4.0
 """Of the loop's time: longer than a lease."""
@@ -54,6 +54,8 @@ class Hands:
             self._fate.note(Fault.PERFORM_AGAIN)
         asked[key] += 1
         try:
+            if effect.what.startswith(SPOKEN):
+                await self._speak(context)
             await self._before(effect.timeout)
         except asyncio.CancelledError:
             self._fate.note(Fault.PERFORM_STOPPED)
@@ -61,6 +63,12 @@ class Hands:
         event = self._receiver.take(key, effect.what)
         await self._after()
         return event
+
+    async def _speak(self, context: Context) -> None:
+        """Say something, and go on speaking for a while."""
+        if (hear := context.ear("speaker")) is not None:
+            hear(f"The sea rises twice a day, says {context.key}.")
+        await asyncio.sleep(0 if self._fate.calm else self._fate.draw.choice((0.1, 1.0, LONG)))
 
     async def _die_of(self, key: str) -> None:
         """Some effects bring down every worker that performs them, however fine the weather is."""

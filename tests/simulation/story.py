@@ -22,7 +22,7 @@ from tests.runtime.clock import SPEED
 from tests.simulation.faults import Fault
 from tests.simulation.loop import complete
 from tests.simulation.people import People
-from tests.simulation.truths import wrongs_of, wrongs_of_child
+from tests.simulation.truths import wrongs_of, wrongs_of_child, wrongs_of_records
 from tests.simulation.world import EVER, PATIENCE, Place, World
 
 ACTS = (6, 14)
@@ -142,6 +142,11 @@ def _answer_twice(world: World, people: People) -> None:
     door.process.start(people.answers_twice(door, world.draw.choice(world.runs)))
 
 
+def _redirect(world: World, people: People) -> None:
+    door = _door(world)
+    door.process.start(people.redirects(door, world.draw.choice(world.runs)))
+
+
 def _cancel(world: World, people: People) -> None:
     door = _door(world)
     door.process.start(people.cancels(door, world.draw.choice(world.runs)))
@@ -158,6 +163,8 @@ _ACTS: tuple[Callable[[World, People], None], ...] = (
     _answer,
     _answer_twice,
     _answer_twice,
+    _redirect,
+    _redirect,
     _cancel,
 )
 
@@ -225,6 +232,7 @@ async def _tell(world: World, people: People) -> None:
         if record.parent:
             world.wrongs += wrongs_of_child(record, await world.truth.entries(record.parent))
         world.looked_at[record.run] = stored.seq
+    world.wrongs += await wrongs_of_records(world.truth)
 
 
 async def _stop(world: World) -> None:

@@ -89,8 +89,12 @@ def performs_what_is_denied(patch: Patch) -> None:
 def takes_nothing_over(patch: Patch) -> None:
     """A worker that leaves the runs of the dead alone."""
     free: Callable[[Hall, Lease], bool] = lambda hall, lease: lease.owner in ("", hall.owner)  # noqa: E731
+
+    async def forsaken(hall: Hall, run: RunId, lease: Lease) -> bool:
+        return free(hall, lease)
+
     patch.setattr(halls, "is_free", free)
-    patch.setattr(worker, "is_free", free)
+    patch.setattr(worker, "is_forsaken", forsaken)
 
 
 def keeps_no_account(patch: Patch) -> None:

@@ -20,9 +20,9 @@ from moothall.runtime.backoff import Again, retry
 from moothall.runtime.children import child_id
 from moothall.runtime.decide import Run
 from moothall.runtime.journal import CancelChild, Head, Pending, Reader, Record, RunId
-from moothall.runtime.ports import SET_ASIDE, Stored
+from moothall.runtime.ports import SET_ASIDE, Store, Stored
 from moothall.runtime.rebuild import rebuilt
-from tests.simulation.machines import KINDS
+from tests.simulation.machines import KINDS, RATINGS, SHARED
 from tests.simulation.provider import Receiver
 
 Plain = Mapping[str, Any]
@@ -177,6 +177,21 @@ def wrongs_of_child(record: Record, entries_of_parent: list[Plain]) -> list[str]
     if record.parent_key not in keys or record.run != child_id(record.parent, record.parent_key):
         return [f"{record.run}: it is the child of an effect that nobody wanted"]
     return []
+
+
+async def wrongs_of_records(truth: Store) -> list[str]:
+    """What is wrong with the record that all runs write: every update that a run took part in is in it, once.
+
+    What came too late for its run is ignored, and nothing is written.
+    """
+    journals = [await truth.entries(stored.record.run) for stored in await truth.runs()]
+    events = [entry["event"] for entries in journals for entry in entries if "ignored" not in entry]
+    written = sorted(version for event in events if event["name"] == "records.written" for version in event["versions"])
+    kept = await truth.records(RATINGS, key=SHARED)
+    games, version = (kept[0].value["games"], kept[0].version) if kept else (0, 0)
+    if written == list(range(1, version + 1)) and games == version:
+        return []
+    return [f"the record has {games} games at version {version}, and the journals wrote {written}"]
 
 
 def _of_the_journal(entries: list[Plain]) -> list[str]:

@@ -195,3 +195,20 @@ def _wait_for(port: int, serving: "subprocess.Popen[bytes]") -> None:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
     raise AssertionError("the server does not listen")
+
+
+def test_the_servers_of_a_project_are_started_by_trusting_it_and_not_before(moot: Moot, home: Path) -> None:
+    started = home.parent / "started"
+    server = home.parent / "server.py"
+    server.write_text(f"open({str(started)!r}, 'w').close()\n{Path(SERVED).read_text()}")
+    command = json.dumps([sys.executable, str(server), "ok"])
+    (home.parent / "moothall.toml").write_text(f'[servers.harbour]\ncommand = {command}\npolicy = "allow"\n')
+    words = ("--model", "scripted:script.json", "--quiet")
+    assert moot("run", "--role", "coder", "Look.", "--run-id", "before", *words).code == 0
+    assert not started.exists()
+    said = moot("trust").out
+    assert started.exists()
+    assert f"server harbour runs {sys.executable} {server} ok" in said
+    assert "tool harbour_tide: When the water in a harbour is high." in said
+    moot("run", "--role", "coder", "Look.", "--run-id", "after", *words)
+    assert (returned(moot, "before"), returned(moot, "after")) == ([], [{"result": "14:20 in Brest"}])

@@ -30,7 +30,7 @@ class Request(Frozen):
     are all of it, and the prompt is empty. `system` is what the agent is told about itself. `hear`, where somebody
     listens, gets the text piece by piece as it comes, and an empty piece where it begins anew; what was heard is no
     reply yet. `temperature` is how freely it is to speak, where that is not left to the provider, `hints`
-    what stand-ins may say.
+    what stand-ins may say. `metered` says that what it uses must be counted, by an estimate where nobody tells.
     """
 
     agent: str
@@ -44,6 +44,7 @@ class Request(Frozen):
     system: str = ""
     temperature: float | None = None
     hints: Mapping[str, Any] = field(default_factory=dict)
+    metered: bool = False
 
 
 class Reply(Frozen):

@@ -62,6 +62,8 @@ _PLACES = 10_000
 """Where a walk would come through about so many places, there is only an estimate."""
 _STEPS = 60_000
 """The effort that a walk may take: turns rehearsed and choices made in them."""
+_FEW = 64
+"""Where more than the root of this are active at once, a turn counts as several: it looks at all of them, and again."""
 _NO_CHILDREN: Mapping[str, Certificate] = MappingProxyType({})
 
 
@@ -437,10 +439,11 @@ class _Walk:
     def rehearsed(self, snapshot: Snapshot, event: Event, within: str | None) -> Iterator[_Rehearsal]:
         """The turns that an event may cause, one for each way in which the choices may fall."""
         todo: list[tuple[int, ...]] = [()]
+        weight = max(1, len(snapshot.active) ** 2 // _FEW)
         while todo:
             choices = todo.pop()
             turn = _Rehearsal(self, snapshot, event, choices)
-            self.effort += 1 + len(choices)
+            self.effort += weight * (1 + len(choices))
             if self.effort > _STEPS:
                 raise _TooLarge
             try:

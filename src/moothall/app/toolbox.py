@@ -107,7 +107,8 @@ def toolbox_of(workspace: Workspace, run: str) -> Toolbox:
         return Toolbox({**served, **own}, workspace=workspace, lacks=lacks)
     root = Path(workspace.folder)
     if not root.is_dir():
-        raise DefinitionError(f"the workspace {root} of run {run} is not there any more; put it back")
+        gone = f"the workspace {root} of run {run} is not there any more; put it back"
+        return Toolbox({**served, **own}, workspace=workspace, lacks=lacks or gone)
     built_in = workspace_tools(root, choose_sandbox(workspace.sandbox))
     tools = {**served, **own, **{name: tool.tool for name, tool in built_in.items()}}
     return Toolbox(tools, Operands(root), partial(save_for, workspace, run), workspace, lacks)

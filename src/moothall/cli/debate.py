@@ -82,7 +82,7 @@ def _add_beginning(parser: ArgumentParser) -> None:
         "--protocol",
         choices=PROTOCOLS,
         help="debate; vote over independent drafts; gated: a vote first, and a debate only where no majority holds. "
-        "On recorded debates a gate was as right as a debate at a quarter of the text, so it is the default where "
+        "On recorded debates a gate was as right as a debate at a third of the text, so it is the default where "
         "answers can be counted; open answers are debated",
     )
     parser.add_argument(

@@ -108,7 +108,8 @@ def _seen_to(name: str, given: Sequence[str]) -> int:
         clean = screen.cleaner()
     except DefinitionError as error:  # the settings cannot be read, and so nobody knows what is secret
         if name != "doctor":
-            return _told(name, error)
+            with screen.clean_streams(str):
+                return _told(name, error)
         clean = screen.variables_cleaner()
     try:
         with screen.clean_streams(clean):

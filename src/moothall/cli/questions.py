@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Collection, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from moothall.app.values import misfits
 from moothall.cli.screen import harmless, painted, shortened
 from moothall.errors import DefinitionError, Refused
 
+LONGEST = 40
+"""How many digits of a number are looked at."""
 YES_NO = {"type": "boolean"}
 WORDS = {"y": True, "yes": True, "n": False, "no": False}
 FORMS = {"boolean": "true | false", "string": '"…"', "object": "{…}"}
@@ -89,7 +92,7 @@ def prompted(question: Mapping[str, Any]) -> Any:
     while (said := _typed(f"{_hint(question['schema'])}, or Enter to answer later: ")) != "":
         try:
             return _meant(question["schema"], said)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError, Refused):
             print(f"{said!r} is no answer to this", file=sys.stderr)
     return LATER
 
@@ -123,7 +126,7 @@ def _filled_in(fields: Mapping[str, Any], required: Collection[str]) -> Any:
         while (said := _typed(f"{_hint(plain)}; {way}: ")) != "":
             try:
                 value = _meant(plain, said)
-            except (ValueError, RecursionError):
+            except (ValueError, RecursionError, Refused):
                 print(f"{said!r} is no answer to this", file=sys.stderr)
                 continue
             if not (found := misfits(inner, value)):
@@ -162,7 +165,7 @@ def _meant(schema: Any, said: str) -> Any:
         if said not in choices:
             raise ValueError(said)
         return said
-    return said if schema == {"type": "string"} else json.loads(said)
+    return said if schema == {"type": "string"} else parsed(said, shortened(said))
 
 
 def _typed(prompt: str) -> str:
@@ -190,8 +193,21 @@ def read_json(name: str) -> Any:
 def parsed(text: str, what: str) -> Any:
     """What a text says that is to be JSON, or a refusal that names it."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
     except ValueError as error:
         raise Refused(f"{what} is no JSON: {error}") from error
     except RecursionError as error:
         raise Refused(f"{what} is JSON that is nested too deeply") from error
+
+
+def _whole(digits: str) -> int:
+    """A whole number that a journal can keep."""
+    if len(digits) > LONGEST or not -(2**63) <= (number := int(digits)) < 2**64:
+        raise ValueError(f"the whole number {shortened(digits, LONGEST)} has more than 64 bits")
+    return number
+
+
+def _finite(digits: str) -> float:
+    if not isfinite(number := float(digits)):
+        raise ValueError(f"{shortened(digits, LONGEST)} is no number that a journal can keep")
+    return number

@@ -9,7 +9,6 @@ from functools import partial
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.replay import machine_instead
-from moothall.app.runs.retry import retry as go_on_again
 from moothall.cli.options import MACHINE, add_driving, named
 from moothall.cli.run import budget_of, drive
 
@@ -19,7 +18,9 @@ Work = Callable[[Namespace], int]
 def retry(parser: ArgumentParser) -> Work:
     """Decide again what ended a run badly."""
     parser.add_argument("run", help="the id of the run: one that failed, reached a limit, is stuck or was set aside")
-    parser.add_argument("--machine", type=named, help=f"where its machine is now: {MACHINE}")
+    parser.add_argument(
+        "--machine", dest="machine_now", type=named, metavar="MACHINE", help=f"where its machine is now: {MACHINE}"
+    )
     parser.add_argument("--budget", type=budget_of, help="the most to spend in all from now on, e.g. usd=1.50,calls=40")
     parser.add_argument("--as", dest="person", default="", metavar="NAME", help="who retries it, for the journal")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
@@ -32,5 +33,6 @@ def retry(parser: ArgumentParser) -> Work:
 
 
 async def _retried(chosen: Namespace, hall: Moothall) -> Outcome:
-    machine = await machine_instead(hall.store, chosen.run, chosen.machine) if chosen.machine else None
-    return await go_on_again(hall.context(person=chosen.person), chosen.run, machine, chosen.budget)
+    source = chosen.machine_now
+    machine = await machine_instead(hall.store, chosen.run, source) if source else None
+    return await hall.retry(chosen.run, machine, budget=chosen.budget, by=chosen.person)

@@ -80,15 +80,31 @@ def write_no_more(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+def tamed(text: str, *, colours: bool) -> str:
+    """A text that cannot steer a terminal; its lines, tabs and, where there are any, our own colours stay."""
+    if text.isprintable():
+        return text
+    return (_COLOURED if colours else _LINES).sub(lambda found: found["own"] or printable(found[0]), text)
+
+
+_LINES = re.compile(r"(?P<own>[\n\t]+)|[^\n\t]+")
+_COLOURED = re.compile(rf"(?P<own>[\n\t]+|\x1b\[(?:0|{'|'.join(_CODES.values())})m)|\x1b|[^\n\t\x1b]+")
+
+
 class CleanStream:
     """A stream that shows no secrets, whoever writes to it; lines of several threads do not run into each other.
+
+    What people read, on a terminal or as notices, cannot steer a terminal either; a pipe's results are as they are.
 
     A command goes on where such an error as it forgives says that nobody reads what it writes: it ends with its own
     exit code.
     """
 
-    def __init__(self, stream: TextIO, clean: Callable[[str], str], forgives: type[OSError]) -> None:
+    def __init__(
+        self, stream: TextIO, clean: Callable[[str], str], forgives: type[OSError], *, is_for_people: bool = False
+    ) -> None:
         self._stream, self._clean, self._forgives = stream, clean, forgives
+        self._is_for_people, self._has_colours = is_for_people or stream.isatty(), is_able(stream)
         self._begun = threading.local()
         self.is_unread = False
 
@@ -97,13 +113,22 @@ class CleanStream:
         lines, newline, rest = (getattr(self._begun, "line", "") + text).rpartition("\n")
         self._begun.line = rest
         if newline:
-            self._pass_on(self._clean(lines + newline))
+            self._pass_on(self._shown(lines + newline))
         return len(text)
 
     def flush(self) -> None:
         """Let everything be seen."""
         begun, self._begun.line = getattr(self._begun, "line", ""), ""
-        self._pass_on(self._clean(begun), flush=True)
+        self._pass_on(self._shown(begun), flush=True)
+
+    def steer(self, text: str) -> None:
+        """Let everything be seen, and then steer the terminal."""
+        self.flush()
+        self._pass_on(text, flush=True)
+
+    def _shown(self, text: str) -> str:
+        text = self._clean(text)
+        return tamed(text, colours=self._has_colours) if self._is_for_people else text
 
     def _pass_on(self, text: str, *, flush: bool = False) -> None:
         try:
@@ -136,13 +161,24 @@ def _is_broken(stream: CleanStream) -> bool:
 @contextmanager
 def clean_streams(clean: Callable[[str], str]) -> Iterator[None]:
     """Nothing that is printed meanwhile has a secret in it."""
-    out, err = CleanStream(sys.stdout, clean, BrokenPipeError), CleanStream(sys.stderr, clean, OSError)
+    out, err = (
+        CleanStream(sys.stdout, clean, BrokenPipeError),
+        CleanStream(sys.stderr, clean, OSError, is_for_people=True),
+    )
     with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, err)):
         try:
             yield
         finally:
             out.flush()
             err.flush()
+
+
+def _steer(stream: TextIO, text: str) -> None:
+    """Steer a terminal, which nobody but the program itself may."""
+    if isinstance(stream, CleanStream):
+        stream.steer(text)
+    else:
+        print(text, end="", file=stream, flush=True)
 
 
 class Progress:
@@ -211,7 +247,8 @@ class Progress:
             lines = [*(self._standing_lines(seconds) if self._standing else self._line(seconds))]
             shown = "\n".join(painted(f"       {shortened(line, width)}", "dim", sys.stderr) for line in lines)
             self._drawn = len(lines)
-            print(shown, end="\r", file=sys.stderr, flush=True)
+            print(shown, end="", file=sys.stderr)
+            _steer(sys.stderr, "\r")
 
     def _line(self, seconds: float) -> Iterator[str]:
         said = next((text for agent, text in self._said.items() if text and agent in self._waiting), "")
@@ -234,7 +271,7 @@ class Progress:
         if self._live:
             up = f"\x1b[{self._drawn - 1}A" if self._drawn > 1 else ""
             rest = "\x1b[J" if self._drawn > 1 else "\x1b[2K"
-            print(f"\r{up}{rest}" if up else rest, end="\r", file=sys.stderr, flush=True)
+            _steer(sys.stderr, f"\r{up}{rest}\r" if up else f"{rest}\r")
             self._drawn = 0
 
     def notice(self, text: str) -> None:

@@ -30,7 +30,7 @@ Form = Literal["mermaid", "dot", "json", "tree"]
 ANYWHERE = "anywhere"
 LONGEST = 60
 
-_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_JOINERS = "\u200c\u200d"
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _MERMAID_LETTER = re.compile(r"[\w .,()/\[\]+=?!'·→≤…-]")
 # Words of mermaid's grammar, and names that every JavaScript object answers to.
@@ -109,11 +109,18 @@ def printable(text: str) -> str:
     """Text on one line that cannot steer a terminal, break a document or turn its direction."""
     if text.isprintable():
         return text
-    return "".join(" " if letter in "\t\n\r" else "�" if _harmful(letter) else letter for letter in text)
+    before = ("", *text)
+    return "".join(
+        " " if letter in "\t\n\r" else "�" if _harmful(letter, before[place]) else letter
+        for place, letter in enumerate(text)
+    )
 
 
-def _harmful(letter: str) -> bool:
-    return letter in _BIDI or unicodedata.category(letter) in ("Cc", "Cs", "Cn", "Zl", "Zp")
+def _harmful(letter: str, before: str) -> bool:
+    """Whether a letter steers, hides or is not seen; joiners are at home between letters that are not ASCII."""
+    if letter in _JOINERS:
+        return before.isascii()
+    return unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Cn", "Zl", "Zp")
 
 
 def title(place: Place) -> str:

@@ -40,6 +40,7 @@ from pydantic_ai.messages import (
     SystemPromptPart,
     TextPart,
     TextPartDelta,
+    ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
@@ -62,11 +63,14 @@ from pydantic_ai.usage import RequestUsage
 from moothall.agents.ask import ToolCall
 from moothall.agents.ports import Offered, Reply, Request
 from moothall.errors import DefinitionError, EffectFailed, whole_text
+from moothall.kernel.codec import encode
 from moothall.kernel.frozen import Frozen
 from moothall.models.shapes import VALUE, wrapped
 
 Protocol = Literal["openai", "anthropic", "google"]
 
+CHARACTERS = 4
+"""How many characters of a text count as a token, where a provider has not counted them."""
 CONNECT = 10.0
 SHOWN = 300
 REPLY = "final_reply"
@@ -128,8 +132,8 @@ class Endpoint(Frozen):
 class ProviderModel:
     """A model of a provider. Its connections live as long as the event loop that it is used in."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+    def __init__(self, endpoint: Endpoint, tell: Callable[[str], object] = str) -> None:
+        self._endpoint, self._tell = endpoint, tell
         self._who = f"{endpoint.protocol}:{endpoint.model}"
         self._opened: WeakKeyDictionary[asyncio.AbstractEventLoop, _Opened] = WeakKeyDictionary()
 
@@ -149,6 +153,12 @@ class ProviderModel:
         except Exception as error:  # the SDKs raise whatever a strange body makes them stumble over
             raise self._failure(error) from error
         usage = usage_of(response, self._endpoint)
+        if not usage and request.metered:
+            self._tell(
+                f"{self._who} does not report its usage; what counts against the budget is estimated from the "
+                f"length of its texts ({CHARACTERS} characters for a token)"
+            )
+            usage = estimated_usage(request, response, self._endpoint)
         if not is_whole:
             raise EffectFailed(f"{self._who}: its reply broke off", usage=usage)
         return self._read(response, request, usage)
@@ -460,6 +470,22 @@ def usage_of(response: ModelResponse, endpoint: Endpoint) -> dict[str, float]:
         return {}
     price = price_of(usage, endpoint)
     return {"tokens": usage.total_tokens} | ({} if price is None else {"usd": price})
+
+
+def estimated_usage(request: Request, response: ModelResponse, endpoint: Endpoint) -> dict[str, float]:
+    """About what a reply cost whose provider does not say so; `estimated` tells how many of the tokens are a guess."""
+    asked = [request.system, request.prompt, *(json.dumps(encode(message)) for message in request.messages)]
+    asked += [json.dumps(encode(tool)) for tool in request.tools]
+    said = [part.content for part in response.parts if isinstance(part, TextPart | ThinkingPart)]
+    said += [part.args_as_json_str() for part in response.parts if isinstance(part, ToolCallPart)]
+    usage = RequestUsage(input_tokens=_tokens_in(asked), output_tokens=_tokens_in(said))
+    price = price_of(usage, endpoint)
+    tokens = usage.total_tokens
+    return {"tokens": tokens, "estimated": tokens} | ({} if price is None else {"usd": price})
+
+
+def _tokens_in(texts: Sequence[str]) -> int:
+    return max(1, -(-sum(map(len, texts)) // CHARACTERS))
 
 
 def price_of(usage: RequestUsage, endpoint: Endpoint) -> float | None:

@@ -85,6 +85,7 @@ class AgentPerformer:
             clean(system),
             effect.temperature,
             role.rehearsal,
+            context.metered,
         )
 
     def _text(self, template: str, arguments: Mapping[str, Any]) -> str:

@@ -31,7 +31,8 @@ class Drive:
     effect was last heard of (0 where nobody asks, for want of a time-out), `late` which were stopped and why, `begun`
     which were marked here as begun, `children` which are driven here as runs of their own, and `resting` which of
     these rest or are driven elsewhere. `said` is what was said so far in each effect, where somebody listens. `ends` is
-    when the time of the run is over, and `rationed` says that it may spend only so much of something else.
+    when the time of the run is over, `rationed` says that it may spend only so much of something else, and `metered`
+    that this is something which only a reply tells.
     """
 
     __slots__ = (
@@ -47,6 +48,7 @@ class Drive:
         "late",
         "leaving",
         "messages",
+        "metered",
         "news",
         "now",
         "performers",
@@ -66,7 +68,7 @@ class Drive:
         self.task: asyncio.Task[object] | None = None
         self.now, self.messages, self.performers, self.ear = now, messages, performers, ear
         self.ends: float | None = None
-        self.rationed = False
+        self.rationed = self.metered = False
         self.key = ""
         self.interrupts = 0
         self.news = asyncio.Event()

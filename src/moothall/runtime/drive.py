@@ -51,6 +51,8 @@ TURNS = 32
 """After so many turns a run lets others have the loop, also where it never had to wait."""
 CHARACTERS = 4
 """How many characters of a text count as a token, where nobody has counted them."""
+TOLD = frozenset(("tokens", "usd"))
+"""What only a reply tells how much of it was used."""
 CRASHES = 5
 """How many workers in a row a run may bring down before it is set aside."""
 Work = Callable[[Hall, RunId, Drive, Pending], Awaitable[Event]]
@@ -67,6 +69,7 @@ async def drive(hall: Hall, run: RunId) -> Head:
     crew, record = hall.crew, hall.runs[run].record
     doing = Drive(hall.clock.now, partial(messages, hall, run), hall.cast(run).performers, hall.ear)
     doing.ends, doing.rationed = ends_at(record), is_rationed(record)
+    doing.metered = not TOLD.isdisjoint(record.limits)
     if run in crew.drives:
         raise Refused(f"run {run} is being driven here already; it goes on there")
     crew.drives[run], doing.task = doing, asyncio.current_task()
@@ -406,7 +409,9 @@ async def _attempt(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Ev
     doing.heard[key] = heard
     again = attempt > 1 or (pending.began and pending.key not in doing.begun)
     try:
-        context = make_context(run, key, pending.nth, attempt, again, deadline, doing, hall.clean, hall.store)
+        context = make_context(
+            run, key, pending.nth, attempt, again, deadline, doing, hall.clean, hall.store, doing.metered
+        )
         event = await doing.performers[effect.kind].perform(effect, context)
     except (DefinitionError, Broken) as error:
         return GaveUp(f"{_who(effect)}: {error}", "definition")

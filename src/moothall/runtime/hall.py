@@ -316,11 +316,15 @@ async def reopen(
     return head
 
 
-async def require_anchored(store: Store, stored: Stored) -> None:
-    """Set a run aside that is behind its anchors: what it has done since might be done again."""
+async def require_anchored(store: Store, stored: Stored, *, is_to_go_on: bool = False) -> None:
+    """Set a run aside that is behind its anchors: what it has done since might be done again.
+
+    Of one that is over nothing is done any more, unless it is to go on all the same.
+    """
     run, status = stored.record.run, stored.status
-    if (status == "live" or status.startswith(SET_ASIDE)) and (why := await store.behind(run)):
-        if not status.startswith(SET_ASIDE):
+    is_open = status == "live" or status.startswith(SET_ASIDE)
+    if (is_open or is_to_go_on) and (why := await store.behind(run)):
+        if status == "live":
             await store.set_aside(run, why)
         raise Broken(f"run {run} is behind its anchors: {why}; {looked(run)}")
 

@@ -327,6 +327,8 @@ class Context(Frozen):
     clean: Clean = as_it_is
     records: Records | None = None
     """What outlives runs, to be read; only a step writes it."""
+    metered: bool = False
+    """Whether the run may use only so many tokens or so much money."""
 
     def beat(self) -> None:
         """Tell that the performer is still at work, where its effect has a time-out."""

@@ -17,14 +17,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from moothall.errors import DefinitionError, Refused
+from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.effects import StartChild
 from moothall.kernel.events import Event, Exhausted, GaveUp, Note, Retried
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.runtime.children import child_id
 from moothall.runtime.decide import Decision, Happening, Run, go_back, in_flight, in_force
-from moothall.runtime.hall import Hall, decide_again, is_free, keep_all, reopen, visiting, with_origin
+from moothall.runtime.hall import Hall, decide_again, is_free, keep_all, reopen, require_anchored, visiting, with_origin
 from moothall.runtime.journal import CancelChild, Head, Pending, Reader, RunId
 from moothall.runtime.ports import SET_ASIDE, Stored
 from moothall.runtime.rebuild import Difference, Entries, compared, taken_back
@@ -51,8 +51,9 @@ class _Ended(Frozen):
 async def retry(hall: Hall, run: RunId, machine: Machine, chosen: Retry) -> Head:
     """Take back how a run ended, and decide again what is in its journal."""
     stored = await hall.store.load(run)
+    await require_anchored(hall.store, stored, is_to_go_on=True)
     if stored.status.startswith(SET_ASIDE):
-        return await _take_back(hall, run, machine, chosen)
+        return await _take_back(hall, stored, machine, chosen)
     await _require_retriable(hall, stored)
     entries = await hall.store.entries(run)
     ended = await _ended(hall, Run(stored.record, machine), stored, entries)
@@ -72,10 +73,15 @@ async def retry(hall: Hall, run: RunId, machine: Machine, chosen: Retry) -> Head
     return hall.heads[run]
 
 
-async def _take_back(hall: Hall, run: RunId, machine: Machine, chosen: Retry) -> Head:
-    """Let a run go on that was set aside; nothing of it counts less than before."""
+async def _take_back(hall: Hall, stored: Stored, machine: Machine, chosen: Retry) -> Head:
+    """Let a run go on that was set aside; nothing of it counts less than before. One that cannot stays aside."""
+    run = stored.record.run
     await hall.store.take_back(run)
-    head = await reopen(hall, run, machine)
+    try:
+        head = await reopen(hall, run, machine)
+    except MoothallError:
+        await hall.store.set_aside(run, stored.status.removeprefix(SET_ASIDE))
+        raise
     seq, limits = head.seq + 1, None if chosen.limits is None else {**hall.runs[run].record.limits, **chosen.limits}
     note = Retried(seq, machine.digest, chosen.by, limits=limits, spent=head.spent)
     decision = go_back(hall.runs[run], head, Happening(note, f"retried-{seq}", hall.clock.now()), seq)

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from moothall.agents.ports import Model
 from moothall.agents.secrets import Cleaner
-from moothall.app.config.settings import LEVELS, AddressSettings, cleaner, level_model, settings
+from moothall.app.config.settings import LEVELS, AddressSettings, cleaner, level_model, settings, tell_once
 from moothall.errors import DefinitionError
 from moothall.kernel.frozen import Frozen
 from moothall.models.cassette import CassetteModel, Mode
@@ -284,7 +284,7 @@ def key_of(named: Named, set_: AddressSettings) -> tuple[str, str]:
 @lru_cache(maxsize=64)
 def _adapter(endpoint: Endpoint, clean: Cleaner) -> Model:
     """One adapter per endpoint, so that all runs share its connections."""
-    return DiscreetModel(_providers().ProviderModel(endpoint), clean)
+    return DiscreetModel(_providers().ProviderModel(endpoint, tell_once), clean)
 
 
 @lru_cache(maxsize=64)

@@ -245,7 +245,9 @@ def _read(content: bytes, file: Path) -> Settings:
         found = decode(Settings, tomllib.loads(content.decode()), "settings")
     except UnicodeDecodeError as error:
         raise DefinitionError(f"{file} cannot be read: {error}") from error
-    except (ValueError, RecursionError, Refused) as error:
+    except RecursionError as error:
+        raise DefinitionError(f"{file} is nested too deeply") from error
+    except (ValueError, Refused) as error:
         raise DefinitionError(f"{file}: {error}") from error
     if unknown := sorted(found.levels.keys() - set(LEVELS)):
         raise DefinitionError(f"{file}: there is no level {unknown[0]!r}; there are {', '.join(LEVELS)}")

@@ -72,6 +72,8 @@ def rows_of(folder: Path) -> Iterator[Row]:
         lines = index.read_text("utf-8").splitlines()
     except OSError as error:
         raise DefinitionError(f"{index} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:  # half a character in its name, or no text in the file
+        raise DefinitionError(f"{index} cannot be read: {error}") from error
     for number, plain in enumerate(csv.DictReader(lines, delimiter="\t"), start=2):
         try:
             expected = folder / plain["expected"] if plain["expected"] else None

@@ -30,6 +30,7 @@ from moothall.app.kinds.source import find
 from moothall.app.runs import begin as beginning
 from moothall.app.runs import fork as forks
 from moothall.app.runs import resume as resuming
+from moothall.app.runs import retry as retries
 from moothall.app.runs.begin import Terms
 from moothall.app.runs.context import RunContext, new_hall
 from moothall.app.runs.mirror import Mirroring, open_mirror
@@ -267,6 +268,20 @@ class Moothall:
         """Ask a run to stop, wherever it is driven."""
         with self._settings():
             return await resuming.cancel(self.context(), run, reason)
+
+    async def retry(
+        self,
+        run: RunId,
+        machine: Machine | None = None,
+        *,
+        budget: Budget | None = None,
+        agents: Functions | None = None,
+        performers: OwnPerformers | None = None,
+        by: str = "",
+    ) -> Outcome:
+        """Go on with a run that ended badly, once it is mended; what was answered is not asked again."""
+        with self._settings():
+            return await retries.retry(self.context(agents, by, performers), run, machine, budget)
 
     async def fork(
         self,

@@ -5,9 +5,11 @@ Reasons are left out with the prose: an exception may quote anything. `moot show
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from datetime import UTC
+from errno import ENXIO
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +22,24 @@ from moothall.errors import DefinitionError
 from moothall.kernel.events import Doubted, Exhausted, Faltered
 
 _WARNINGS = (Faltered.name, Doubted.name, Exhausted.name)
+_ADDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
 _ENDS = {"failed": "error", "limited": "warning", "cancelled": "warning"}
 
 
 class Log:
-    """Writes a line for everything that it sees, to stderr or to a file, which may be moved away meanwhile."""
+    """Writes a line for everything that it sees, to stderr or to a file, which may be moved away meanwhile.
+
+    A named pipe holds nobody up: without a reader it is refused, and what a full one does not take is left out.
+    """
 
     def __init__(self, file: str = "") -> None:
         self._file = Path(file).absolute() if file else None
         try:
             self._write("")
         except OSError as error:
+            if error.errno == ENXIO:
+                why = "is a named pipe that nobody reads; start its reader first, or name a file"
+                raise DefinitionError(f"telemetry: the log {file} {why}") from error
             raise DefinitionError(f"telemetry: the log {file} cannot be written: {error.strerror}") from error
 
     def __call__(self, sight: Sight) -> None:
@@ -41,8 +50,10 @@ class Log:
         if self._file is None:
             sys.stderr.write(text)
             return
-        with self._file.open("a", encoding="utf-8") as out:
-            out.write(text)
+        rest = text.encode(errors="replace")
+        with open(os.open(self._file, _ADDING, 0o666), "wb", buffering=0) as out:
+            while rest and (taken := out.write(rest)):
+                rest = rest[taken:]
 
     def close(self) -> None:
         """Nothing is kept open."""

@@ -1,0 +1,1 @@
+"""One order, written for several systems: what `benchmarks/kills.py` kills."""

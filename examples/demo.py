@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import demo_debate
+import demo_team
 
 HERE = Path(__file__).parent
 OUTPUT = Path.cwd() / "demo-output"
@@ -44,6 +45,8 @@ def main() -> None:
     moot("report", RUN, "--output", str(OUTPUT / "report.html"))
     title("7  A debate: it stops when the panel agrees")
     demo_debate.show(OUTPUT, moot)
+    title("8  A team: a concept goes back once, is approved, and reaches the CEO")
+    demo_team.show(OUTPUT, moot)
 
 
 def title(text: str) -> None:

@@ -1,5 +1,6 @@
 """Conversations of a team: who speaks next and why, what is kept, and what a person can do about it."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -725,12 +726,12 @@ async def test_a_switch_of_mode_keeps_memory_and_approvals() -> None:
 # tools
 
 
-def with_tools(folder: Path, *tools: str) -> str:
+def with_tools(folder: Path, *tools: str, **changes: Any) -> str:
     plain = json.loads(shipped_text("studio"))
     for persona in plain["personas"]:
         if persona["id"] == "creative_partner":
             persona["tools"] = list(tools)
-    return team_with(folder, personas=plain["personas"])
+    return team_with(folder, personas=plain["personas"], **changes)
 
 
 def calls(tool: str, **arguments: Any) -> Reply:
@@ -953,3 +954,25 @@ async def test_what_came_next_before_counts_only_where_a_weight_is_set(tmp_path:
     async with talk(script, "Go", team=team) as (session, players):
         moves = await messages_of(session.hall.store, session.run, TRANSITIONS)
         assert moves[-2]["scores"]["ceo"] > moves[-2]["scores"]["art_director"]
+
+
+async def test_tools_that_are_wanted_before_the_facts_are_known_are_called_afterwards(tmp_path: Path) -> None:
+    known = asyncio.Event()
+
+    async def books() -> int:
+        await known.wait()
+        return 4000
+
+    async def tide(place: str) -> str:
+        return "noon"
+
+    caller = Caller(calls("tide", place="Hull"), says("Noon it is."))
+    team = with_tools(tmp_path, "tide", sources=[{"fact": "budget_left", "tool": "books"}])
+    more = {"creative_partner": caller.reply, "tide": tide, "books": books}
+    async with talk({}, team=team, more=more) as (session, _):
+        talking = asyncio.create_task(session.type("When?"))
+        while not caller.asked:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        known.set()
+        await talking
+        assert (await texts(session))[-1] == "Noon it is."

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -223,3 +224,43 @@ def test_metrics_have_the_hit_rate_of_transitions_and_what_was_prepared(moot: Mo
     assert own["transition_cache_hit_rate"] == pytest.approx(1 / 6, abs=0.001)
     assert own["warm_used"] == 1
     assert "transition cache hit rate: 0.167" in moot("metrics", "talk").out
+
+
+BOOKS = '''
+from mcp.server import MCPServer
+
+server = MCPServer("books")
+
+
+@server.tool()
+async def left() -> int:
+    """How much of the budget is left."""
+    return 4000
+
+
+server.run("stdio")
+'''
+
+
+@pytest.mark.covers("T41", "T79")
+def test_scenario_b_with_a_budget_fact_of_an_mcp_server(moot: Moot, tmp_path: Path) -> None:
+    pytest.importorskip("mcp", reason="the extra mcp is not installed")
+    (tmp_path / "books.py").write_text(BOOKS)
+    (tmp_path / "home").mkdir()
+    command = json.dumps([sys.executable, str(tmp_path / "books.py")])
+    settings = f'[servers.books]\ncommand = {command}\npolicy = "allow"\n'
+    (tmp_path / "home" / "settings.toml").write_text(settings)
+    plain = json.loads(shipped_text("studio"))
+    plain["sources"] = [{"fact": "budget_left", "tool": "left", "server": "books"}]
+    (tmp_path / "mine.json").write_text(json.dumps(plain))
+    assert moot("trust", "--server", "books").code == 0
+    script: Script = {
+        "creative_partner": [hands("A concept.", "game_designer")],
+        "game_designer": [hands("Let us add multiplayer.", "ceo"), says("Not then.")],
+        "cfo": [says("There is no money for it.")],
+    }
+    typing, model = typed(tmp_path, "Go", "!exit"), written(tmp_path, script)
+    ran = moot("team", "-c", "mine.json", "--script", typing, "--model", model, "--json")
+    assert ran.json["facts"]["budget_left"]["value"] == 4000, ran.err
+    assert ran.json["states_visited"][:4] == ["creative_partner", "game_designer", "cfo", "game_designer"]
+    assert ran.json["transitions"][2]["layer"] == "rules"

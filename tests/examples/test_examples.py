@@ -17,6 +17,7 @@ OTHERS = (
     "debate_models.py",
     "demo.py",
     "demo_debate.py",
+    "demo_team.py",
     "endless.py",
     "haiku.py",
     "service.py",

@@ -114,12 +114,13 @@ def _rows(floor: Floor) -> list[On]:
         On(anywhere, StartWorkflow, do=_wanting(floor.start_beside, begin), at_most=most),
         On(anywhere, Leave, to="Closed"),
         On(anywhere, Replied, to=ARBITRATION, when=is_awaited, do=_wanting(floor.hear_reply, {WriteFile: 1})),
+        On(anywhere, Replied, when=is_early, do=_wanting(floor.hear_reply, {WriteFile: 1}), at_most=most),
         On(anywhere, UnusableReply, to=ARBITRATION, when=is_awaited, do=floor.hear_unusable),
         On(anywhere, [Returned, GaveUp], when=is_called, do=floor.hear_tool, at_most=most),
         On(anywhere, GaveUp, to=ARBITRATION, when=is_awaited, do=floor.hear_failure),
         On(anywhere, [Replied, GaveUp], when=is_summary, do=floor.hear_summary, at_most=most),
         On(anywhere, [ChildDone, GaveUp], do=floor.hear_beside, at_most=most),
-        On(anywhere, WENT_ON, to=ARBITRATION, when=is_decided),
+        On(anywhere, WENT_ON, to=ARBITRATION, when=_can_go_on(floor)),
         On(anywhere, HooksCalled, do=floor.hear_hooks, at_most=most),
         On(anywhere, FactRead, do=floor.hear_fact, at_most=most),
         On(anywhere, FileWritten, do=floor.hear_file, at_most=most),
@@ -129,7 +130,12 @@ def _rows(floor: Floor) -> list[On]:
 
 def is_awaited(data: Conversation, event: Replied | GaveUp | UnusableReply) -> bool:
     """Whether it is the end of the ask that is under way."""
-    return bool(data.asked) and event.id == data.asked
+    return bool(data.asked) and event.id == data.asked and not (data.reading and isinstance(event, Replied))
+
+
+def is_early(data: Conversation, event: Replied) -> bool:
+    """Whether it is the reply that is awaited, and facts are not known yet by which it is decided who is next."""
+    return bool(data.asked) and event.id == data.asked and bool(data.reading)
 
 
 def is_summary(data: Conversation, event: Replied | GaveUp) -> bool:
@@ -152,9 +158,12 @@ def has_no_proposal(data: Conversation, _: Event) -> bool:
     return not data.proposed
 
 
-def is_decided(data: Conversation, _: Event) -> bool:
-    """Whether the machine itself has decided who is next; outsiders cannot say so."""
-    return data.decided is not None
+def _can_go_on(floor: Floor) -> Callable[[Conversation, Event], bool]:
+    def can_go_on(data: Conversation, _: Event) -> bool:
+        """Whether the machine itself has something to decide; outsiders cannot say so."""
+        return data.decided is not None or (not data.reading and floor.has_replied(data))
+
+    return can_go_on
 
 
 def _result(data: Conversation) -> Mapping[str, Any]:

@@ -120,6 +120,7 @@ class Floor:
 
     def _user_text(self, data: Conversation, text: str, at: float) -> Moved:
         data = _fresh(replace(data, now=at or data.now))
+        data = replace(data, reading=tuple(read.fact for read in self.team.sources))
         data = self._remember(data, BY_USER, text, "general")
         if data.mode == "simple":
             data = lines.with_feedback(self.roster, data, text)
@@ -191,9 +192,9 @@ class Floor:
         if data.repairs:
             reason = f"{self._name(data.speaker)} gave no reply that can be followed: {message}"
             stop = Decision(USER, "unusable_reply", SYSTEM, reason)
-            return replace(data, repair="", repairs=0, decided=stop, reason=reason)
+            return replace(data, repair="", repairs=0, decided=stop, reason=reason, asked="")
         again = Decision(data.speaker, "repair", SYSTEM, message, "REPAIR")
-        return replace(data, repair=message, repairs=1, decided=again)
+        return replace(data, repair=message, repairs=1, decided=again, asked="")
 
     def _heard(self, data: Conversation, reply: Mapping[str, Any], found: Directive, extras: _Extras) -> Moved:
         speaker, content = data.speaker, str(reply["content"])
@@ -260,11 +261,18 @@ class Floor:
 
     def hear_fact(self, data: Conversation, read: FactRead) -> Moved:
         """A source said what a fact is; one that failed leaves what was known."""
+        data = replace(data, reading=tuple(fact for fact in data.reading if fact != read.fact))
+        raises = (Named(WENT_ON),) if not data.reading and self.has_replied(data) else ()
         if read.problem:
             told = _said(SYSTEM, f"{read.source} could not say what {read.fact} is: {read.problem}", data.turn)
-            return Move(data, appends=(told,))
+            return Move(data, (), (told,), raises)
         facts = {**data.facts, read.fact: Fact(read.value, read.source, read.at)}
-        return Move(replace(data, facts=facts))
+        return Move(replace(data, facts=facts), raises=raises)
+
+    def has_replied(self, data: Conversation) -> bool:
+        """Whether somebody has replied, and nobody has decided yet who is next."""
+        is_open = data.decided is not None or bool(data.wish.event)
+        return is_open and not data.asked and data.place in self.roster.personas
 
     def hear_file(self, data: Conversation, written: FileWritten) -> Moved:
         """A file of the plan was written, or could not be."""

@@ -342,6 +342,8 @@ class Conversation(Frozen):
     summing: int = 0
     """How many items are being summed up."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
+    reading: tuple[str, ...] = ()
+    """Facts that sources are being asked for; nobody is routed before they are known."""
     visits: Mapping[str, int] = field(default_factory=dict)
     turns: int = 0
     """Turns since the user last spoke."""

@@ -17,6 +17,7 @@ from moothall.agents.ports import Model, Reply, Request
 from moothall.agents.roles import Role
 from moothall.app.kinds.bindings import Provided, RunModels, child_part
 from moothall.app.kinds.team.files import PERSONA, Prompts, roster_at
+from moothall.app.toolbox import Toolbox, under_policies
 from moothall.errors import words_of
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
@@ -34,10 +35,11 @@ REHEARSAL = "rehearsal"
 def bind_team(machine: Machine, provided: Provided) -> Cast:
     """Who performs the effects of a conversation, and of what personas do together."""
     provided = provided.joined_by(machine)
+    functions = {**_free_tools(provided.toolbox), **provided.functions}
     prompts = Prompts(provided.prompts)
     models = PersonaModels(provided.model) if provided.model else None
     agents = AgentPerformer(
-        provided.functions,
+        functions,
         models.own if models else None,
         provided.shapes,
         prompts=prompts,
@@ -47,13 +49,19 @@ def bind_team(machine: Machine, provided: Provided) -> Cast:
     performers = {
         AskAgent.kind: Performer(AskAgent, agents),
         Summarise.kind: Performer(Summarise, agents),
-        CallTool.kind: Performer(CallTool, ToolPerformer(provided.functions, provided.checks)),
-        CallHooks.kind: Performer(CallHooks, HookPerformer(provided.functions)),
-        ReadFact.kind: Performer(ReadFact, FactPerformer(provided.functions)),
+        CallTool.kind: Performer(CallTool, ToolPerformer(functions, provided.tool_checks)),
+        CallHooks.kind: Performer(CallHooks, HookPerformer(functions)),
+        ReadFact.kind: Performer(ReadFact, FactPerformer(functions)),
         WriteFile.kind: Performer(WriteFile, write_file),
         **own_performers(provided.performers),
     }
     return Cast(performers, child=lambda name: child_part(machine, name, provided), beside=True)
+
+
+def _free_tools(toolbox: Toolbox) -> dict[str, Any]:
+    """The tools of a run that may be called without asking anybody; others are not for personas."""
+    tools = under_policies(tuple(toolbox.tools.values()), "", toolbox.workspace.policies)
+    return {tool.name: tool.function for tool in tools if tool.policy == "allow" and tool.function is not None}
 
 
 class PersonaModels:
@@ -134,11 +142,14 @@ class FactPerformer:
     async def __call__(self, effect: ReadFact, context: Context) -> Event:
         name = f"{effect.server}/{effect.tool}" if effect.server else effect.tool
         read = FactRead(fact=effect.fact, source=name, at=time.time())
-        function = self._functions.get(name) or self._functions.get(effect.tool)
+        served = f"{effect.server}_{effect.tool}" if effect.server else effect.tool
+        function = self._functions.get(served)
         if function is None:
             return replace(read, problem=f"nobody registered the tool {name!r}")
         try:
-            return replace(read, value=await function(**effect.arguments))
+            value = await function(**effect.arguments)
+            is_wrapped = isinstance(value, Mapping) and value.keys() == {"result"}
+            return replace(read, value=value["result"] if is_wrapped else value)
         except Exception as error:  # a user's tool may raise anything, and the conversation goes on
             return replace(read, problem=words_of(error))
 

@@ -165,8 +165,8 @@ def test_many_odd_arguments_end_in_a_sentence(place: Path, line: list[str], caps
     [
         ("9" * 30, "has more than 64 bits"),
         (HUGE, "has more than 64 bits"),
-        ("1e999", "is no number that a journal can keep"),
-        ("NaN", "is no number that a journal can keep"),
+        ("1e999", "is no number of plain JSON"),
+        ("NaN", "is no number of plain JSON"),
         (DEEP, "nested too deeply"),
     ],
     ids=["a large number", "a huge number", "infinity", "nan", "depth"],
@@ -186,7 +186,7 @@ def test_what_no_journal_can_keep_is_refused_as_the_senders_mistake(
 
 
 @pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**5_000], ids=["large", "small", "huge"])
-@pytest.mark.parametrize("kind", [int, float, str, bool])
-def test_a_number_of_more_than_64_bits_is_refused_whatever_was_expected(kind: type, number: int) -> None:
+@pytest.mark.parametrize("kind", [str, bool, list[int]])
+def test_a_number_is_refused_where_none_was_expected_however_many_digits_it_has(kind: type, number: int) -> None:
     with pytest.raises(Refused, match="expected"):
         decode(kind, number)

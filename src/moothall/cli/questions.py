@@ -209,5 +209,5 @@ def _whole(digits: str) -> int:
 
 def _finite(digits: str) -> float:
     if not isfinite(number := float(digits)):
-        raise ValueError(f"{shortened(digits, LONGEST)} is no number that a journal can keep")
+        raise ValueError(f"{shortened(digits, LONGEST)} is no number of plain JSON, which a journal could keep")
     return number

@@ -26,8 +26,6 @@ Encoder = Callable[[Any], Any]
 Decoder = Callable[[Any], Any]
 _SCALARS: frozenset[Any] = frozenset((str, int, bool, type(None)))
 _TEXTS = frozenset((str,))
-_LEAST, _MOST = -(2**63), 2**64 - 1
-"""The whole numbers that a store keeps."""
 
 
 def encode(value: Any) -> Any:
@@ -173,23 +171,15 @@ def _scalar(wanted: type, name: str) -> Decoder:
     return decoder
 
 
-def _decode_int(value: Any) -> int:
-    if type(value) is not int:
-        raise _unexpected("a whole number", value)
-    if not _LEAST <= value <= _MOST:
-        raise _unexpected("a whole number of at most 64 bits", value)
-    return value
-
-
 def _decode_float(value: Any) -> float:
-    if (type(value) is int and _LEAST <= value <= _MOST) or (type(value) is float and math.isfinite(value)):
+    if type(value) is int or (type(value) is float and math.isfinite(value)):
         return value
     raise _unexpected("a number", value)
 
 
 _SCALAR_DECODERS: dict[Any, Decoder] = {
     str: _scalar(str, "a text"),
-    int: _decode_int,
+    int: _scalar(int, "a whole number"),
     bool: _scalar(bool, "true or false"),
     type(None): _scalar(type(None), "null"),
     float: _decode_float,

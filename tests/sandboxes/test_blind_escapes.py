@@ -6,6 +6,8 @@ started is left; no secret came out, also not backwards or in hexadecimal; nothi
 An attempt that can tell by itself that it got out says so. Each is harmless where it succeeds.
 """
 
+# ruff: noqa: E501 - a command of the tables stays on one line
+
 import ctypes
 import fcntl
 import json
@@ -33,6 +35,8 @@ pytestmark = [
 MOOT = Path(sys.executable).with_name("moot")
 SHARED_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/etc", "/run", "/usr/local/bin", "/var/spool/cron/crontabs")
 PLACEHOLDERS = (".git", "moothall.toml", "HEAD")
+
+OWNER = "set-user-id and set-group-id bits that a command sets stay on the files of the workspace"
 
 PRELUDE = """
 import ctypes, fcntl, glob, os, re, resource, signal, socket, struct, sys, threading, time
@@ -65,6 +69,7 @@ class Attempt:
     tty: bool = False
     leak: bool = False
     keeps: tuple[str, ...] = ()
+    gets_out: str = ""
 
 
 READ = (
@@ -183,14 +188,15 @@ NETWORK = (
     Attempt("families that no namespace holds", python("for family in (4, 5, 9, 21, 29, 30, 31, 32, 37, 38, 39, 40, 42, 44):\n    if attempt(socket.socket, family, 2, 0) or attempt(socket.socket, family, 5, 0): escaped(family)")),
     Attempt("names asked of a resolver", python("socket.setdefaulttimeout(1)\nif attempt(socket.getaddrinfo, 'localhost.localdomain.@MARK@.invalid', 80): escaped()\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nfor host in ('127.0.0.53', '127.0.0.1'): attempt(s.sendto, b'@MARK@', (host, 53))")),
     Attempt("a listener within the workspace", python("for kind in (1, 2, 5): attempt(lambda: (lambda s: (s.connect('agent.sock'), s.send(b'x')))(socket.socket(socket.AF_UNIX, kind)))"), setup="@SOCKET@"),
+    Attempt("a listener deep within the workspace", "mv node_modules moved; ln agent.sock linked; cd moved/a/.b; mv agent.sock other.sock; ln agent.sock linked.sock; " + python("for name in ('agent.sock', 'other.sock', 'linked.sock', '@WS@/linked'): attempt(lambda: (lambda s: (s.connect(name), s.send(b'x')))(socket.socket(socket.AF_UNIX)))"), setup="@DEEP@"),
     Attempt("a listener left behind", python("s = socket.socket(socket.AF_UNIX); s.bind('left.sock'); s.listen()\nif os.fork() == 0: os.setsid(); time.sleep(60)"), then=python("s = socket.socket(socket.AF_UNIX)\nif attempt(lambda: (s.connect('left.sock'), 1)): escaped()")),
     Attempt("a connection by a ring of the kernel", python("ring = call(425, 8, ctypes.create_string_buffer(120))\nif ring >= 0: print('a ring is given'); s = socket.socket(); attempt(s.connect, ('127.0.0.1', @TCP@))")),
 )  # fmt: skip
 
 POWER = (
-    Attempt("a copy that runs as its owner, by chmod", "cp /bin/true su; chmod 6755 su; chmod u+s,g+s su; true"),
-    Attempt("a copy that runs as its owner, by open", python("os.umask(0); os.close(os.open('su', os.O_CREAT | os.O_WRONLY, 0o6755))")),
-    Attempt("a copy that runs as its owner, by tar and install", "install -m 4755 /bin/true su; cp /bin/true x; python3 -c 'import tarfile; t = tarfile.open(\"t.tar\", \"w\"); i = t.gettarinfo(\"x\"); i.mode = 0o4755; t.addfile(i, open(\"x\", \"rb\"))'; tar xpf t.tar; true"),
+    Attempt("a copy that runs as its owner, by chmod", "cp /bin/true su; chmod 6755 su; chmod u+s,g+s su; true", gets_out=OWNER),
+    Attempt("a copy that runs as its owner, by open", python("os.umask(0); os.close(os.open('su', os.O_CREAT | os.O_WRONLY, 0o6755))"), gets_out=OWNER),
+    Attempt("a copy that runs as its owner, by tar and install", "install -m 4755 /bin/true su; cp /bin/true x; python3 -c 'import tarfile; t = tarfile.open(\"t.tar\", \"w\"); i = t.gettarinfo(\"x\"); i.mode = 0o4755; t.addfile(i, open(\"x\", \"rb\"))'; tar xpf t.tar; true", gets_out=OWNER),
     Attempt("abilities on a file", python("open('f', 'w')\nfor value in (struct.pack('<5I', 0x02000001, 0xffffffff, 0, 0xffffffff, 0), struct.pack('<6I', 0x03000001, 0xffffffff, 0, 0xffffffff, 0, 0)):\n    if attempt(lambda: (os.setxattr('f', 'security.capability', value), 1)): escaped()")),
     Attempt("a namespace of users over the masks", "unshare -Urm sh -c 'umount -l /proc/sys; mount -o remount,rw,bind /proc/sys; mount -o remount,rw,bind /usr; mkdir p; mount -t proc proc p; for f in /proc/sys p/sys; do (: >> $f/kernel/core_pattern) && echo ESC''APED; done; touch /usr/@MARK@ && echo ESC''APED'; true"),
     Attempt("a namespace of users that looks outside", "unshare -Urmpf --mount-proc sh -c 'cat @OUT@/secret | rev; echo x > @OUT@/pwned; mount --bind / /mnt; mount --rbind @UP@ sub; cat sub/out/secret | rev'; true"),
@@ -283,9 +289,7 @@ class Scene:
     def outside(self) -> dict[str, tuple[int, bytes]]:
         """Kind, mode and content of everything around the workspace."""
         seen = {}
-        for path in sorted(self.top.rglob("*")):
-            if path.is_relative_to(self.workspace) or path.is_relative_to(self.top / "state"):
-                continue
+        for path in below(self.top, but=(self.workspace, self.top / "state")):
             mode = path.lstat().st_mode
             content = os.readlink(path).encode() if stat.S_ISLNK(mode) else b""
             seen[str(path)] = (mode, path.read_bytes() if stat.S_ISREG(mode) else content)
@@ -313,6 +317,13 @@ class Scene:
                 continue
             heard.append(name)
         return heard
+
+
+def below(top: Path, *, but: tuple[Path, ...] = ()) -> Iterator[Path]:
+    """Everything below a folder, as deep as paths can be."""
+    for folder, folders, files in os.walk(top):
+        folders[:] = [name for name in folders if Path(folder, name) not in but]
+        yield from (Path(folder, name) for name in (*folders, *files))
 
 
 @pytest.fixture
@@ -351,10 +362,12 @@ def prepared(scene: Scene, attempt: Attempt) -> Iterator[tuple[int, ...]]:
                 (scene.workspace / "handle").write_text(file_handle(scene.out / "secret").hex())
             case "@KEY@":
                 stack.enter_context(session_key(scene.mark, scene.canary))
-            case "@SOCKET@":
+            case "@SOCKET@" | "@DEEP@":
+                folder = scene.workspace / ("." if attempt.setup == "@SOCKET@" else "node_modules/a/.b")
+                folder.mkdir(parents=True, exist_ok=True)
                 listener = stack.enter_context(socket.socket(socket.AF_UNIX))
                 with pytest.MonkeyPatch.context() as patch:
-                    patch.chdir(scene.workspace)
+                    patch.chdir(folder)
                     listener.bind("agent.sock")
                 listener.listen()
                 listener.setblocking(False)
@@ -368,9 +381,9 @@ def prepared(scene: Scene, attempt: Attempt) -> Iterator[tuple[int, ...]]:
             stack.callback(theirs.close)
             ours.setblocking(False)
             scene.listeners["PAIR"] = ours
-            folder = os.open(scene.out, os.O_RDONLY)
-            stack.callback(os.close, folder)
-            descriptors = (folder, theirs.fileno())
+            opened = os.open(scene.out, os.O_RDONLY)
+            stack.callback(os.close, opened)
+            descriptors = (opened, theirs.fileno())
         yield descriptors
         for place in attempt.keeps:
             (Path(place) / scene.mark).unlink()
@@ -435,10 +448,10 @@ def terminal_door(scene: Scene, words: list[str]) -> Answer:
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     before = termios.tcgetattr(theirs)
-    said = b""
     process.wait(60)
     assert termios.tcgetattr(theirs) == before
     os.close(theirs)
+    said = b""
     with os.fdopen(ours, "rb", buffering=0) as terminal:
         try:
             while part := terminal.read(65536):
@@ -458,7 +471,7 @@ def hold(scene: Scene, answer: Answer, before: dict[str, tuple[int, bytes]]) -> 
     assert "ESCAPED" not in answer.text
     for secret in (scene.canary, scene.canary[::-1], scene.canary.encode().hex()):
         assert secret not in answer.text
-    left = [path for path in scene.workspace.rglob("*") if stat.S_ISREG(path.lstat().st_mode)]
+    left = [path for path in below(scene.workspace) if len(str(path)) < 4096 and not path.is_symlink()]
     assert [path for path in left if path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID)] == []
     assert [name for name in PLACEHOLDERS if os.path.lexists(scene.workspace / name)] == []
     git = subprocess.run(["git", "-C", scene.workspace, "status"], capture_output=True, env=scene.environment())
@@ -466,7 +479,15 @@ def hold(scene: Scene, answer: Answer, before: dict[str, tuple[int, bytes]]) -> 
     assert scene.outside() == before
 
 
-@pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt.name)
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        pytest.param(
+            attempt, id=attempt.name, marks=[pytest.mark.xfail(reason=attempt.gets_out)] if attempt.gets_out else []
+        )
+        for attempt in ATTEMPTS
+    ],
+)
 def test_no_attempt_gets_out(scene: Scene, attempt: Attempt) -> None:
     with prepared(scene, attempt) as descriptors:
         before = scene.outside()
@@ -484,3 +505,75 @@ def test_no_attempt_gets_out(scene: Scene, attempt: Attempt) -> None:
         elif attempt.then:
             hold(scene, door(scene, attempt.then, attempt), before)
         assert not [path for place in SHARED_PLACES if place not in attempt.keeps for path in Path(place).glob(f"*{scene.mark}*")]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """What a command leaves in the workspace for the host's own tools to step into."""
+
+    name: str
+    command: str
+    path: str = "notes.txt"
+    folder: str = "."
+
+
+TRAPS = (
+    Trap("a link to a secret", "ln -s @OUT@/secret notes.txt"),
+    Trap("a link to a folder outside", "ln -s @OUT@ d", path="d/secret", folder="d"),
+    Trap("a link upwards", "ln -s .. d", path="d/out/secret", folder="d/out"),
+    Trap("a link to the reader's environment", "ln -s /proc/self/environ notes.txt"),
+    Trap("a link to the reader's folder", "ln -s /proc/self/cwd/../out d", path="d/secret", folder="d"),
+    Trap("a chain of links", "mkdir a; ln -s ../b a/c; ln -s @UP@ b", path="a/c/out/secret", folder="a/c/out"),
+    Trap("a folder that was saved becomes a link", "rm -rf keep; ln -s @OUT@ keep", path="keep/secret", folder="keep"),
+    Trap("a file that was saved becomes a link", "rm keep/victim; ln -s @OUT@/victim keep/victim", path="keep/victim"),
+    Trap("pipes without an end", "mkdir sub; mkfifo notes.txt .gitignore .gitattributes sub/.git sub/x", folder="sub"),
+    Trap("a socket", python("socket.socket(socket.AF_UNIX).bind('notes.txt')")),
+    Trap("a repository below with a monitor", "git init -q sub; git -C sub config core.fsmonitor 'touch @OUT@/pwned'; echo x > sub/a; ln -s sub/a notes.txt", path="sub/a", folder="sub"),
+    Trap("a repository below with an include", "git init -q sub; printf '[core]\\n\\thooksPath = h\\n\\tsshCommand = touch @OUT@/pwned\\n\\tpager = touch @OUT@/pwned\\n[diff]\\n\\texternal = touch @OUT@/pwned\\n' > sub/evil; git -C sub config include.path ../evil; git -C sub config includeIf.gitdir:/.path ../evil; echo x > sub/a", path="sub/a", folder="sub"),
+    Trap("a repository below with filters", "git init -q sub; echo '* filter=evil diff=evil merge=evil' | tee sub/.gitattributes > .gitattributes; for k in filter.evil.clean filter.evil.smudge filter.evil.process diff.evil.textconv diff.evil.command merge.evil.driver; do git -C sub config $k 'touch @OUT@/pwned'; done; echo x > sub/a", path="sub/a", folder="sub"),
+    Trap("a repository below with hooks", "git init -q sub; for h in pre-commit post-checkout post-index-change reference-transaction post-commit fsmonitor-watchman; do printf '#!/bin/sh\\ntouch @OUT@/pwned\\n' > sub/.git/hooks/$h; chmod +x sub/.git/hooks/$h; done; echo x > sub/a; git -C sub -c core.hooksPath=/dev/null -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m one", path="sub/a", folder="sub"),
+    Trap("a module with an address that is a program", "printf '[submodule \"sub\"]\\n\\tpath = sub\\n\\turl = ext::sh -c touch% @OUT@/pwned\\n\\tupdate = !touch @OUT@/pwned\\n' > .gitmodules; mkdir sub; echo 'gitdir: @OUT@' > sub/.git", path="sub/.git", folder="sub"),
+    Trap("names that are options and escapes", "touch -- --output=@MARK@ -rf '--upload-pack=touch pwned' \"$(printf 'a\\nb\\033]0;x\\007')\" ':(top)x' '*'; echo x > notes.txt"),
+    Trap("a tree too deep for a path", python("for _ in range(1200): os.mkdir('deep'); os.chdir('deep')")),
+    Trap("a file that looks larger than it is", "truncate -s 1900M notes.txt"),
+)  # fmt: skip
+
+
+@pytest.mark.unreplayed("the runs are made by another process")
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
+def test_what_a_command_leaves_does_not_lead_the_hosts_tools_out(scene: Scene, trap: Trap) -> None:
+    (scene.out / "victim").write_text("precious\n")
+    (scene.workspace / "keep").mkdir()
+    (scene.workspace / "keep" / "victim").write_text("old\n")
+    (scene.workspace / "keep" / "pwned").write_text("old\n")
+    before = scene.outside()
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("execute_terminal", {"command": f"export BLIND={scene.mark}\n{scene.fill(trap.command)}"}),
+        ("read_file", {"path": trap.path}),
+        ("list_directory", {"path": trap.folder}),
+        ("search_files", {"path": trap.folder, "pattern": "CANARY"}),
+        ("git_status", {}),
+        ("git_diff", {}),
+        ("write_file", {"path": f"{trap.folder}/pwned", "content": "x"}),
+        ("write_file", {"path": trap.path, "content": "x"}),
+    ]
+    replies = [{"calls": [{"tool": tool, "arguments": arguments}]} for tool, arguments in calls]
+    (scene.top / "state" / "coder.json").write_text(json.dumps({"coder": [*replies, {"text": "It is done."}]}))
+    model = f"scripted:{scene.top / 'state' / 'coder.json'}"
+    said = ""
+    for words in (
+        ["run", "--role", "coder", "Go.", "--workspace", ".", "--model", model, "--run-id", "r", "--policy", "execute_terminal=allow"],
+        ["saves", "r", "--take", "after"],
+        ["diff", "r", "1"],
+        ["restore", "r", "1"],
+        ["export", "r"],
+    ):  # fmt: skip
+        process = subprocess.run(
+            [MOOT, *words], cwd=scene.workspace, env=scene.environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=60
+        )  # fmt: skip
+        said += (process.stdout + process.stderr).decode(errors="replace")
+        if words[0] == "run":
+            assert "It is done." in said, said
+    assert "Traceback" not in said
+    hold(scene, Answer(said, False), before)
+    assert (scene.workspace / "keep" / "victim").read_text() == "old\n"

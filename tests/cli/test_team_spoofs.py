@@ -305,9 +305,6 @@ def test_only_the_command_approves_what_waits_for_approval(folder: Path) -> None
     assert DESIGNER not in outcome["states_visited"]
 
 
-@pytest.mark.xfail(
-    reason="a script is split at every separator that Unicode knows, so half a line counts as typed", strict=True
-)
 def test_a_separator_within_a_line_begins_no_command(folder: Path) -> None:
     outcome = converse(folder, WITH_SEPARATORS)
     assert obeyed(WITH_SEPARATORS, outcome) == []

@@ -50,4 +50,4 @@ def test_a_tool_that_returns_a_dataclass_gives_the_same_live_and_after_a_kill(tm
     kill_when(lambda: len(entries(tmp_path, "killed")) == 2, ("run", typed, "7", "--run-id", "killed"), tmp_path)
     resumed = moot("resume", "killed", home=tmp_path)
     assert (resumed.returncode, resumed.stdout) == (0, "140.0\n")
-    assert moot("replay", "live", home=tmp_path).returncode == 0
+    assert moot("replay", "live", "--machine", typed, home=tmp_path).returncode == 0

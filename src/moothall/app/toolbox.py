@@ -81,7 +81,7 @@ def _real_folder(folder: str) -> str:
     real = os.path.realpath(folder)
     if not os.path.isdir(real):
         raise DefinitionError(f"the workspace {folder} is not a folder")
-    if state_directory().resolve().is_relative_to(real):
+    if Path(os.path.realpath(state_directory())).is_relative_to(real):
         raise DefinitionError(
             f"the workspace {folder} holds {state_directory()}, which no tool may see; choose a folder below"
         )

@@ -69,8 +69,8 @@ COMMANDS = {
     "diff": Command("show what has happened to a run's workspace since a save", "saves"),
     "restore": Command("make a run's workspace what it was; what it is now is saved first", "saves"),
     "workflows": Command("list the workflows that can be run by name", "workflows"),
-    "new": Command("write a workflow file to begin with", "workflows"),
-    "schema": Command("print the JSON Schema of workflow files", "workflows"),
+    "new": Command("write a debate, arena, team or workflow file to begin with", "workflows"),
+    "schema": Command("print the JSON Schema of such a file", "workflows"),
     "conformance": Command("run statechart tests from outside and count what passes", "check"),
 }
 
@@ -81,6 +81,7 @@ EXIT_CODES: dict[type[MoothallError], int] = {
     Conflict: FAILED,
     Broken: FAILED,
 }
+"""What errors exit with; how a run ended is in `CODES` of `cli/run.py`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -73,7 +73,7 @@ def team(parser: ArgumentParser) -> Work:
 
 def _script(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return typed_lines(path.read_bytes().decode())
     except (OSError, UnicodeDecodeError) as error:
         raise DefinitionError(f"the script {path} cannot be read: {error}") from error
 
@@ -250,7 +250,7 @@ class Screen:
         text, shown = content_so_far(heard), self._shown.get(agent, 0)
         if len(text) > shown:
             label = f"{self._label(agent)}: " if not shown else ""
-            print(label + harmless(text[shown:]), end="", file=self._stream, flush=True)
+            print(label + _indented(text[shown:]), end="", file=self._stream, flush=True)
             self._shown[agent] = len(text)
 
     def _show(self, news: Committed) -> None:
@@ -270,9 +270,9 @@ class Screen:
         if who == "user":
             return
         if shown := self._shown.pop(who, 0):
-            print(harmless(text[shown:]), file=self._stream, flush=True)
+            print(_indented(text[shown:]), file=self._stream, flush=True)
             return
-        print(f"{self._label(who)}: {harmless(text)}", file=self._stream, flush=True)
+        print(f"{self._label(who)}: {_indented(text)}", file=self._stream, flush=True)
 
     def _label(self, who: str) -> str:
         assert self._session is not None
@@ -294,3 +294,14 @@ def content_so_far(heard: str) -> str:
         except ValueError:
             text = text[:-1]
     return ""
+
+
+def typed_lines(text: str) -> list[str]:
+    """The lines of a script; only what ends a line at a keyboard does so here: no part of a text is a command."""
+    lines = text.removeprefix("\ufeff").split("\n")
+    return [line.removesuffix("\r") for line in (lines[:-1] if not lines[-1] else lines)]
+
+
+def _indented(text: str) -> str:
+    """What somebody says, so that no line of it looks like one that was typed."""
+    return harmless(text).replace("\n", "\n    ")

@@ -58,7 +58,7 @@ def check_workspace(workspace: Path, hidden: tuple[Path, ...]) -> Path:
         if real.is_relative_to(folder):
             raise Refused(f"the workspace {real} is in {folder}, which belongs to the system; choose another folder")
     for secret in hidden:
-        if secret.resolve().is_relative_to(real):
+        if Path(os.path.realpath(secret)).is_relative_to(real):
             raise Refused(f"the workspace {real} holds {secret}, which no command may see; choose a folder below")
     return real
 

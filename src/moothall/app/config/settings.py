@@ -246,7 +246,7 @@ def _read(content: bytes, file: Path) -> Settings:
     except UnicodeDecodeError as error:
         raise DefinitionError(f"{file} cannot be read: {error}") from error
     except RecursionError as error:
-        raise DefinitionError(f"{file} is nested too deeply") from error
+        raise DefinitionError(f"{file}: it is nested too deeply") from error
     except (ValueError, Refused) as error:
         raise DefinitionError(f"{file}: {error}") from error
     if unknown := sorted(found.levels.keys() - set(LEVELS)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -46,7 +47,7 @@ def case_of(request: str, options: ArenaOptions) -> Case:
     workspace = Path(options.workspace or ".").resolve()
     if not workspace.is_dir():
         raise DefinitionError(f"the workspace {workspace} is not a folder; make it, or name another")
-    if state_directory().resolve().is_relative_to(workspace):
+    if Path(os.path.realpath(state_directory())).is_relative_to(workspace):
         raise DefinitionError(f"the workspace {workspace} holds the store and its keys; name another with --workspace")
     return Case(
         request,

@@ -175,7 +175,7 @@ READ = (
     Attempt("a memory file that others share", "cat /dev/shm/@MARK@ /tmp/@MARK@ /var/tmp/@MARK@ | rev", setup="for d in /dev/shm /tmp /var/tmp; do echo @CANARY@ > $d/@MARK@; done", keeps=("/dev/shm", "/tmp", "/var/tmp")),
     Attempt("a link to magic links", "ln -s /proc/self/root/../../..@OUT@/secret a; ln -s /proc/1/root@OUT@/secret b; ln -s /proc/thread-self/cwd/../out/secret c; cat a b c | rev"),
     Attempt("keys of the session", python("buffer = ctypes.create_string_buffer(99)\nfor ring in (-1, -2, -3, -4, -5):\n    key = call(250, 10, ring, ctypes.c_char_p(b'user'), ctypes.c_char_p(b'@MARK@'), 0)\n    if key > 0 and call(250, 11, key, buffer, 99) > 0: escaped(buffer.value[::-1])"), setup="@KEY@"),
-    Attempt("the cache of names and homes", "cat /root/.bash_history /root/.ssh/* @HOME@/.ssh/id_ed25519 ~root/.ssh/id_ed25519 /var/lib/*/secret 2>/dev/null | rev"),
+    Attempt("keys at home", "cat @HOME@/.ssh/id_ed25519 @HOME@/.ssh/* /proc/*/root@HOME@/.ssh/* 2>/dev/null | rev"),
     Attempt("a backup by tar through links", "ln -s @UP@ up; tar chf - up 2>/dev/null | rev; find -L / -xdev -name secret -exec rev {} + 2>/dev/null; find -L @UP@ -name secret -exec rev {} +"),
 )  # fmt: skip
 

@@ -3,7 +3,7 @@
 Every attempt goes through the door that a person has, `moot sandbox -- sh -c COMMAND`, and the same things are held after each:
 the folders beside the workspace, far from it and at home are as they were; no listener heard anything; no process that the command
 started is left; no secret came out, also not backwards or in hexadecimal; nothing was left that git or the product would read.
-An attempt that can tell by itself that it got out says so. Each is harmless where it succeeds.
+An attempt that can tell by itself that it got out says so. None is made where nothing protects, and each is harmless where it succeeds.
 """
 
 # ruff: noqa: E501 - a command of the tables stays on one line
@@ -36,6 +36,9 @@ pytestmark = [
 MOOT = Path(sys.executable).with_name("moot")
 SHARED_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/etc", "/run", "/usr/local/bin", "/var/spool/cron/crontabs")
 PLACEHOLDERS = (".git", "moothall.toml", "HEAD")
+
+# Some attempts would do harm where nothing protects: they are not made where the outside can be seen.
+GUARD = "if [ -e @OUT@/secret ] || grep -aqs 600 /proc/@BYSTANDER@/cmdline; then echo ESC''APED; exit; fi"
 
 OWNER = "set-user-id and set-group-id bits that a command sets stay on the files of the workspace"
 
@@ -436,7 +439,7 @@ def session_key(name: str, secret: str) -> Iterator[None]:
 def door(scene: Scene, command: str, attempt: Attempt, descriptors: tuple[int, ...] = ()) -> Answer:
     """Run one command as a person would who tries what an agent can do."""
     words = [str(MOOT), "sandbox", "--workspace", str(scene.workspace), "--timeout", str(attempt.timeout)]
-    marked = f"export BLIND={scene.mark}\n{scene.fill(command)}"
+    marked = scene.fill(f"{GUARD}\nexport BLIND=@MARK@\n{command}")
     if attempt.tty:
         return terminal_door(scene, [*words, "--", "sh", "-c", marked])
     process = subprocess.run(

@@ -29,7 +29,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.soak,
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
 ]
 

@@ -40,7 +40,6 @@ PLACEHOLDERS = (".git", "moothall.toml", "HEAD")
 # Some attempts would do harm where nothing protects: they are not made where the outside can be seen.
 GUARD = "if [ -e @OUT@/secret ] || grep -aqs 600 /proc/@BYSTANDER@/cmdline; then echo ESC''APED; exit; fi"
 
-OWNER = "set-user-id and set-group-id bits that a command sets stay on the files of the workspace"
 
 IGNORED = "git_status still waits after 30 seconds for a .gitignore that is a pipe, where the workspace is a repository"
 
@@ -219,9 +218,9 @@ NETWORK = (
 )  # fmt: skip
 
 POWER = (
-    Attempt("a copy that runs as its owner, by chmod", "cp /bin/true su; chmod 6755 su; chmod u+s,g+s su; true", gets_out=OWNER),
-    Attempt("a copy that runs as its owner, by open", python("os.umask(0); os.close(os.open('su', os.O_CREAT | os.O_WRONLY, 0o6755))"), gets_out=OWNER),
-    Attempt("a copy that runs as its owner, by tar and install", "install -m 4755 /bin/true su; cp /bin/true x; python3 -c 'import tarfile; t = tarfile.open(\"t.tar\", \"w\"); i = t.gettarinfo(\"x\"); i.mode = 0o4755; t.addfile(i, open(\"x\", \"rb\"))'; tar xpf t.tar; true", gets_out=OWNER),
+    Attempt("a copy that runs as its owner, by chmod", "cp /bin/true su; chmod 6755 su; chmod u+s,g+s su; true"),
+    Attempt("a copy that runs as its owner, by open", python("os.umask(0); os.close(os.open('su', os.O_CREAT | os.O_WRONLY, 0o6755))")),
+    Attempt("a copy that runs as its owner, by tar and install", "install -m 4755 /bin/true su; cp /bin/true x; python3 -c 'import tarfile; t = tarfile.open(\"t.tar\", \"w\"); i = t.gettarinfo(\"x\"); i.mode = 0o4755; t.addfile(i, open(\"x\", \"rb\"))'; tar xpf t.tar; true"),
     Attempt("abilities on a file", python("open('f', 'w')\nfor value in (struct.pack('<5I', 0x02000001, 0xffffffff, 0, 0xffffffff, 0), struct.pack('<6I', 0x03000001, 0xffffffff, 0, 0xffffffff, 0, 0)):\n    if attempt(lambda: (os.setxattr('f', 'security.capability', value), 1)): escaped()")),
     Attempt("a namespace of users over the masks", "unshare -Urm sh -c 'umount -l /proc/sys; mount -o remount,rw,bind /proc/sys; mount -o remount,rw,bind /usr; mkdir p; mount -t proc proc p; for f in /proc/sys p/sys; do (: >> $f/kernel/core_pattern) && echo ESC''APED; done; touch /usr/@MARK@ && echo ESC''APED'; true"),
     Attempt("a namespace of users that looks outside", "unshare -Urmpf --mount-proc sh -c 'cat @OUT@/secret | rev; echo x > @OUT@/pwned; mount --bind / /mnt; mount --rbind @UP@ sub; cat sub/out/secret | rev'; true"),

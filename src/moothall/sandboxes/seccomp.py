@@ -2,7 +2,8 @@
 
 Namespaces do not cover everything. The keyrings of the session are inherited, AF_VSOCK reaches the host of a virtual
 machine past any network namespace, TIOCSTI types into a terminal, the kernel's log tells of other processes, and
-mounts, modules and further namespaces are tools for nothing but getting out. What a program may well try with a plan
+mounts, modules and further namespaces are tools for nothing but getting out. A program that runs as its owner would be
+left behind on the host, so no file gets such a mode. What a program may well try with a plan
 for when it is missing (io_uring, clone3) is answered as unknown; the rest is refused.
 
 A call of another architecture or of the x32 numbering is unknown, for the table below does not hold for it.
@@ -31,8 +32,23 @@ _REFUSED = {
 quotactl, kexec_load, add_key, request_key, keyctl, unshare, perf_event_open, open_by_handle_at, setns, finit_module,
 kexec_file_load, bpf, userfaultfd, and the newer calls for mounts."""
 
-_UNKNOWN = (425, 426, 427, 435)
-"""io_uring_setup, io_uring_enter, io_uring_register, clone3: the same everywhere."""
+_UNKNOWN = (425, 426, 427, 435, 437)
+"""io_uring_setup, io_uring_enter, io_uring_register, clone3, openat2: the same everywhere."""
+
+_RAISING = 0o6000
+"""The bits of a mode that make a program run as its owner or group: on the host they would outlive the command."""
+
+_CREATES = 0o100
+"""The flag of a call that opens a file and makes it where it is missing."""
+
+_MODES = {
+    "x86_64": ((90, 1), (91, 1), (85, 1), (133, 1), (259, 2), (268, 2), (452, 2)),
+    "aarch64": ((52, 1), (33, 2), (53, 2), (452, 2)),
+}
+"""chmod, fchmod, creat, mknod, mknodat, fchmodat and fchmodat2, each with the place of its mode."""
+
+_OPENS = {"x86_64": ((2, 1, 2), (257, 2, 3)), "aarch64": ((56, 2, 3),)}
+"""open and openat, with the places of their flags and of their mode."""
 
 _FAMILIES = (1, 2, 10, 16)
 """Unix, IPv4, IPv6 and netlink: what is left of them in an empty network namespace."""
@@ -85,6 +101,12 @@ def seccomp_program(machine: str = "") -> bytes:
             *(step for request in _TERMINAL for step in _when(request, _fail(errno.EPERM))),
             _return(_ALLOW),
         ),
+        *(step for number, mode in _MODES[name] for step in _when(number, *_refuse_raising(mode))),
+        *(
+            step
+            for number, flags, mode in _OPENS[name]
+            for step in _when(number, _load_argument(flags), _step(0x45, 0, 3, _CREATES), *_refuse_raising(mode))
+        ),
         *_when(known.clone, _load(16), _step(0x45, 0, 1, _NEW_USER), _fail(errno.EPERM), _return(_ALLOW)),
         _return(_ALLOW),
     ]
@@ -97,6 +119,15 @@ def _step(code: int, yes: int, no: int, value: int) -> bytes:
 
 def _load(offset: int) -> bytes:
     return _step(0x20, 0, 0, offset)
+
+
+def _load_argument(place: int) -> bytes:
+    return _load(16 + 8 * place)
+
+
+def _refuse_raising(mode: int) -> tuple[bytes, ...]:
+    """Steps that refuse a mode with such bits, and allow every other."""
+    return _load_argument(mode), _step(0x45, 0, 1, _RAISING), _fail(errno.EPERM), _return(_ALLOW)
 
 
 def _return(value: int) -> bytes:

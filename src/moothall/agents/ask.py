@@ -465,7 +465,7 @@ def ask(
     _require_seconds(f"ask {name}: timeout", timeout)
     manner = Manner(thread, id, role, system, model, level, temperature, tuple(fallback), attempts)
     _require_manner(f"ask {name}", manner)
-    asking = Asking(name, template, _paths(template, f"ask {name}"), reply, function, timeout, manner)
+    asking = Asking(name, template, template_fields(template, f"ask {name}"), reply, function, timeout, manner)
     return Turning(asking, tuple(map(as_tool, tools)), rounds) if tools else asking
 
 
@@ -558,7 +558,7 @@ def question(prompt: str, answer: Any = YesNo, *, within: float | None = None, w
     `who` is the only one whose answer counts; without it, anybody's does.
     """
     _require_seconds(f"question {prompt!r}: within", within)
-    return Questioning(prompt, _paths(prompt, "question"), answer, within, who)
+    return Questioning(prompt, template_fields(prompt, "question"), answer, within, who)
 
 
 TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1, "pattern": r"\S"}
@@ -701,10 +701,6 @@ def _called(one: Any) -> tuple[str, Callable[..., Any] | None]:
 
 def template_fields(template: str, where: str) -> tuple[str, ...]:
     """The fields that a template names in braces."""
-    return _paths(template, where)
-
-
-def _paths(template: str, where: str) -> tuple[str, ...]:
     try:
         parts = [part for part in Formatter().parse(template) if part[1] is not None]
     except ValueError as error:

@@ -34,7 +34,7 @@ from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.machine import Machine
 from moothall.machines.debate import NAME, Size, debate, debate_with, size_of
-from moothall.machines.debate.definition import SHAPE, Configuration, read_configuration
+from moothall.machines.debate.definition import SHAPE, read_configuration
 from moothall.machines.debate.score import FAMILY as SCORES
 from moothall.machines.debate.score import MOST as MOST_ASKS
 from moothall.machines.debate.score import Scoring, scoring
@@ -190,10 +190,3 @@ def _fits(wanted: Size, name: str) -> bool:
 def _size_of(name: str) -> Size:
     sizes = _SIZE.fullmatch(name)
     return Size(*map(int, sizes.groups())) if sizes else Size()
-
-
-def configured(plain: Any, where: str) -> Configuration:
-    """A configuration, or a word about what is wrong with it."""
-    if not isinstance(plain, Mapping):
-        raise DefinitionError(f"{where}: a configuration is an object")
-    return read_configuration(plain, where)

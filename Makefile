@@ -6,20 +6,20 @@ READY  := $(VENV)/.ready
 BIN    := $(VENV)/bin
 
 TESTS  := $(filter-out %__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
-# those that start few processes of their own
-QUIET  := $(addprefix tests/,agents conformance crashes golden interop kernel machines mutants performers runtime \
-            scripting simulation stores)
+# half of them by the time that they take
+HALF   := $(addprefix tests/,agents conformance crashes golden interop kernel lookback machines models mutants performers \
+            runtime sandboxes scripting simulation stores testing toolservers typing web workspaces)
 
 # run what a mark selects, in two processes
 define tests
 mkdir -p build; \
-$(BIN)/pytest -m "$(1)" $(QUIET) >build/quiet-tests.log 2>&1 & quiet=$$!; \
-$(BIN)/pytest -m "$(1)" $(filter-out tests/house $(QUIET),$(TESTS)); busy=$$?; \
-wait $$quiet; quiet=$$?; cat build/quiet-tests.log; exit $$((busy | quiet))
+$(BIN)/pytest -m "$(1)" $(HALF) >build/other-half.log 2>&1 & half=$$!; \
+$(BIN)/pytest -m "$(1)" $(filter-out tests/house $(HALF),$(TESTS)); rest=$$?; \
+wait $$half; half=$$?; cat build/other-half.log; exit $$((rest | half))
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check bench soak conformance clean system
+.PHONY: help demo test test-slow check bench screenshots soak conformance clean system
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,14 +35,19 @@ test-slow: $(READY) system ## run the slow tests, the quick ones on other Python
 	tools/other-pythons
 	PYTHON=$(PYTHON) tools/try-wheel
 
-check: $(READY) ## format, lint, types, and the rules of the house
+check: $(READY) system ## format, lint, types, and the rules of the house
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(BIN)/mypy
-	$(BIN)/pytest tests/house
+	@mkdir -p build; \
+	$(BIN)/mypy >build/types.log 2>&1 & types=$$!; \
+	$(BIN)/pytest tests/house; house=$$?; \
+	wait $$types; types=$$?; cat build/types.log; exit $$((house | types))
 
 bench: $(READY) ## measure
 	$(BIN)/python benchmarks/run.py
+
+screenshots: $(READY) system ## take the pictures of the page that the documents show
+	$(BIN)/python tools/screenshots
 
 soak: $(READY) system ## run the long tests
 	$(BIN)/pytest -m soak

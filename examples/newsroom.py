@@ -23,11 +23,11 @@ def keep_draft(article: Article, reply: Replied) -> Article:
     return replace(article, draft=reply.text)
 
 
-def keep_notes(article: Article, reply: Replied) -> Article:
+def keep_notes(article: Article, reply: Replied[Verdict]) -> Article:
     return replace(article, notes=reply.value.notes)
 
 
-def good_enough(article: Article, reply: Replied) -> bool:
+def good_enough(article: Article, reply: Replied[Verdict]) -> bool:
     return reply.value.good
 
 

@@ -2,12 +2,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from moothall.kernel.simulate import Evaluate
 from moothall.scripting.children import is_installed
 from moothall.scripting.javascript import JavaScript
 from moothall.stores.sqlite import SqliteStore
+from tests.postgres import PostgresServer, served
 from tests.replaying import counted, noted
+
+# A property holds on a busy computer too: how long an example takes by the clock is not part of any claim.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +50,20 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store = SqliteStore(tmp_path / "runs.db", durability="normal")
     yield store
     store.close()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server, started when the first test wants it."""
+    with served() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> Iterator[str]:
+    """The address of a PostgreSQL database that is the test's own."""
+    with postgres.database() as address:
+        yield address
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ import pytest
 from moothall.errors import MoothallError
 from moothall.kernel.events import Named, Started
 from moothall.runtime import hall as halls
-from moothall.runtime.decide import Decision, Run
-from moothall.runtime.hall import Hall
-from moothall.runtime.journal import Entry, Reader, RunId, encode_entry, encode_event, encode_head
+from moothall.runtime.decide import Decision
+from moothall.runtime.hall import Hall, OpenRun
+from moothall.runtime.journal import Entry, Reader, Run, RunId, encode_entry, encode_event, encode_head
 from moothall.runtime.ports import Clean, as_it_is
 from moothall.runtime.rebuild import Difference, compared
-from moothall.stores.plain import read, written
+from moothall.stores.plain import read, to_bytes
 
 counted: Counter[str] = Counter()
 """What was decided again so far: journals, entries, and journals of which a part was written elsewhere."""
@@ -48,7 +48,7 @@ class Notes:
 
     def take(self, hall: Hall, run: RunId, decision: Decision) -> None:
         """Note an entry that was committed."""
-        known = hall.runs[run]
+        known = hall.runs[run].run
         place = (_place(hall.store), run, known.record.began)
         kept = self._kept.setdefault(place, Kept(known, {}, hall.store))
         began = replace(known, record=kept.run.record)  # its limits may have been raised since
@@ -99,7 +99,7 @@ class Notes:
             above = whole[:shared]
         if sorted(kept.entries) != list(range(shared, shared + len(kept.entries))) or not kept.entries:
             return None
-        own = [read(written(encode_entry(kept.entries[seq]))) for seq in sorted(kept.entries)]
+        own = [read(to_bytes(encode_entry(kept.entries[seq]))) for seq in sorted(kept.entries)]
         return above + own
 
     def _with_origin(self, place: tuple[Any, RunId, float]) -> Run | None:
@@ -118,10 +118,10 @@ def _timeless(entry: Mapping[str, Any]) -> Any:
 
 def read_back(reader: Reader, decision: Decision) -> Decision:
     """A decision as whoever opens the run after a crash reads it."""
-    plain = read(written(encode_event(decision.entry.event)))
+    plain = read(to_bytes(encode_event(decision.entry.event)))
     is_first = isinstance(decision.entry.event, Started)  # its data are of the run's type, which the machine knows
     event = Started(reader.data(plain["data"])) if is_first else reader.event(plain)
-    head = reader.head(read(written(encode_head(decision.head))))
+    head = reader.head(read(to_bytes(encode_head(decision.head))))
     return Decision(head, replace(decision.entry, event=event))
 
 
@@ -146,10 +146,10 @@ def noted() -> Iterator[Notes]:
     """Note what halls keep meanwhile."""
     notes, keep = Notes(), halls._keep
 
-    def keep_and_note(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> None:
+    def keep_and_note(hall: Hall, known: OpenRun, decisions: Sequence[Decision]) -> None:
         for decision in decisions:
-            notes.take(hall, run, decision)
-        keep(hall, run, decisions)
+            notes.take(hall, known.record.run, decision)
+        keep(hall, known, decisions)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(halls, "_keep", keep_and_note)
@@ -161,9 +161,9 @@ def reloading() -> Iterator[None]:
     """Read the head of a run anew after every step, as a worker does that begins after a crash."""
     keep = halls._keep
 
-    def keep_and_reload(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> None:
-        reader = Reader(hall.runs[run].machine, hall.effects(run))
-        keep(hall, run, [read_back(reader, decision) for decision in decisions])
+    def keep_and_reload(hall: Hall, known: OpenRun, decisions: Sequence[Decision]) -> None:
+        reader = known.reader()
+        keep(hall, known, [read_back(reader, decision) for decision in decisions])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(halls, "_keep", keep_and_reload)

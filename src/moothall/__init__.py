@@ -109,6 +109,10 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split
 __all__ = sorted(_ROOM_OF)
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> object:
     if name not in _ROOM_OF:
         raise AttributeError(f"moothall has no public name {name!r}")

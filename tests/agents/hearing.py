@@ -170,6 +170,6 @@ async def heard(folder: Path, machine: Machine, data: Any, said: Script) -> Hear
 async def heard_from(model: str, machine: Machine, data: Any, log: Path) -> Hearing:
     """The same with a model by its name."""
     hall = Hall(MemoryStore(), HastyClock(), {})
-    hall.casts[RUN] = bind(machine, Provided(model))
+    hall.bind(RUN, bind(machine, Provided(model)))
     await begin(hall, Record(RUN, machine.name, machine.digest, hall.clock.now(), model=model), machine, data)
     return Hearing(hall, await drive(hall, RUN), log)

@@ -17,7 +17,7 @@ LETTERS = string.ascii_letters + string.digits
 def some(length: int, letters: str = LETTERS) -> str:
     """A random token that has a digit early on, as keys do."""
     token = [chance.choice(letters) for _ in range(length)]
-    token[2] = chance.choice([one for one in letters if one.isdigit()] or letters)
+    token[2] = chance.choice([letter for letter in letters if letter.isdigit()] or letters)
     return "".join(token)
 
 
@@ -113,7 +113,7 @@ def encoded(name: str, value: str) -> tuple[Plant, ...]:
         value.encode().hex().upper(),
     }
     plain = [base64.b64encode(value.encode()).decode(), base64.urlsafe_b64encode(value.encode()).decode()]
-    forms |= {*plain, *(one.rstrip("=") for one in plain)}
+    forms |= {*plain, *(form.rstrip("=") for form in plain)}
     inside = {
         encode(b"#" * before + value.encode() + b"#" * after).decode()
         for encode in (base64.b64encode, base64.urlsafe_b64encode)

@@ -13,11 +13,11 @@ from moothall.agents.conversation import (
     Seat,
     failure_of,
     input_of,
-    kept,
     reply_of,
     result_of,
-    seen,
     shown_to_scripts,
+    view_of,
+    window_of,
 )
 from moothall.performers.conversation import recent
 from moothall.runtime.ports import WHOLE, Excerpt
@@ -28,7 +28,7 @@ CALL = ToolCall("look", {"at": "x"}, "c1")
 
 
 def texts(messages: Any) -> list[str]:
-    return [str(one.get("text", one.get("value"))) for one in messages]
+    return [str(message.get("text", message.get("value"))) for message in messages]
 
 
 def test_everybody_is_the_assistant_of_their_own_story() -> None:
@@ -38,52 +38,52 @@ def test_everybody_is_the_assistant_of_their_own_story() -> None:
         input_of(REVIEWER, "judge"),
         reply_of(REVIEWER, "good", ()),
     ]
-    assert [(one["role"], one["text"]) for one in said] == [
+    assert [(message["role"], message["text"]) for message in said] == [
         ("user", "do it"),
         ("assistant", "done"),
         ("assistant", "judge"),
         ("user", "good"),
     ]
-    assert [one["role"] for one in seen(CODER, said)] == ["user", "assistant", "assistant", "user"]
-    assert [one["role"] for one in seen(REVIEWER, said)] == ["assistant", "user", "user", "assistant"]
+    assert [message["role"] for message in view_of(CODER, said)] == ["user", "assistant", "assistant", "user"]
+    assert [message["role"] for message in view_of(REVIEWER, said)] == ["assistant", "user", "user", "assistant"]
 
 
 def test_calls_are_calls_to_the_one_who_made_them_and_text_to_others() -> None:
     said = [reply_of(CODER, "hm", (CALL,)), result_of(CODER, CALL, {"found": 1}), failure_of(CODER, CALL, "broken")]
-    assert seen(CODER, said)[0] == {
+    assert view_of(CODER, said)[0] == {
         "role": "assistant",
         "text": "hm",
         "calls": [{"tool": "look", "arguments": {"at": "x"}, "id": "c1"}],
     }
-    assert seen(CODER, said)[1] == {"role": "tool", "id": "c1", "tool": "look", "value": {"found": 1}}
-    assert seen(REVIEWER, said) == (
+    assert view_of(CODER, said)[1] == {"role": "tool", "id": "c1", "tool": "look", "value": {"found": 1}}
+    assert view_of(REVIEWER, said) == (
         {"role": "user", "text": 'coder: hm\n[coder called look({"at": "x"})]'},
         {"role": "user", "text": '[coder: look returned: {"found": 1}]'},
         {"role": "user", "text": "[coder: look failed: broken]"},
     )
-    assert len(seen(REVIEWER, said, ["look"])) == 1
+    assert len(view_of(REVIEWER, said, ["look"])) == 1
 
 
 def test_what_is_too_long_goes_oldest_first_and_never_the_system() -> None:
     seat = Seat("coder", "talk", "assistant", 10, ({"role": "system", "text": "rules"},))
     said = [input_of(seat, "1234"), reply_of(seat, "567", ()), input_of(seat, "89")]
-    assert texts(kept(seat, said)) == ["rules", "567", "89"]
-    assert texts(kept(seat, [*said, input_of(seat, "x" * 99)])) == ["rules", "x" * 99]
+    assert texts(window_of(seat, said)) == ["rules", "567", "89"]
+    assert texts(window_of(seat, [*said, input_of(seat, "x" * 99)])) == ["rules", "x" * 99]
 
 
 def test_a_call_and_what_it_returned_go_together() -> None:
     seat = Seat("coder", "talk", "assistant", 8)
     said = [reply_of(seat, "12345", (CALL,)), result_of(seat, CALL, "ok"), input_of(seat, "67")]
-    assert texts(kept(seat, said)) == ["67"]
-    assert texts(kept(Seat("coder", "talk", "assistant", 9), said)) == ["12345", "ok", "67"]
+    assert texts(window_of(seat, said)) == ["67"]
+    assert texts(window_of(Seat("coder", "talk", "assistant", 9), said)) == ["12345", "ok", "67"]
 
 
 def test_what_was_cleared_counts_no_more() -> None:
     seat = Seat(
         "coder", "talk", "assistant", 100, ({"role": "system", "text": "rules"}, {"role": "user", "text": "hi"})
     )
-    assert texts(kept(seat, [input_of(seat, "old"), CLEAR, input_of(seat, "new")])) == ["rules", "new"]
-    assert texts(kept(seat, [CLEAR])) == ["rules"]
+    assert texts(window_of(seat, [input_of(seat, "old"), CLEAR, input_of(seat, "new")])) == ["rules", "new"]
+    assert texts(window_of(seat, [CLEAR])) == ["rules"]
 
 
 def test_scripts_see_a_conversation_as_providers_have_it() -> None:
@@ -119,41 +119,44 @@ def test_whatever_was_said_the_newest_is_kept_nothing_is_parted_and_order_stays(
     parts: list[tuple[str, str]], most: int
 ) -> None:
     seat = Seat("coder", "talk", "assistant", most)
-    said = [one for kind, text in parts for one in message(kind, text)]
-    left = kept(seat, said)
-    places = [next(at for at, one in enumerate(said) if one is kept_one) for kept_one in left]
+    said = [part for kind, text in parts for part in message(kind, text)]
+    left = window_of(seat, said)
+    places = [next(at for at, other in enumerate(said) if other is kept_one) for kept_one in left]
     assert places == sorted(places)
-    assert [one for one in left if one["role"] == "system"] == [one for one in said if one["role"] == "system"]
+    assert [part for part in left if part["role"] == "system"] == [part for part in said if part["role"] == "system"]
     assert left[-1:] == said[-1:]
-    for at, one in enumerate(left):
-        if one["role"] == "tool":
+    for at, part in enumerate(left):
+        if part["role"] == "tool":
             assert left[at - 1].get("calls")
-        if one.get("calls"):
+        if part.get("calls"):
             assert left[at + 1]["role"] == "tool"
-    spoken = [one for one in left if one["role"] != "system"]
-    is_last_alone = sum(one["role"] != "tool" for one in spoken) <= 1
+    spoken = [part for part in left if part["role"] != "system"]
+    is_last_alone = sum(part["role"] != "tool" for part in spoken) <= 1
     assert is_last_alone or sum(map(length, left)) <= most
 
 
-def length(one: Message) -> int:
-    return len(one["text"]) if "text" in one else len(one["value"])
+def length(said: Message) -> int:
+    return len(said["text"]) if "text" in said else len(said["value"])
 
 
 @given(PARTS, st.integers(1, 100), st.integers(0, 12))
 def test_what_once_went_does_not_come_back(parts: list[tuple[str, str]], most: int, cut: int) -> None:
     seat = Seat("coder", "talk", "assistant", most)
     plain = [(kind, text) for kind, text in parts if kind != "system"]
-    first = [one for kind, text in plain[:cut] for one in message(kind, text)]
-    rest = [one for kind, text in plain[cut:] for one in message(kind, text)]
-    gone = [one for one in first if not any(one is other for other in kept(seat, first))]
-    later = kept(seat, [*first, *rest])
-    assert not [one for one in gone if any(one is other for other in later)]
+    first = [part for kind, text in plain[:cut] for part in message(kind, text)]
+    rest = [part for kind, text in plain[cut:] for part in message(kind, text)]
+    gone = [part for part in first if not any(part is other for other in window_of(seat, first))]
+    later = window_of(seat, [*first, *rest])
+    assert not [part for part in gone if any(part is other for other in later)]
 
 
 @pytest.mark.parametrize("side", ["user", "assistant"])
 def test_an_input_is_what_the_agent_answers(side: Any) -> None:
     seat = Seat("x", "talk", side, 100)
-    assert [one["role"] for one in seen(seat, [input_of(seat, "q"), reply_of(seat, "a", ())])] == ["user", "assistant"]
+    assert [message["role"] for message in view_of(seat, [input_of(seat, "q"), reply_of(seat, "a", ())])] == [
+        "user",
+        "assistant",
+    ]
 
 
 @pytest.mark.anyio
@@ -179,7 +182,7 @@ async def test_of_a_long_conversation_no_more_is_read_than_is_left_of_it(
         return said[first:]
 
     fresh = [_message("user", 1000)] * new
-    assert kept(seat, await recent(messages, seat, fresh)) == kept(seat, [*said, *fresh])
+    assert window_of(seat, await recent(messages, seat, fresh)) == window_of(seat, [*said, *fresh])
     if len(said) >= 128 and "clear" in roles[-32:]:
         assert asked == [32]
 

@@ -235,7 +235,7 @@ async def waiting(tmp_path: Path) -> Hearing:
 
 async def still_waits(hearing: Hearing) -> None:
     assert await hearing.path() == ["drafting", "confirming", "approving"]
-    assert hearing.hall.heads[RUN].pending[0].key == "2.0"
+    assert hearing.hall.runs[RUN].head.pending[0].key == "2.0"
 
 
 @pytest.mark.parametrize("value", ANSWERS.values(), ids=ANSWERS.keys())
@@ -279,7 +279,7 @@ async def test_an_answer_to_another_question_answers_nothing(tmp_path: Path, que
 )
 async def test_what_was_settled_is_not_settled_again(tmp_path: Path, event: Event, cause: str) -> None:
     hearing = await waiting(tmp_path)
-    assert (await advance(hearing.hall, RUN, event, cause)).received == "duplicate"
+    assert (await advance(hearing.hall, RUN, (event, cause))).received == "duplicate"
     await still_waits(hearing)
 
 
@@ -293,7 +293,7 @@ async def test_what_was_settled_is_not_settled_again(tmp_path: Path, event: Even
 )
 async def test_an_event_that_the_state_does_not_accept_is_refused_at_the_door(tmp_path: Path, event: Event) -> None:
     hearing = await waiting(tmp_path)
-    hearing.head = hearing.hall.heads[RUN]
+    hearing.head = hearing.hall.runs[RUN].head
     with pytest.raises(Refused, match="approving does not accept replied; it accepts answered"):
         await tell(hearing.hall, RUN, event, "a-command")
     await still_waits(hearing)
@@ -373,7 +373,7 @@ async def test_the_answer_of_who_was_asked_decides(tmp_path: Path, value: bool, 
 
 @pytest.mark.parametrize(("score", "leads"), REAL_SCORES.values(), ids=REAL_SCORES.keys())
 async def test_a_score_decides(tmp_path: Path, score: float, leads: str) -> None:
-    scores = [{"value": {"score": one, "issues": ["short"]}} for one in (score, 9)]
+    scores = [{"value": {"score": points, "issues": ["short"]}} for points in (score, 9)]
     hearing = await piped(tmp_path, 3, *scores)
     path = await hearing.path()
     assert path[path.index("judging") + 1] == leads

@@ -53,7 +53,9 @@ def test_no_piece_of_a_secret_is_heard(plant: Plant, size: int) -> None:
     assert screen.now == clean(text)
 
 
-@given(st.lists(st.sampled_from([*(one.text for one in PLANTS), WORDS, " ", "-----BEGIN ", "://a:b"])), st.randoms())
+@given(
+    st.lists(st.sampled_from([*(plant.text for plant in PLANTS), WORDS, " ", "-----BEGIN ", "://a:b"])), st.randoms()
+)
 def test_what_was_heard_in_the_end_is_the_whole_text_without_secrets(parts: list[str], chance: random.Random) -> None:
     text, pieces = "".join(parts), list[str]()
     at = 0

@@ -101,7 +101,9 @@ async def test_a_value_where_a_text_was_asked_for_is_refused_and_not_lost(given:
 
 @pytest.mark.anyio
 async def test_a_reply_whose_text_is_none_is_named_as_the_author_s_mistake() -> None:
-    with pytest.raises(DefinitionError, match=r"critic returned a Reply with the text \['so', 'so'\], which is none"):
+    with pytest.raises(
+        DefinitionError, match=r"critic returned a Reply with the text \['so', 'so'\], which is not a text"
+    ):
         await played_by(Reply(["so", "so"]))(AskAgent("critic", "Judge"), CONTEXT)  # type: ignore[arg-type]
 
 
@@ -162,7 +164,8 @@ async def test_a_function_goes_before_the_model() -> None:
 
 @pytest.mark.anyio
 async def test_an_agent_that_nobody_plays_is_named_with_the_remedy() -> None:
-    with pytest.raises(DefinitionError, match=r"nobody plays 'writer': pass agents=\{'writer': …\} or a model"):
+    reason = r"agent 'writer' has no function and no model: pass agents=\{'writer': …\}, or a model"
+    with pytest.raises(DefinitionError, match=reason):
         await AgentPerformer({}, None, {})(AskAgent("writer", "Write"), CONTEXT)
 
 

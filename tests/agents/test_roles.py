@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moothall.agents.roles import Role, over_shipped, role_notes, roles, shipped
+from moothall.agents.roles import Role, over_shipped, role_notes, roles, shipped_roles
 from moothall.errors import DefinitionError
 
 TOOLS = ("read_file", "write_file", "edit_file", "execute_terminal", "git_status", "git_diff")
@@ -31,20 +31,20 @@ def test_the_decisions_that_workflow_files_rely_on_are_shipped(role: str, name: 
 def test_a_role_of_a_user_is_laid_over_the_shipped_one_field_by_field() -> None:
     reviewer = roles({"reviewer": {"level": "fast", "reminder": "Be brief."}})["reviewer"]
     assert (reviewer.level, reviewer.reminder) == ("fast", "Be brief.")
-    assert reviewer.systemMessage == shipped()["reviewer"]["systemMessage"]
+    assert reviewer.systemMessage == shipped_roles()["reviewer"]["systemMessage"]
     assert reviewer.parsingTools == roles({})["reviewer"].parsingTools
 
 
 def test_what_a_check_sees_of_a_role_is_what_a_run_has_of_it() -> None:
     laid = over_shipped({"reviewer": {"systemMessage": "Strict."}, "mine": {"level": "fast"}})
-    assert laid["reviewer"] == {**shipped()["reviewer"], "systemMessage": "Strict."}
+    assert laid["reviewer"] == {**shipped_roles()["reviewer"], "systemMessage": "Strict."}
     assert laid["mine"] == {"level": "fast"}
-    assert laid.keys() == {*shipped(), "mine"}
+    assert laid.keys() == {*shipped_roles(), "mine"}
 
 
 def test_a_role_that_names_the_tools_it_has_replaces_the_list_of_those_it_has_not() -> None:
     reviewer = roles({"reviewer": {"includedTools": ["git_*"]}})["reviewer"]
-    assert [one for one in TOOLS if reviewer.may_use(one)] == ["git_status", "git_diff"]
+    assert [tool for tool in TOOLS if reviewer.may_use(tool)] == ["git_status", "git_diff"]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_role_that_names_the_tools_it_has_replaces_the_list_of_those_it_has_no
 )
 def test_tools_are_named_exactly_with_stars_or_as_regular_expressions(fields: Any, allowed: list[str]) -> None:
     role = roles({"mine": fields})["mine"]
-    assert [one for one in TOOLS if role.may_use(one)] == allowed
+    assert [tool for tool in TOOLS if role.may_use(tool)] == allowed
 
 
 def test_entries_that_match_no_tool_can_be_named() -> None:
@@ -78,7 +78,7 @@ def test_entries_that_match_no_tool_can_be_named() -> None:
         ({"mine": "coder"}, "mine: expected an object, got str"),
         ({"mine": {"level": "clever"}}, "mine.level"),
         ({"mine": {"includedTools": ["a"], "excludedTools": ["b"]}}, "name one of them"),
-        ({"mine": {"excludedTools": ["/(/"]}}, "is no regular expression"),
+        ({"mine": {"excludedTools": ["/(/"]}}, "is not a regular expression"),
         ({"mine": {"parsingTools": [{"type": "function"}]}}, "parsingTools"),
     ],
 )
@@ -118,7 +118,7 @@ WILD = {
 def test_what_other_programs_write_into_a_role_is_passed_over_with_a_word_and_a_guess() -> None:
     role = roles(WILD, used=["decider"])["decider"]
     assert [tool.function.name for tool in role.parsingTools] == ["decide", "flat"]
-    assert [(one.role, one.content) for one in role.examples] == [
+    assert [(example.role, example.content) for example in role.examples] == [
         ("user", "Look at it"),
         ("assistant", "[called look({})]"),
         ("user", "[look returned: it is blue]"),
@@ -170,5 +170,5 @@ def test_an_entry_that_would_take_for_ever_is_refused_or_answered(entry: str) ->
 
 @pytest.mark.parametrize("entry", ["/" + "(" * 400 + ")" * 99 + "/", "/a{99999999999}/", "x" * 501, "/*/"])
 def test_an_entry_that_is_no_pattern_is_refused_in_words(entry: str) -> None:
-    with pytest.raises(ValueError, match=r"is no regular expression|has more than 500 characters"):
+    with pytest.raises(ValueError, match=r"is not a regular expression|has more than 500 characters"):
         Role(excludedTools=(entry,))

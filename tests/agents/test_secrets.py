@@ -128,8 +128,10 @@ def test_texts_deep_inside_a_value_are_cleaned_and_keys_too() -> None:
 
 
 def test_an_event_is_cleaned_field_by_field() -> None:
-    one, name = REGISTERED["ACME_API_KEY"], "[secret:ACME_API_KEY]"
-    replied = Replied("ada", one, {"a": [one]}, usage={one: 2.0}, calls=(ToolCall("look", {"a": one}, one),))
+    secret, name = REGISTERED["ACME_API_KEY"], "[secret:ACME_API_KEY]"
+    replied = Replied(
+        "ada", secret, {"a": [secret]}, usage={secret: 2.0}, calls=(ToolCall("look", {"a": secret}, secret),)
+    )
     assert clean(replied) == Replied(
         "ada", name, {"a": [name]}, usage={name: 2.0}, calls=(ToolCall("look", {"a": name}, name),)
     )
@@ -234,7 +236,9 @@ def test_the_standard_library_has_no_secrets_but_addresses_with_a_password() -> 
     library = Path(sysconfig.get_paths()["stdlib"])
     texts = [path.read_text("utf-8", errors="replace") for path in library.glob("*.py")]
     assert len(texts) > 100
-    assert {one.partition("[secret:")[2].partition("]")[0] for text in texts for one in replaced(text)} <= {"password"}
+    assert {part.partition("[secret:")[2].partition("]")[0] for text in texts for part in replaced(text)} <= {
+        "password"
+    }
 
 
 PARTS = st.sampled_from(

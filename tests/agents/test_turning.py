@@ -11,7 +11,7 @@ from moothall.agents.ask import AskAgent, CallTool, Replied, Returned, ToolCall,
 from moothall.agents.ports import Offered, Reply, Request
 from moothall.errors import DefinitionError
 from moothall.kernel.events import GaveUp
-from moothall.performers.agents import AgentPerformer, offered
+from moothall.performers.agents import AgentPerformer, offer_tool
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.ports import WHOLE, Context, Excerpt
 
@@ -80,7 +80,7 @@ async def test_a_model_sees_what_was_said_and_the_tools_that_it_has() -> None:
     await AgentPerformer({"weather": weather}, model, {})(ASK, CONTEXT)
     (request,) = model.requests
     assert (request.prompt, request.messages) == ("Plan", tuple(TALK))
-    assert request.tools == (offered("weather", weather),)
+    assert request.tools == (offer_tool("weather", weather),)
 
 
 @pytest.mark.anyio
@@ -91,7 +91,7 @@ async def test_without_a_thread_nothing_was_said() -> None:
 
 
 def test_a_tool_shows_its_docstring_and_its_parameters_without_the_key() -> None:
-    assert offered("weather", weather) == Offered(
+    assert offer_tool("weather", weather) == Offered(
         "weather",
         "How cold it is in a city.",
         {
@@ -141,13 +141,13 @@ async def bare(city, days=1):  # type: ignore[no-untyped-def]
 def test_whatever_can_be_called_can_be_offered(
     function: Any, properties: dict[str, Any], required: list[str], open_: bool
 ) -> None:
-    shape = offered("tool", function).schema
+    shape = offer_tool("tool", function).schema
     assert (shape["properties"], shape["required"]) == (properties, required)
     assert shape["additionalProperties"] is open_
 
 
 def test_a_tool_of_which_only_the_name_is_known_is_offered_by_its_name() -> None:
-    assert offered("weather", None) == Offered("weather")
+    assert offer_tool("weather", None) == Offered("weather")
 
 
 @pytest.mark.anyio
@@ -159,7 +159,7 @@ async def test_a_function_gets_the_prompt_and_what_was_said_since_as_one_text() 
         return "Go."
 
     await AgentPerformer({"guide": guide}, None, {})(ASK, CONTEXT)
-    assert heard == ["\n\n".join(["Plan", *(json.dumps(one) for one in TALK)])]
+    assert heard == ["\n\n".join(["Plan", *(json.dumps(message) for message in TALK)])]
 
 
 # what a reply wants
@@ -179,7 +179,7 @@ async def test_a_function_gets_the_prompt_and_what_was_said_since_as_one_text() 
 async def test_calls_can_be_told_apart_whatever_ids_they_came_with(ids: tuple[str, ...], told: tuple[str, ...]) -> None:
     calls = tuple(ToolCall("weather", {"city": "Oslo"}, id) for id in ids)
     event = await said_by(Reply("Let me see.", calls=calls, usage={"tokens": 3}))
-    assert [one.id for one in event.calls] == list(told)
+    assert [call.id for call in event.calls] == list(told)
     assert (event.text, event.usage) == ("Let me see.", {"tokens": 3})
 
 

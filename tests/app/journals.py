@@ -24,9 +24,10 @@ from moothall import (
     question,
 )
 from moothall.app.report.projections.metrics import Metrics
-from moothall.kernel.events import Faltered, Forked
-from moothall.runtime.decide import Decision, Happening, Run, decide, first
-from moothall.runtime.journal import Head, Pending, Record, encode_entry
+from moothall.kernel.events import AttemptFailed, Forked
+from moothall.runtime.decide import Decision, Incoming, decide, first
+from moothall.runtime.journal import Head, Pending, Record, Run, encode_entry
+from tests.runtime.world import decided
 
 BEGAN = 1_000.0
 Entries = list[Mapping[str, Any]]
@@ -96,7 +97,7 @@ class Telling:
         self.head: Head
         record = Record("one", self.machine.name, self.machine.digest, BEGAN, limits=self.limits)
         self.run = Run(record, self.machine)
-        self._keep(first(self.run, None))
+        self._keep(decided(first(self.run, None)))
 
     def _keep(self, decision: Decision) -> None:
         before = self.head.pending if self.entries else ()
@@ -124,7 +125,7 @@ class Telling:
 
     def tell(self, event: Event, cause: str) -> None:
         """An event with its cause."""
-        self._keep(decide(self.run, self.head, Happening(event, cause, self.now)))
+        self._keep(decided(decide(self.run, self.head, Incoming(event, cause, self.now))))
 
     def find(self, who: str) -> Pending:
         """The effect in flight that asks this agent, or the person."""
@@ -137,7 +138,7 @@ class Telling:
     def falter(self, who: str, usage: Mapping[str, float] | None = None) -> None:
         """An attempt goes wrong."""
         pending = self.find(who)
-        self.tell(Faltered("no line", usage=usage or {}), f"{pending.key}-{pending.attempt}")
+        self.tell(AttemptFailed("no line", usage=usage or {}), f"{pending.key}-{pending.attempt}")
 
     def answer(self, value: Any = True, by: str = "ada") -> None:
         """A person answers."""
@@ -203,7 +204,7 @@ def _happening(telling: Telling, act: Act) -> Iterator[tuple[Event, str]]:
         elif agent is None:
             yield Answered(True), pending.key
         elif act.what == "falter":
-            yield Faltered("no line", usage=act.usage), f"{pending.key}-{pending.attempt}"
+            yield AttemptFailed("no line", usage=act.usage), f"{pending.key}-{pending.attempt}"
         elif act.what == "give up":
             yield GaveUp("no line", usage=act.usage), pending.key
         else:

@@ -121,11 +121,11 @@ async def as_far_as_the_question(store: Store, machine: Machine = JOURNEY, obser
 
     async def open_run(run: RunId) -> None:
         found, troupe = await family_of(store, (await store.load(run)).record, {}, machine)
-        hall.casts[run] = bind(found, troupe)
+        hall.bind(run, bind(found, troupe))
         await reopen(hall, run, found)
 
     hall.opener = open_run
-    hall.casts[RUN] = bind(machine, Provided())
+    hall.bind(RUN, bind(machine, Provided()))
     record = Record(RUN, machine.name, machine.digest, clock.now(), "tests.app.journey:JOURNEY")
     await begin(hall, record, machine, None)
     await drive(hall, RUN)

@@ -15,7 +15,7 @@ import pytest
 
 from moothall import answer
 from moothall.app.config.access import opened
-from moothall.app.kinds.arena.records import Given, identity_of, lock_store, recalled
+from moothall.app.kinds.arena.records import Given, identity_of, judge_plan, lock_store, recall_traces
 from moothall.app.kinds.arena.standings import standings
 from moothall.app.runs.mirror import Mirroring
 from moothall.app.runs.moothall import Moothall
@@ -80,10 +80,10 @@ def test_a_program_deals_with_a_request_and_gets_what_the_command_prints(workspa
 
 @sandboxed
 def test_a_program_answers_for_a_person(workspace: Path) -> None:
-    cast = agents(task("a", "touch made", reverse="irreversible"))
-    told = run_arena("send it", ArenaOptions(str(workspace)), agents=cast, run_id="case")
+    bindings = agents(task("a", "touch made", reverse="irreversible"))
+    told = run_arena("send it", ArenaOptions(str(workspace)), agents=bindings, run_id="case")
     assert told["status"] == "waiting"
-    outcome = answer("case", True, agents=cast, by="Ada")
+    outcome = answer("case", True, agents=bindings, by="Ada")
     assert (outcome.status, outcome.data.judge, (workspace / "made").exists()) == ("done", "Ada", True)
 
 
@@ -143,13 +143,14 @@ def test_later_runs_know_ratings_and_the_traces_that_are_alike(workspace: Path) 
     async def look() -> tuple[Any, Any, Any]:
         async with Moothall() as hall:
             told = await standings(hall.store)
-            return told, await recalled(hall.store, "tidy cellar", 2), await show(hall.store, "new")
+            return told, await recall_traces(hall.store, "tidy cellar", 2), await show(hall.store, "new")
 
     told, found, run = asyncio.run(look())
     context = next(entry["event"] for entry in run.entries if entry["event"]["name"] == "arena.context")
     assert [near["trace"]["id"] for near in context["nearest"]] == ["old-2", "old-0"]
     assert {near["trace"]["outcome"] for near in context["nearest"]} == {"rolled_back"}
-    assert len(context["ratings"]) == 6
+    assert {rating["key"]["agent"] for rating in context["ratings"]} == {"analyst", "critic", "optimizer", "solution"}
+    assert len(context["ratings"]) == 12
     assert found[0].trace.id == "old-0"
     leaf = next(rating for rating in told["ratings"] if (rating["agent"], rating["kind"]) == ("critic", "chore"))
     assert (leaf["games"], leaf["wins"], leaf["model"]) == (5, 5, "function")
@@ -166,8 +167,8 @@ def test_runs_at_the_same_time_lose_no_duel(workspace: Path) -> None:
     async def run_all() -> dict[str, Any]:
         async with Moothall() as hall:
             case = {"workspace": str(workspace), "config": {}}
-            cast = agents(task("a", "false"), critic=vote("reject", 0.2))
-            runs = (hall.run("arena", {"request": f"do {number}", **case}, agents=cast) for number in range(6))
+            bindings = agents(task("a", "false"), critic=vote("reject", 0.2))
+            runs = (hall.run("arena", {"request": f"do {number}", **case}, agents=bindings) for number in range(6))
             outcomes = await asyncio.gather(*runs)
             assert {outcome.data.outcome for outcome in outcomes} == {"rolled_back"}
             return await standings(hall.store)
@@ -181,6 +182,78 @@ def test_the_nearest_traces_come_first_and_of_two_alike_the_newer_one() -> None:
     traces = [Trace("a", "tidy the cellar", at=1), Trace("b", "bake bread"), Trace("c", "tidy the cellar", at=2)]
     assert [near.trace.id for near in nearest("tidy my cellar", traces)] == ["c", "a"]
     assert [near.trace.id for near in nearest("x", [Trace("a", "y", tags=("z",))], tags=("z",))] == ["a"]
+
+
+# a person judges what was blocked
+
+
+def blocked(workspace: Path, run_id: str, *tasks: Any, **said: Any) -> None:
+    """A run whose plan security vetoes, unless it is said otherwise."""
+    panel = {"security": vote("reject", 1.0), **said}
+    told = run_arena(
+        "do it", ArenaOptions(str(workspace)), agents=agents(*(tasks or [task("a")]), **panel), run_id=run_id
+    )
+    assert told["status"] == "blocked"
+
+
+def judged(run: str, *, is_good: bool) -> dict[str, Any]:
+    """The standings after somebody judged a plan, each rating of an agent by its name."""
+
+    async def work() -> dict[str, Any]:
+        async with Moothall() as hall:
+            assert await judge_plan(hall, run, is_good=is_good, by="Ada") == "Ada"
+            told = await standings(hall.store)
+            [decision] = await hall.store.records("decisions", key=run)
+            return {**told, "decision": decision.value}
+
+    return asyncio.run(work())
+
+
+@pytest.mark.covers("A14", "A27")
+@pytest.mark.parametrize(
+    ("is_good", "said", "security", "analyst"), [(True, "refuted", 1184, 1), (False, "confirmed", 1216, 0)]
+)
+def test_a_veto_moves_ratings_once_a_person_has_confirmed_or_refuted_it(
+    workspace: Path, is_good: bool, said: str, security: float, analyst: int
+) -> None:
+    blocked(workspace, "case")
+    told = judged("case", is_good=is_good)
+    leaves = {rating["agent"]: rating for rating in told["ratings"] if rating["kind"] == "chore"}
+    assert (leaves["security"]["elo"], leaves["solution"]["elo"]) == (security, 2400 - security)
+    assert (leaves["analyst"]["wins"], leaves["analyst"]["games"]) == (analyst, 1)
+    assert [duel["trace_id"] for duel in told["history"]] == ["case"]
+    assert (told["decision"]["judged"], told["decision"]["judge"]) == (said, "Ada")
+    with pytest.raises(Refused, match="judged the plan of case already"):
+        judged("case", is_good=not is_good)
+
+
+def test_a_panel_that_did_not_reach_its_consensus_can_be_judged_too(workspace: Path) -> None:
+    blocked(workspace, "case", security=vote("reject", 0.8), critic=vote("reject", 0.8))
+    assert {duel["first"]["agent"] for duel in judged("case", is_good=False)["history"]} == {"critic", "security"}
+
+
+@sandboxed
+def test_what_is_judged_already_or_was_never_blocked_is_not_judged_by_a_person(workspace: Path) -> None:
+    with pytest.raises(Refused, match="is remembered as 'nobody'"):
+        judged("nobody", is_good=True)
+    blocked(workspace, "ruled", task("a", "rm -rf /"))
+    with pytest.raises(Refused, match="a rule cannot be refuted"):
+        judged("ruled", is_good=True)
+    run_arena("make it", ArenaOptions(str(workspace)), agents=agents(task("a")), run_id="done")
+    with pytest.raises(Refused, match="was not blocked"):
+        judged("done", is_good=True)
+
+
+def test_nobody_judges_where_the_identity_does_not_hold(workspace: Path) -> None:
+    blocked(workspace, "case")
+
+    async def lock() -> None:
+        async with Moothall() as hall:
+            await lock_store(hall, Given(operator="bob"))
+
+    asyncio.run(lock())
+    with pytest.raises(Refused, match="locked to 'bob'"):
+        judged("case", is_good=True)
 
 
 # identity
@@ -315,3 +388,14 @@ def test_a_second_store_that_is_locked_or_missing_gets_everything_later(
     holder.close()
     assert mirror.records() != kept
     assert asyncio.run(write_once()) == mirror.records()
+
+
+def test_without_a_sandbox_no_task_runs_and_the_remedy_is_one_that_the_arena_has(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moothall.sandboxes.bubblewrap.PLACES", "/nowhere")
+    told = run_arena("make it", ArenaOptions(str(workspace)), agents=agents(task("a", "touch made")))
+    assert (told["status"], (workspace / "made").exists()) == ("rolled_back", False)
+    assert "install the package bubblewrap" in told["reason"]
+    assert "moot doctor" in told["reason"]
+    assert "--sandbox" not in told["reason"]

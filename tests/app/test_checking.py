@@ -53,7 +53,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(module, function, counting)
 
-    count(workflows, "checked", lambda document: "file " + document.value[0]["workflow_name"])
+    count(workflows, "find_problems", lambda document: "file " + document.value[0]["workflow_name"])
     count(checking, "certify", lambda machine: machine.name)
     return counted
 

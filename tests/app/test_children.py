@@ -29,7 +29,7 @@ from moothall import (
 )
 from moothall.analysis.certify import Certificate, Unbounded
 from moothall.app.config.access import opened
-from moothall.app.kinds.bindings import asked_for, unplayed
+from moothall.app.kinds.bindings import missing_agents, names_asked
 from moothall.app.kinds.check import certificate
 from moothall.app.kinds.source import find
 from moothall.app.runs import view as looking
@@ -175,7 +175,7 @@ def test_machines_that_start_each_other_run_into_the_depth_limit_too(tmp_path: P
         'child("signing", "to")), Final', 'child("office", "to")), Final'
     )
     machine = find(f"{written(tmp_path, text, 'circle.py')}:OFFICE")
-    assert (asked_for(machine), unplayed(machine, {})) == (set(), [])
+    assert (names_asked(machine), missing_agents(machine, {})) == (set(), [])
     outcome = run(machine, "Ada")
     assert outcome.status == "failed"
     assert outcome.reason.endswith("children are nested more than 16 deep")

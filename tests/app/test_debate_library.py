@@ -41,6 +41,37 @@ def orchestrator(
     return StateMachineOrchestrator(PANEL, "judge", config={**OPTIONS, **(config or {})}, terms=terms, **more)
 
 
+# tools of seats
+
+
+async def tills(shop: str) -> int:
+    return len(shop)
+
+
+@pytest.mark.covers("D8", "D33")
+def test_a_seat_has_tools_of_the_caller_and_looks_into_the_context_directory(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "now.txt").write_text("SQLite today")
+    calls = [{"tool": "tills", "arguments": {"shop": "north"}}, {"tool": "read_file", "arguments": {"path": "now.txt"}}]
+    value = {"text": "As it is.", "answer": "SQLite"}
+    rules = [
+        {"agent": "ada", "contains": ["Propose a solution", "SQLite today"], "value": value},
+        {"agent": "ada", "contains": "Propose a solution", "calls": calls},
+        {"contains": "Propose a solution", "value": value},
+        {"contains": "Write the solution", "value": {"description": "SQLite.", "answer": "SQLite"}},
+    ]
+    (tmp_path / "script.json").write_text(json.dumps({"rules": rules}))
+    terms = DebateTerms(f"scripted:{tmp_path / 'script.json'}", tools={"tills": tills})
+    seats = (AgentConfig("ada", tools=("tills", "read_file"), toolCallLimit=2), "kiss")
+    held = StateMachineOrchestrator(seats, config=OPTIONS, terms=terms, context_directory=tmp_path / "docs")
+    result = asyncio.run(held.run_debate(PROBLEM))
+    assert result.status == "done"
+    assert [(use["agent"], use["tool"], use["end"]) for use in result.plain["tool_calls"]] == [
+        ("ada", "tills", "returned"),
+        ("ada", "read_file", "returned"),
+    ]
+
+
 # D33, D37: the orchestrator
 
 
@@ -129,7 +160,7 @@ def test_a_debate_waits_with_its_questions_and_goes_on_with_answers(answers: Any
 @pytest.mark.covers("D34")
 def test_the_short_way_to_go_on_needs_no_configuration() -> None:
     asyncio.run(orchestrator({"interactiveClarifications": True}).run_debate(PROBLEM, debate_id="asked"))
-    with pytest.raises(Refused, match="an empty text is no answer"):
+    with pytest.raises(Refused, match="an empty text is not an answer"):
         resume("asked", {"q1": ""})
     done = resume("asked", {"q1": "one"})
     assert done.status == "done"

@@ -6,7 +6,9 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -179,7 +181,7 @@ def test_a_store_that_may_not_be_written_is_a_problem(store: Path, monkeypatch: 
 
 
 def test_what_is_no_address_is_refused() -> None:
-    with pytest.raises(DefinitionError, match="'postgres:x' is no store"):
+    with pytest.raises(DefinitionError, match="'postgres:x' is not a store"):
         examine("postgres:x")
 
 
@@ -352,11 +354,15 @@ def test_of_many_runs_only_some_are_named(file: Path) -> None:
     [
         ("MOOTHALL_MODEL", "", "model", "ok", "none is set; rehearsal stands in, and says so"),
         ("MOOTHALL_MODEL", "rehearsal", "model", "ok", "rehearsal"),
-        ("MOOTHALL_MODEL", "gpt", "model", "problem", "MOOTHALL_MODEL: 'gpt' is no model"),
+        ("MOOTHALL_MODEL", "gpt", "model", "problem", "MOOTHALL_MODEL: 'gpt' is not a model"),
         ("MOOTHALL_MODEL", "scripted:none.json", "model", "problem", "none.json"),
         ("MOOTHALL_DURABILITY", "", "durability", "ok", "full"),
         ("MOOTHALL_DURABILITY", "normal", "durability", "warning", "normal"),
-        ("MOOTHALL_DURABILITY", "none", "durability", "problem", "MOOTHALL_DURABILITY: 'none' is no durability"),
+        ("MOOTHALL_DURABILITY", "none", "durability", "problem", "MOOTHALL_DURABILITY: 'none' is not a durability"),
+        ("MOOTHALL_PRUNE", "", "retention", "ok", "no run is deleted by itself"),
+        ("MOOTHALL_PRUNE", "30", "retention", "ok", "workers delete runs 30 days after their end"),
+        ("MOOTHALL_PRUNE", "0", "retention", "problem", "MOOTHALL_PRUNE: prune = '0' is not a number of days above 0"),
+        ("MOOTHALL_PRUNE", "soon", "retention", "problem", "prune = 'soon' is not a number of days above 0"),
         ("MOOTHALL_ON_WAIT", "http://host/hook?token=secret", "on wait", "ok", "http://host is told"),
         ("MOOTHALL_ON_WAIT", "true --token secret", "on wait", "ok", "true is told"),
         ("MOOTHALL_ON_WAIT", "no-such-pigeon x", "on wait", "problem", "there is no command no-such-pigeon"),
@@ -370,6 +376,22 @@ def test_what_is_set_is_looked_at(
     checks = {one.name: one for one in examine("memory")}
     assert (checks[check].level, says in checks[check].says) == (level, True)
     assert "secret" not in checks[check].says
+
+
+@pytest.mark.parametrize(
+    ("skew", "level", "says"),
+    [
+        (0.0, "ok", "within 2 s of the server's"),
+        (-10.0, "warning", "10 s behind the server's; let NTP set the clocks"),
+        (10.0, "warning", "10 s ahead of the server's; let NTP set the clocks"),
+    ],
+)
+def test_a_clock_that_is_not_the_servers_is_worth_knowing(
+    database: str, skew: float, level: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "time", SimpleNamespace(time=lambda: time.time() + skew))
+    [clock] = [check for check in examine(database) if check.name == "clock"]
+    assert (clock.level, says in clock.says) == (level, True), clock
 
 
 def test_a_durability_that_means_nothing_does_not_keep_the_doctor_from_the_store(
@@ -455,3 +477,25 @@ def test_it_is_said_what_protects_this_machine_from_the_commands_of_agents(monke
     assert check.says.startswith(
         "nothing protects this machine, so agents run no commands: bubblewrap is not installed"
     )
+
+
+@pytest.mark.parametrize(
+    ("spent", "level", "says"),
+    [
+        ("", "ok", "usd 0.00 of 2.00 were spent today (daily_usd)"),
+        ('{"day": "%s", "usd": 1.5}', "ok", "usd 1.50 of 2.00 were spent today (daily_usd)"),
+        ('{"day": "%s", "usd": 2.5}', "warning", "usd 2.50 of 2.00 were spent today (daily_usd); calls wait until"),
+        ("{", "problem", "is damaged; delete it"),
+    ],
+)
+def test_what_is_left_of_the_day_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spent: str, level: str, says: str
+) -> None:
+    monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path))
+    (tmp_path / "settings.toml").write_text("daily_usd = 2\n")
+    file = tmp_path / "spent-today.json"
+    if spent:
+        file.write_text(spent.replace("%s", datetime.now(UTC).date().isoformat()))
+    [check] = [check for check in examine(None) if check.name == "spending"]
+    assert (check.level, says in check.says) == (level, True)
+    assert file.exists() == bool(spent)

@@ -74,9 +74,12 @@ def test_a_question_made_of_data_says_what_who_and_what_was_answered_before() ->
 @pytest.mark.parametrize(
     ("given", "complaints"),
     [
-        ({"db": "", "who": "me"}, ["db: an empty text is no answer"]),
+        ({"db": "", "who": "me"}, ["db: an empty text is not an answer"]),
         ({"db": "   ", "who": "me"}, [r"db: '   ' does not match '\\S'"]),
-        ({"db": "", "size": 0}, ["who: it is missing", "db: an empty text is no answer", "size: expected at least 1"]),
+        (
+            {"db": "", "size": 0},
+            ["who: it is missing", "db: an empty text is not an answer", "size: expected at least 1"],
+        ),
         ({"db": 3, "who": "me"}, ["db: expected a text, got 3"]),
         ({"db": "x", "who": "me", "why": "x"}, ["why: nobody asked for it; known are db, who, size"]),
         ("all of it", ["expected an object, got 'all of it'"]),

@@ -274,7 +274,7 @@ def is_over(process: int) -> bool:
         ("http://", "must be http(s)://HOST/…"),
         ("https:///path", "must be http(s)://HOST/…"),
         ("http://me:secret@host/", "without a password"),
-        ("http://host:none/", "is none: "),
+        ("http://host:none/", "is not valid: "),
         ("say 'hello", "cannot be read: No closing quotation"),
         ("  ", "is empty"),
     ],

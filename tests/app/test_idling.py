@@ -1,10 +1,10 @@
 """When a worker may go home. How it behaves at work is tried with real processes, in the tests of the command."""
 
 import asyncio
-from functools import partial
 
 import pytest
 
+from moothall import Final, Machine, On, State
 from moothall.app.runs.context import SystemClock
 from moothall.app.runs.idle import wait_for_end
 from moothall.errors import EffectFailed
@@ -12,10 +12,12 @@ from moothall.kernel.effects import Alarm
 from moothall.kernel.events import Expired
 from moothall.kernel.step import Snapshot
 from moothall.runtime import drive as worker
-from moothall.runtime.crew import Drive
-from moothall.runtime.hall import Hall, messages
-from moothall.runtime.journal import Head, Pending
+from moothall.runtime.drive import Drive
+from moothall.runtime.hall import Hall
+from moothall.runtime.journal import Head, Pending, Record, Run
 from moothall.stores.memory import MemoryStore
+
+NAP = Machine("nap", states=[State("napping"), Final("awake")], moves=[On("napping", Expired, to="awake")])
 
 
 class Faltering(MemoryStore):
@@ -47,8 +49,10 @@ async def test_a_store_out_of_reach_is_not_mistaken_for_one_with_nothing_to_do()
 async def test_a_worker_stays_for_what_comes_soon_and_not_for_what_is_far_off(seconds: float, stays: bool) -> None:
     hall, stop = Hall(MemoryStore(), SystemClock(), {}), asyncio.Event()
     rings = Pending("0.0", Alarm(Expired(), seconds), due=hall.clock.now() + seconds)
-    hall.heads["mine"] = Head(0, Snapshot(("napping",), None), (rings,))
-    hall.crew.drives["mine"] = Drive(hall.clock.now, partial(messages, hall, "mine"), {})
+    known = hall.remember("mine")
+    known.run = Run(Record("mine", NAP.name, NAP.digest, hall.clock.now()), NAP)
+    known.head = Head(0, Snapshot(("napping",), None), (rings,))
+    hall.crew.drives["mine"] = Drive(hall, "mine")
     ending = asyncio.create_task(wait_for_end(hall, stop, {}))
     await asyncio.wait([ending], timeout=0.3)
     assert ending.done() is not stays

@@ -1,14 +1,18 @@
 """Looking at runs changes nothing and tells what there is."""
 
+import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from moothall import Answered, Final, Machine, On, Replied, State, arun, ask, days, question
+from moothall import Answered, Final, Machine, On, Replied, State, always, arun, ask, days, question
 from moothall.app.config.access import opened
 from moothall.app.report.report import report
 from moothall.app.runs import view as looking
+from moothall.app.runs.moothall import Moothall
+from moothall.app.runs.news import Said
 
 
 async def clerk(prompt: str) -> str:
@@ -81,3 +85,24 @@ async def test_looking_at_a_run_leaves_its_file_as_it_was(tmp_path: Path) -> Non
         await looking.summaries(store)
         await report(store, "one", "html")
     assert (tmp_path / "runs.db").stat().st_mtime_ns == before
+
+
+# watching
+
+SAID = Said("r", "clerk", "a word")
+
+
+async def watched_with(*said: Said) -> list[Any]:
+    """All that is seen of a run that is over, where this was said while nobody looked."""
+    async with Moothall("memory", listeners=()) as hall:
+        machine = Machine("note", data=str, states=[State("a"), Final("b")], moves=[On("a", always, to="b")])
+        await hall.run(machine, "x", run_id="r")
+        pieces: asyncio.Queue[Said] = asyncio.Queue()
+        for piece in said:
+            pieces.put_nowait(piece)
+        return [news async for news in looking.follow(hall.store, "r", 0, pieces)]
+
+
+def test_what_was_said_when_a_run_ended_between_two_looks_is_still_seen() -> None:
+    entry, *rest = asyncio.run(watched_with(SAID, SAID))
+    assert (entry["seq"], rest) == (0, [SAID, SAID])

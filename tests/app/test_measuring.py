@@ -26,8 +26,8 @@ from moothall.app.config.access import opened
 from moothall.app.report import measures as measuring
 from moothall.app.report.measures import measure, measure_all, pieces
 from moothall.app.report.projections.costs import CHILDREN, OWN, Bill
+from moothall.app.report.projections.hierarchy import hierarchy_of
 from moothall.app.report.projections.metrics import Metrics
-from moothall.app.report.projections.nesting import nesting_of
 from moothall.runtime.journal import Entry, Head, encode_entry
 from moothall.stores.sqlite import SqliteStore
 from tests.app.journey import JOURNEY, RUN, as_far_as_the_question, clock, to_the_end
@@ -91,7 +91,7 @@ async def test_an_observer_counts_the_same_while_the_run_goes_on(store: SqliteSt
 
     def saw(run: str, entry: Entry, head: Head) -> None:
         if run == RUN:
-            before = seen[-1] if seen else Metrics(nesting_of(JOURNEY))
+            before = seen[-1] if seen else Metrics(hierarchy_of(JOURNEY))
             seen.append(before.after(encode_entry(entry)))
 
     await as_far_as_the_question(store, observers=[saw])

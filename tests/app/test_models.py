@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from moothall import run
-from moothall.app.config.models import Named, absolute_model, normal, open_model, parsed, unpriced
+from moothall.app.config.models import Named, absolute_model, normal, open_model, parse_name, unpriced_models
 from moothall.errors import DefinitionError
 from moothall.models.cassette import CassetteModel
 from moothall.models.fallback import FallbackModel
@@ -49,7 +49,7 @@ def settings(home: Path, text: str) -> None:
     ],
 )
 def test_a_name_says_which_model_and_where(name: str, model: str, address: str) -> None:
-    named = parsed(name)
+    named = parse_name(name)
     assert isinstance(named, Named)
     assert (named.model, named.address) == (model, address)
 
@@ -57,11 +57,11 @@ def test_a_name_says_which_model_and_where(name: str, model: str, address: str) 
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("http://", "is no address; write http://HOST:PORT/v1"),
+        ("http://", "is not an address; write http://HOST:PORT/v1"),
         ("http://ada:pw@host/v1", "has a name or a password in it"),
         ("http://host/v1?key=1", "leave the rest out"),
-        ("http://host:port/v1", "is no address"),
-        ("http://[::1/v1", "is no address"),
+        ("http://host:port/v1", "is not an address"),
+        ("http://[::1/v1", "is not an address"),
     ],
 )
 def test_what_is_no_address_is_refused(address: str, words: str) -> None:
@@ -75,7 +75,7 @@ def test_addresses_are_compared_in_one_way_of_writing() -> None:
 
 @pytest.mark.parametrize("name", ["openai:", "anthropic", "openai", "mistral:x", "rehearsal|", "|rehearsal", "a||b"])
 def test_what_is_no_model_is_refused(name: str) -> None:
-    assert "is no model; write rehearsal, scripted:FILE, openai:NAME" in refusal(name)
+    assert "is not a model; write rehearsal, scripted:FILE, openai:NAME" in refusal(name)
 
 
 @pytest.mark.parametrize("name", ["cassette:x,mode=play", "cassette:,mode=auto,model=rehearsal"])
@@ -115,7 +115,7 @@ def test_models_whose_price_nobody_knows_are_named(
     name: str, unknown: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
-    assert unpriced(name) == unknown
+    assert unpriced_models(name) == unknown
 
 
 def test_a_name_means_the_same_from_another_folder(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_level_stands_for_the_model_that_is_set_for_it(tmp_path: Path, monkeyp
 def test_levels_are_looked_up_when_they_are_used_and_those_that_are_not_set_are_base(tmp_path: Path) -> None:
     settings(tmp_path, f'[levels]\nbase = "openai:a@{HERE}"\nsmart = "openai:b@{HERE}|rehearsal"')
     assert absolute_model("levels") == "levels"
-    assert unpriced("levels") == [f"openai:a@{HERE}", f"openai:b@{HERE}"]
+    assert unpriced_models("levels") == [f"openai:a@{HERE}", f"openai:b@{HERE}"]
     assert isinstance(open_model("levels"), GatedModel)
 
 

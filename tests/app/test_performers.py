@@ -90,10 +90,10 @@ def test_an_effect_of_ones_own_that_fails_is_given_up_with_its_id() -> None:
 
 
 def test_a_run_whose_effects_nobody_performs_does_not_begin_nor_go_on() -> None:
-    with pytest.raises(DefinitionError, match=r"nobody performs 'measure': pass performers=\{Measure: …\}"):
+    with pytest.raises(DefinitionError, match=r"there is no performer of 'measure': pass performers=\{Measure: …\}"):
         run(TRIP, Trip("bay"))
     outcome = run(TRIP, Trip("bay"), performers={Measure: sound})
-    with pytest.raises(DefinitionError, match="nobody performs 'measure'"):
+    with pytest.raises(DefinitionError, match="there is no performer of 'measure'"):
         resume(outcome.run, TRIP)
 
 

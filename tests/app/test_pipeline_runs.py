@@ -312,7 +312,7 @@ def test_without_its_functions_a_run_is_left_as_it_was_and_says_what_it_lacks(tm
 
 def test_a_run_that_is_no_pipeline_is_not_resumed_as_one() -> None:
     run(OTHER, run_id="other")
-    with pytest.raises(Refused, match="run other is no pipeline"):
+    with pytest.raises(Refused, match="run other is not a pipeline"):
         AgentOrchestrator(JobConfig()).resume("other")
 
 
@@ -529,7 +529,7 @@ def test_a_file_of_checks_is_read_with_its_feedback(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         (None, "cannot be read"),
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ('{"name": "a"}', "expected a list"),
         ('[{"name": "a"}]', "either an expression or a function"),
         ('[{"name": "a", "expression": "1", "function": "has_steps"}]', "either an expression or a function"),

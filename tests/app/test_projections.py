@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from moothall import Machine
 from moothall.app.report.projections.costs import OWN, Bill, Players
 from moothall.app.report.projections.flight import DROPPED, LATE
-from moothall.app.report.projections.metrics import Metrics, merged
-from moothall.app.report.projections.nesting import nesting_of
+from moothall.app.report.projections.hierarchy import hierarchy_of
+from moothall.app.report.projections.metrics import Metrics, merge_figures
 from moothall.app.report.projections.transcript import transcript
 from moothall.kernel.events import Named
 from moothall.kernel.interpreter import start, transition
@@ -26,7 +26,7 @@ limits = st.sampled_from([{}, {}, {"calls": 6}])
 
 
 def measured(machine: Machine, telling: Telling) -> Metrics:
-    return folded(telling.entries, Metrics(nesting_of(machine), Players("some-model")))
+    return folded(telling.entries, Metrics(hierarchy_of(machine), Players("some-model")))
 
 
 # properties
@@ -93,14 +93,14 @@ def test_the_states_of_a_flat_machine_take_the_time_from_the_first_entry_to_the_
 def test_a_fold_of_the_beginning_and_then_of_the_rest_is_the_fold_of_the_whole(
     machine: Machine, story: list[Act], cut: int
 ) -> None:
-    entries, fresh = lived(machine, story).entries, Metrics(nesting_of(machine))
+    entries, fresh = lived(machine, story).entries, Metrics(hierarchy_of(machine))
     assert folded(entries[cut:], folded(entries[:cut], fresh)) == folded(entries, fresh)
 
 
 @MANY
 @given(machines, stories)
 def test_every_effect_has_one_span_and_what_is_open_is_what_is_in_flight(machine: Machine, story: list[Act]) -> None:
-    telling, metrics, ended = lived(machine, story), Metrics(nesting_of(machine)), list[str]()
+    telling, metrics, ended = lived(machine, story), Metrics(hierarchy_of(machine)), list[str]()
     for entry in telling.entries:
         metrics = metrics.after(entry)
         ended += [span.key for span in metrics.flight.ended]
@@ -113,12 +113,12 @@ def test_every_effect_has_one_span_and_what_is_open_is_what_is_in_flight(machine
 @given(drafts(), st.lists(st.sampled_from(EVENTS), max_size=8))
 def test_the_states_that_an_entry_left_are_those_that_the_kernel_left(draft: Draft, story: list[str]) -> None:
     machine = draft.machine()
-    nesting, snapshot = nesting_of(machine), None
+    hierarchy, snapshot = hierarchy_of(machine), None
     for event in ("", *story):
         step = start(machine, Count()) if snapshot is None else transition(machine, snapshot, Named(event))
         assert isinstance(step, Step)
         if snapshot is not None:
-            moved = nesting.moved({"from": snapshot.active, "to": step.snapshot.active, "taken": step.taken})
+            moved = hierarchy.moved({"from": snapshot.active, "to": step.snapshot.active, "taken": step.taken})
             stood = {machine.chart.places[one].name for one in machine.chart.around(snapshot.active)}
             entered = {state for microstep in step.microsteps for state in microstep.entered}
             assert set(moved.left) == step.left & stood
@@ -281,7 +281,7 @@ def test_a_clock_that_goes_back_takes_no_time_away() -> None:
 
 
 def test_only_so_many_dropped_effects_are_remembered() -> None:
-    metrics = Metrics(nesting_of(DEEP))
+    metrics = Metrics(hierarchy_of(DEEP))
     pattern = Telling(DEEP).entries[0]
     for seq in range(LATE + 50):
         effects = [{**one, "key": f"{seq}.{at}"} for at, one in enumerate(pattern["effects"])]
@@ -318,7 +318,7 @@ def test_a_late_reply_that_names_its_model_moves_the_call_there() -> None:
     telling.late({"tokens": 2, "usd": 0.2})
     *before, late = telling.entries
     entries = [*before, {**late, "event": {**late["event"], "model": "larger"}}]
-    costs = folded(entries, Metrics(nesting_of(DEEP), Players("some-model"))).costs
+    costs = folded(entries, Metrics(hierarchy_of(DEEP), Players("some-model"))).costs
     assert costs.by("model") == {"larger": Bill(1, 2, 0.2), "some-model": Bill(1, 1, 0.1)}
 
 
@@ -326,7 +326,7 @@ def test_figures_of_several_runs_add_up() -> None:
     one, two = Telling(FLAT), Telling(FLAT)
     one.after(2).reply("writer", {"tokens": 1})
     two.after(5).reply("writer", {"tokens": 2})
-    drafting, reviewing = merged([*measured(FLAT, one).states(), *measured(FLAT, two).states()])
+    drafting, reviewing = merge_figures([*measured(FLAT, one).states(), *measured(FLAT, two).states()])
     assert (drafting.visits, drafting.total, drafting.shortest, drafting.longest) == (2, 7, 2, 5)
     assert drafting.bill.tokens == 3
     assert reviewing.is_open

@@ -15,7 +15,8 @@ from moothall.app.kinds.bindings import Provided, bind
 from moothall.errors import Refused
 from moothall.machines.turn import turn
 from moothall.runtime.drive import drive
-from moothall.runtime.hall import Hall, begin, is_gone, reopen
+from moothall.runtime.hall import Hall, begin, reopen
+from moothall.runtime.holder import is_gone
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Store
 from moothall.stores.sqlite import SqliteStore
@@ -102,11 +103,11 @@ async def played(machine: Machine, store: Store, model: str) -> str:
 
     async def open_run(run: RunId) -> None:
         mine = machine if run == RUN else turn(ROUNDS)
-        hall.casts[run] = bind(mine, provided if mine is machine else provided.joined_by(machine))
+        hall.bind(run, bind(mine, provided if mine is machine else provided.joined_by(machine)))
         await reopen(hall, run, mine)
 
     hall.opener = open_run
-    hall.casts[RUN] = bind(machine, provided)
+    hall.bind(RUN, bind(machine, provided))
     try:
         await hall.open(RUN)
     except Refused:

@@ -10,7 +10,7 @@ import pytest
 
 from moothall import Budget, Final, GaveUp, Machine, On, Replied, Returned, State, ask, call, child, resume, run, tool
 from moothall.agents.ports import Reply
-from moothall.app.runs.moothall import shared, wait_for
+from moothall.app.runs.moothall import shared_hall, wait_for
 from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.replay import Replayed, replay
 from moothall.errors import DefinitionError, Refused
@@ -74,7 +74,7 @@ def line(world: World, **more: Any) -> Machine:
 
 def retry(run: str, machine: Machine, *, budget: Budget | None = None) -> Outcome:
     async def work() -> Outcome:
-        async with shared(None) as hall:
+        async with shared_hall(None) as hall:
             return await hall.retry(run, machine, budget=budget)
 
     return wait_for(work())
@@ -82,7 +82,7 @@ def retry(run: str, machine: Machine, *, budget: Budget | None = None) -> Outcom
 
 def entries() -> list[Any]:
     async def work() -> list[Any]:
-        async with shared(None) as hall:
+        async with shared_hall(None) as hall:
             return [*await hall.store.entries(RUN)]
 
     return wait_for(work())
@@ -94,7 +94,7 @@ def mended(world: World, machine: Machine, **more: Any) -> Outcome:
     outcome = retry(RUN, machine, **more)
 
     async def work() -> Replayed:
-        async with shared(None) as hall:
+        async with shared_hall(None) as hall:
             return await replay(hall.store, RUN, machine)
 
     assert wait_for(work()).difference is None
@@ -273,7 +273,7 @@ def test_a_run_that_was_set_aside_goes_on_with_a_note(world: World) -> None:
         run(line(world), Note(), agents={"ada": waits}, run_id=RUN)
 
     async def set_aside() -> None:
-        async with shared(None) as hall:
+        async with shared_hall(None) as hall:
             await hall.store.set_aside(RUN, "it brought its worker down")
 
     wait_for(set_aside())
@@ -296,11 +296,11 @@ def test_a_run_that_was_set_aside_and_cannot_be_opened_stays_aside_for_the_same_
         run(line(world), Note(), agents={"ada": waits}, run_id=RUN)
 
     async def set_aside() -> None:
-        async with shared(None) as hall:
+        async with shared_hall(None) as hall:
             await hall.store.set_aside(RUN, "it brought its worker down")
 
     async def status() -> str:
-        async with shared(None) as hall:
+        async with shared_hall(None) as hall:
             return (await hall.store.load(RUN)).status
 
     wait_for(set_aside())
@@ -316,7 +316,7 @@ def test_who_retried_a_run_is_in_its_journal(world: World) -> None:
     world.broken = False
 
     async def work() -> Outcome:
-        async with shared(None) as hall:
+        async with shared_hall(None) as hall:
             return await hall.retry(RUN, machine, by="ada")
 
     assert wait_for(work()).status == "done"

@@ -14,8 +14,10 @@ import pytest
 from moothall import (
     Answered,
     Budget,
+    ChildDone,
     Conflict,
     DefinitionError,
+    EffectFailed,
     Final,
     Machine,
     On,
@@ -29,6 +31,7 @@ from moothall import (
     arun,
     ask,
     call,
+    child,
     otherwise,
     question,
     resume,
@@ -37,6 +40,8 @@ from moothall import (
 )
 from moothall.app.kinds.bindings import Provided, bind
 from moothall.app.runs.moothall import Moothall
+from moothall.app.runs.news import Committed, News
+from moothall.kernel.events import AttemptFailed
 
 
 @dataclass(frozen=True)
@@ -192,7 +197,7 @@ def test_a_script_that_has_no_reply_left_fails_the_run_and_is_named(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("model", "complaint"),
-    [("gpt-99", "'gpt-99' is no model"), ("scripted:none.json", r"none\.json: the script cannot be read")],
+    [("gpt-99", "'gpt-99' is not a model"), ("scripted:none.json", r"none\.json: the script cannot be read")],
 )
 def test_a_model_that_is_none_is_refused_before_anything_is_kept(model: str, complaint: str) -> None:
     with pytest.raises(DefinitionError, match=complaint):
@@ -236,7 +241,7 @@ def test_a_move_that_goes_wrong_fails_the_run_and_names_its_place() -> None:
         "clumsy",
         data=Letter,
         states=[State("writing", enter=ask(shout, "Dear {to}")), Final("written")],
-        moves=[On("writing", Replied, to="written", do=lambda letter, reply: 1 / 0)],
+        moves=[On("writing", Replied, to="written", do=lambda letter, reply: 1 / 0)],  # type: ignore[arg-type, return-value]
     )
     outcome = run(machine, "Ada")
     assert outcome.status == "failed"
@@ -262,7 +267,7 @@ def test_two_functions_of_one_name_are_refused() -> None:
 
 @pytest.mark.parametrize("run_id", ["a b", "../x", "", "-x", "a.b", "ü", "x" * 3 + "\n", "x" * 129])
 def test_what_is_no_run_id_is_refused(run_id: str) -> None:
-    with pytest.raises(Refused, match="is no run id; use letters, digits and dashes, at most 128"):
+    with pytest.raises(Refused, match="is not a run id; use letters, digits and dashes, at most 128"):
         run(SHOUTED, "Ada", run_id=run_id)
 
 
@@ -273,7 +278,7 @@ def test_an_id_may_have_128_letters_and_a_machine_s_name_more() -> None:
 
 
 def test_an_empty_address_is_no_store() -> None:
-    with pytest.raises(DefinitionError, match="'' is no store"):
+    with pytest.raises(DefinitionError, match="'' is not a store"):
         run(SHOUTED, "Ada", store="")
 
 
@@ -314,7 +319,7 @@ def test_resuming_a_waiting_or_finished_run_changes_nothing() -> None:
 
 def test_a_run_that_began_with_functions_does_not_go_on_without_them() -> None:
     run(SENT, "Ada", agents={"clerk": shout}, run_id="post")
-    with pytest.raises(DefinitionError, match="nobody plays clerk: the run began with functions of its own"):
+    with pytest.raises(DefinitionError, match="no function plays clerk: the run began with functions of its own"):
         resume("post")
 
 
@@ -344,3 +349,41 @@ def test_a_machine_made_on_the_fly_must_be_passed_to_resume_its_run() -> None:
 def test_a_run_that_does_not_exist_is_refused() -> None:
     with pytest.raises(Refused, match="there is no run 'none' in this store; `moot ls` shows what there is"):
         resume("none")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("is_child", [False, True])
+async def test_what_waits_for_a_later_attempt_is_tried_at_once_when_a_person_resumes_the_run(
+    tmp_path: Path, is_child: bool
+) -> None:
+    is_closed, has_failed = True, asyncio.Event()
+
+    async def clerk(prompt: str) -> str:
+        if is_closed:
+            raise EffectFailed("closed until tomorrow", retry_after=3600)
+        return "open"
+
+    later = Machine(
+        "later",
+        states=[State("asking", enter=ask(clerk, "?")), Final("over")],
+        moves=[On("asking", Replied, to="over")],
+    )
+    above = Machine(
+        "above",
+        states=[State("starting", enter=child(later)), Final("over")],
+        moves=[On("starting", ChildDone, to="over")],
+    )
+    machine = above if is_child else later
+    address = f"sqlite:{tmp_path / 'runs.db'}"
+
+    def listen(news: News) -> None:
+        if isinstance(news, Committed) and isinstance(news.entry.event, AttemptFailed):
+            has_failed.set()
+
+    async with Moothall(address, listeners=[listen]) as hall:
+        await hall.start(machine, run_id="late")
+        await asyncio.wait_for(has_failed.wait(), 30)
+    is_closed = False
+    async with Moothall(address) as hall:
+        outcome = await asyncio.wait_for(hall.resume("late", machine), 30)
+    assert outcome.status == "done"

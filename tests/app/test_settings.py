@@ -8,18 +8,18 @@ import pytest
 from moothall.app.config.models import absolute_model, open_model
 from moothall.app.config.settings import (
     AddressSettings,
-    Set,
     Settings,
-    checked_cleaner,
+    Sourced,
     cleaner,
-    configured_hook,
-    configured_model,
     durability_of,
+    hook_setting,
+    known_secrets,
+    model_setting,
     open_store,
-    registered,
     setting,
     settings,
     state_directory,
+    strict_cleaner,
 )
 from moothall.errors import DefinitionError
 from moothall.models.rehearsal import RehearsalModel
@@ -62,11 +62,11 @@ def test_a_store_may_be_in_memory() -> None:
     assert isinstance(open_store("memory"), MemoryStore)
 
 
-@pytest.mark.parametrize("address", ["sqlite", "sqlite:", "postgres://x", "runs.db", "/tmp/runs.db"])
+@pytest.mark.parametrize("address", ["sqlite", "sqlite:", "mysql://x", "runs.db", "/tmp/runs.db"])
 def test_what_is_no_store_says_how_to_write_one(address: str) -> None:
     with pytest.raises(DefinitionError) as error:
         open_store(address)
-    assert str(error.value) == f"{address!r} is no store; write sqlite:FILE or memory"
+    assert str(error.value) == f"{address!r} is not a store; write sqlite:FILE, postgresql://… or memory"
 
 
 def test_a_store_may_lie_at_a_path_with_a_colon(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_store_may_lie_at_a_path_with_a_colon(tmp_path: Path) -> None:
 def test_what_is_no_model_says_how_to_write_one(name: str) -> None:
     with pytest.raises(DefinitionError) as error:
         open_model(name)
-    assert str(error.value).startswith(f"{name!r} is no model; write rehearsal, scripted:FILE, openai:NAME")
+    assert str(error.value).startswith(f"{name!r} is not a model; write rehearsal, scripted:FILE, openai:NAME")
 
 
 def test_models_are_opened_by_name(tmp_path: Path) -> None:
@@ -97,9 +97,9 @@ def test_a_script_means_the_same_from_another_folder(tmp_path: Path, monkeypatch
 
 
 def test_the_model_may_be_set_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert configured_model() == ""
+    assert model_setting() == ""
     monkeypatch.setenv("MOOTHALL_MODEL", "rehearsal")
-    assert configured_model() == "rehearsal"
+    assert model_setting() == "rehearsal"
 
 
 def test_commits_are_kept_fully_unless_something_else_is_named_or_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,13 +114,13 @@ def test_what_is_no_durability_says_how_to_write_one(name: str, monkeypatch: pyt
     monkeypatch.setenv("MOOTHALL_DURABILITY", name)
     with pytest.raises(DefinitionError) as error:
         open_store()
-    assert str(error.value) == f"{name!r} is no durability; write full or normal"
+    assert str(error.value) == f"{name!r} is not a durability; write full or normal"
 
 
 def test_the_hook_may_be_set_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert configured_hook() == ""
+    assert hook_setting() == ""
     monkeypatch.setenv("MOOTHALL_ON_WAIT", "http://127.0.0.1/")
-    assert configured_hook() == "http://127.0.0.1/"
+    assert hook_setting() == "http://127.0.0.1/"
 
 
 # The settings file
@@ -137,19 +137,19 @@ def test_a_setting_comes_from_the_file_then_from_the_environment_then_from_a_fla
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, 'model = "rehearsal"\ndurability = "normal"\nstore = "memory"\non_wait = "true"')
-    assert setting("model") == Set("rehearsal", "settings.toml")
-    assert (configured_model(), durability_of(), configured_hook()) == ("rehearsal", "normal", "true")
+    assert setting("model") == Sourced("rehearsal", "settings.toml")
+    assert (model_setting(), durability_of(), hook_setting()) == ("rehearsal", "normal", "true")
     assert isinstance(open_store(), MemoryStore)
     monkeypatch.setenv("MOOTHALL_MODEL", "smart")
     monkeypatch.setenv("MOOTHALL_DURABILITY", "full")
-    assert setting("model") == Set("smart", "MOOTHALL_MODEL")
+    assert setting("model") == Sourced("smart", "MOOTHALL_MODEL")
     assert durability_of() == "full"
     assert durability_of("normal") == "normal"
 
 
 def test_without_a_file_nothing_is_set() -> None:
     assert settings() == Settings()
-    assert setting("model") == Set()
+    assert setting("model") == Sourced()
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_more_variables_may_be_named_and_others_left_out(monkeypatch: pytest.Mon
     monkeypatch.setenv("VAULT", "a-word-of-entry")
     monkeypatch.setenv("DB_PASSWORD", "postgres")
     monkeypatch.setenv("MOOTHALL_SECRETS", "VAULT, -DB_PASSWORD")
-    assert checked_cleaner()("a-word-of-entry to postgres") == "[secret:VAULT] to postgres"
+    assert strict_cleaner()("a-word-of-entry to postgres") == "[secret:VAULT] to postgres"
 
 
 @pytest.mark.parametrize(
@@ -226,13 +226,13 @@ def test_a_named_secret_that_cannot_be_replaced_is_refused(
     if value is not None:
         monkeypatch.setenv("PIN", value)
     with pytest.raises(DefinitionError) as error:
-        checked_cleaner()
+        strict_cleaner()
     assert str(error.value) == f"MOOTHALL_SECRETS: PIN: {why}; set another value, or take the name off the list"
-    assert registered().refused == {"PIN": why}
+    assert known_secrets().refused == {"PIN": why}
 
 
 def test_a_variable_that_only_looks_like_a_secret_may_be_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI_TOKEN", "1")
     monkeypatch.setenv("EMPTY_TOKEN", "")
-    assert checked_cleaner()("1") == "1"
-    assert {"CI_TOKEN", "EMPTY_TOKEN"} & registered().passed_over.keys() == {"CI_TOKEN"}
+    assert strict_cleaner()("1") == "1"
+    assert {"CI_TOKEN", "EMPTY_TOKEN"} & known_secrets().passed_over.keys() == {"CI_TOKEN"}

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,13 +11,21 @@ from typing import Any
 import pytest
 
 from moothall import Moothall
-from moothall.agents.ask import ToolCall
-from moothall.agents.ports import Reply
+from moothall.agents.ask import Tool, ToolCall
+from moothall.agents.ports import Reply, Request, open_ahead
+from moothall.agents.workspace import Workspace
+from moothall.app.config.models import open_model
+from moothall.app.kinds.team.files import prompt_of, rendered_prompt
 from moothall.app.kinds.team.present import WIDTH, figures, messages_of, state_tree, status_line
 from moothall.app.kinds.team.session import Chosen, Session
+from moothall.app.report.steps import step_of
+from moothall.app.runs.news import Committed, News
+from moothall.app.runs.saves import list_saves
 from moothall.machines.team.definition import Roster, shipped_team, shipped_text
 from moothall.machines.team.state import THREAD, TRANSITIONS, Conversation
+from moothall.machines.team.warmth import Learned
 from moothall.team import AgentState, FSMOrchestrator, StateVisualizer, TransitionEngine
+from tests.models.loopback import Said, loopback
 from tests.team_scripts import HAND_OFF, Script, approves, hands, rejects, says
 
 pytestmark = pytest.mark.anyio
@@ -224,6 +233,10 @@ async def test_scenario_a_competing_proposals_are_settled_and_the_losers_recorde
         assert moves[1]["layer"] == "arbitration"
         assert moves[1]["scores"] == pytest.approx({"lead_engineer": 0.69, "art_director": 0.57, "ceo": 0.71})
         assert {agent for agent, _ in moves[1]["losers"]} == {"lead_engineer", "art_director", "ceo"} - {winner}
+        steps = [step_of(session.run, entry) for entry in await session.hall.store.entries(session.run)]
+        [choice] = [choice for step in steps for choice in step.choices]
+        assert choice.chosen == winner
+        assert [list(loser) for loser in choice.losers] == moves[1]["losers"]
 
 
 @pytest.mark.covers("T31", "T79", "T60", "T22")
@@ -457,7 +470,7 @@ async def test_help_lists_only_what_is_accepted_now() -> None:
 async def test_what_is_no_command_is_refused_with_a_hint() -> None:
     async with talk({}) as (session, _):
         assert await session.command("!fly") == "there is no command !fly; !help lists what is accepted now"
-        assert (await session.command("!handoff Caesar")).startswith("nobody here is called 'Caesar'")
+        assert (await session.command("!handoff Caesar")).startswith("no persona is called 'Caesar'")
         assert await session.command("!start") == "say what it is about, such as: !start IDEA"
         assert await session.type("   ") == ""
 
@@ -760,7 +773,7 @@ async def test_a_persona_has_its_own_tools_called_and_goes_on_with_what_they_say
     script: Script = {"ceo": [says("Good.")]}
     async with talk(script, "When?", team=with_tools(tmp_path, "tide"), more=more) as (session, players):
         assert "high water in Hull at noon" in caller.asked[1]
-        assert "there is no tool 'rm' here" in caller.asked[2]
+        assert "there is no tool 'rm'; there are tide" in caller.asked[2]
         assert "user: When?" in caller.asked[2]
         assert players.speakers == ["ceo"]
         assert (await session.look()).turn == 2
@@ -976,3 +989,164 @@ async def test_tools_that_are_wanted_before_the_facts_are_known_are_called_after
         known.set()
         await talking
         assert (await texts(session))[-1] == "Noon it is."
+
+
+# built-in tools in a workspace, and questions of what was started
+
+
+@pytest.mark.covers("T9")
+async def test_with_a_workspace_personas_have_the_built_in_tools_that_they_name(tmp_path: Path) -> None:
+    place = tmp_path / "w"
+    place.mkdir()
+    (place / "tides.txt").write_text("high water at noon")
+    caller = Caller(calls("read_file", path="tides.txt"), calls("write_file", path="a", text="b"), says("Noon it is."))
+    team = with_tools(tmp_path, "read_file")
+    async with talk({}, "When?", team=team, more={"creative_partner": caller.reply}, workspace=place) as (session, _):
+        assert "high water at noon" in caller.asked[1]
+        assert "there is no tool 'write_file'; there are read_file" in caller.asked[2]
+        saves = await list_saves(session.hall.store, session.run)
+        assert saves, "the workspace was not saved before the conversation"
+
+
+@pytest.mark.covers("T9", "T62")
+@pytest.mark.parametrize("autonomy", ["auto", "review", "manual"])
+@pytest.mark.parametrize(("said", "is_called"), [("!answer no", False), ("!answer yes", True), ("!approve", True)])
+async def test_a_tool_that_asks_does_so_at_every_autonomy_and_is_answered_in_the_conversation(
+    tmp_path: Path, autonomy: Any, said: str, is_called: bool
+) -> None:
+    called = []
+
+    async def flood(place: str) -> str:
+        called.append(place)
+        return "flooded"
+
+    caller = Caller(calls("flood", place="Hull"), says("So be it."))
+    more, team = {"creative_partner": caller.reply, "flood": flood}, with_tools(tmp_path, "flood")
+    asking = {"autonomy": autonomy, "tools": (Tool("flood", flood, policy="ask"),)}
+    async with talk({}, "Flood it", team=team, more=more, **asking) as (session, _):
+        shown = await session.new_questions()
+        assert 'creative_partner wants to call flood with\n{\n "place": "Hull"\n}' in shown
+        assert "!answer 1 yes | no" in shown
+        assert await session.new_questions() == ""
+        assert "!answer 1 yes | no" in await session.type("!state")
+        assert called == []
+        assert await session.type(said) == ""
+        assert called == (["Hull"] if is_called else [])
+        assert ("a person said no" in caller.asked[1]) is not is_called
+        assert "So be it." in await texts(session)
+
+
+async def test_a_tool_that_is_denied_to_a_persona_is_not_offered_to_it(tmp_path: Path) -> None:
+    place = Workspace(str(tmp_path / "w"), policies={"creative_partner:write_file": "deny"})
+    caller = Caller(calls("write_file", path="a", text="b"), says("Then not."))
+    team = with_tools(tmp_path, "write_file", "read_file")
+    async with talk({}, "Write", team=team, more={"creative_partner": caller.reply}, workspace=place) as (session, _):
+        assert "write_file is denied to creative_partner" in caller.asked[1]
+        assert not (tmp_path / "w" / "a").exists()
+        assert await session.type("!answer yes") == "nothing that was started here asks anything now"
+
+
+# preparing personas ahead
+
+
+def renders() -> int:
+    return rendered_prompt.cache_info().misses
+
+
+@pytest.mark.covers("T28", "T81", "T83", "T84")
+async def test_who_is_warm_was_prepared_while_another_spoke_and_a_warm_handoff_renders_nothing_again(
+    tmp_path: Path,
+) -> None:
+    team = team_with(tmp_path)
+    before, prepared = renders(), asyncio.Event()
+    spoken: list[int] = []
+
+    def listen(news: News) -> None:
+        if isinstance(news, Committed) and news.entry.event.name == "personas.warmed":
+            prepared.set()
+
+    async def concept(prompt: str) -> Any:
+        await prepared.wait()
+        spoken.append(renders() - before)
+        prepared.clear()
+        return hands("The design and the art matter.", "game_designer")["value"]
+
+    async def design(prompt: str) -> Any:
+        await prepared.wait()
+        spoken.append(renders() - before)
+        return says("It is fine.")["value"]
+
+    async with Moothall("memory", listeners=(listen,)) as hall:
+        session = await Session.begin(hall, Chosen(team), {"creative_partner": concept, "game_designer": design})
+        await session.type("A design question")
+        assert spoken == [2, 3], "of those who speak and those who are warm, each once"
+        assert (await session.metrics())["warm_used"] == 1
+        [warm] = (await session.look()).warmth.warm
+        rendered = {persona for persona in session.roster.personas if is_rendered(team, persona)}
+        assert rendered == {"creative_partner", "game_designer", warm.persona}
+        at = time.strftime("%H:%M:%S", time.localtime(warm.at))
+        assert f"warm: {warm.persona} (since turn 2, {at}, 60%)" in await session.command("!state")
+
+
+def is_rendered(team: str, persona: str) -> bool:
+    before = renders()
+    prompt_of(team, persona)
+    return renders() == before
+
+
+@pytest.mark.covers("T84")
+async def test_a_model_is_opened_ahead_and_the_warm_persona_is_asked_over_that_connection() -> None:
+    async with loopback(Said("unused")) as served:
+        model = open_model(f"openai:tides@{served.address}")
+        await open_ahead(model)
+        assert (served.connections, served.asked) == (1, [])
+        await model.reply(Request("ceo", "Hello", "key"))
+        assert (served.connections, len(served.asked)) == (1, 1)
+        await open_ahead(open_model("rehearsal"))
+
+
+@pytest.mark.covers("T84")
+async def test_a_persona_that_cannot_be_prepared_harms_nothing(tmp_path: Path) -> None:
+    plain = json.loads(shipped_text("studio"))
+    for persona in plain["personas"]:
+        if persona["id"] == "game_designer":
+            persona["model"] = "nobody:knows"
+    team = team_with(tmp_path, personas=plain["personas"])
+    async with (
+        loopback(Said(json.dumps({"content": "Hello."}))) as served,
+        talk({}, "A design question", team=team, model=f"openai:x@{served.address}") as (session, _),
+    ):
+        events = [entry["event"] for entry in await session.hall.store.entries(session.run)]
+        [warmed] = [event for event in events if event["name"] == "personas.warmed"]
+        assert "'nobody:knows' is not a model" in warmed["failed"]["game_designer"]
+        assert (await texts(session))[-1] == "Hello."
+
+
+@pytest.mark.covers("T14", "T70")
+async def test_a_team_file_says_how_much_stays_raw_and_how_many_summaries_there_are(tmp_path: Path) -> None:
+    team = team_with(tmp_path, memory={"compression_threshold": 3, "max_embeddings": 1})
+    script: Script = {"creative_partner": [says(f"Idea {number}.") for number in range(6)]}
+    async with talk(script, *(f"Word {number}" for number in range(6)), team=team) as (session, _):
+        memory = (await session.look()).memory
+        assert len(memory.raw) <= 3
+        assert len(memory.summaries) == 1
+
+
+TO_AND_FRO: Script = {
+    "creative_partner": [hands(f"Idea {number}.", "ceo") for number in range(12)],
+    "ceo": [*(hands(f"Thought {number}.", "creative_partner") for number in range(11)), says("Enough.")],
+}
+
+
+@pytest.mark.covers("T82", "T84")
+@pytest.mark.parametrize("predictor", ["seed", "learned"])
+async def test_a_habit_is_foreseen_by_the_rule_and_by_the_predictor_that_learns(tmp_path: Path, predictor: str) -> None:
+    team = team_with(tmp_path, warming={"predictor": predictor, "keep_turns": 2}, rules=[])
+    async with talk(TO_AND_FRO, "Go", team=team) as (session, _):
+        data = await session.look()
+        assert bool(data.habits.habits) is (predictor == "learned")
+        assert data.used_warm >= 10
+        assert data.warmth.keep_turns == 2
+        chances = Learned.of(session.roster.team.tables(), data.habits).chances("ceo", ())
+        likeliest = max(chances, key=chances.__getitem__)
+        assert predictor == "seed" or likeliest == "creative_partner"

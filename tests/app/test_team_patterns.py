@@ -180,19 +180,95 @@ async def test_what_a_persona_proposes_is_gone_when_the_user_sends_it_back() -> 
         assert "cfo" not in players.speakers
 
 
+PLAN = {
+    "workflow_name": "tide_parser",
+    "description": "Somebody writes a parser",
+    "input": {"name": "task", "type": "string", "description": "what is to be written"},
+    "output": {"name": "code", "type": "string", "description": "what was written"},
+    "contexts": [{"name": "work", "starting_messages": [], "max_length": 50000}],
+    "agents": [{"agent_role": "coder", "context": "work", "role": "assistant"}],
+    "states": [
+        {"name": "start", "transition": [{"target": "code", "condition": "true"}]},
+        {
+            "name": "code",
+            "agent": "coder",
+            "input": "common_data.task",
+            "transition": [{"target": "stop", "condition": "true"}],
+        },
+        {"name": "stop", "input": "last_agent_response"},
+    ],
+}
+WRONG = {**PLAN, "states": [{"name": "start", "transition": [{"target": "nowhere", "condition": "true"}]}]}
+
+
+def plans_in(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.json"))
+
+
+async def drafted(session: Session) -> str:
+    return (await texts(session))[-1]
+
+
 @pytest.mark.covers("T36")
-async def test_a_plan_is_drafted_checked_and_started_only_after_approval(tmp_path: Path) -> None:
-    async with talk({}, model="rehearsal", workspace=str(tmp_path)) as (session, _):
-        shown = await session.command("!plan Write a parser for tide tables")
-        path = tmp_path / "plan_write_a_parser_for.json"
-        assert str(path) in shown
-        assert "Drafted for: Write a parser" in path.read_text()
+@pytest.mark.parametrize("draft", [{"value": PLAN}, f"Here it is:\n```json\n{json.dumps(PLAN)}\n```\nGood?"])
+async def test_a_plan_is_drafted_by_a_model_checked_drawn_and_started_only_after_approval(
+    tmp_path: Path, draft: Any
+) -> None:
+    script: Script = {"planner": [draft], "coder": ["done"], "creative_partner": [says("Tide tables, by date.")]}
+    async with talk(script, "We need tide tables", "!plan Write a parser", files=str(tmp_path)) as (session, players):
+        assert players.speakers == ["creative_partner", "planner"]
+        assert "Tide tables, by date." in players.prompt(-1)
+        assert "What is wanted: Write a parser" in players.prompt(-1)
+        assert "coder" in players.prompt(-1)
+        [path] = plans_in(tmp_path)
+        assert path.name.startswith("tide_parser-")
+        assert json.loads(path.read_text()) == PLAN
+        shown = await drafted(session)
+        assert shown.startswith(f"drafted {path}")
+        assert "code" in shown
+        assert shown.endswith("!approve starts it")
         data = await session.look()
-        assert (data.place, data.beside) == ("AwaitApproval", {})
+        assert (data.place, data.beside, data.draft) == ("AwaitApproval", {}, None)
         await session.type("!approve")
         [known] = (await session.look()).beside.values()
-        assert known.machine == str(path)
-        assert known.ended in ("done", "failed")
+        assert (known.machine, known.ended) == (str(path), "done")
+
+
+@pytest.mark.covers("T36")
+async def test_a_draft_with_errors_is_shown_back_once_and_then_given_up(tmp_path: Path) -> None:
+    script: Script = {"planner": [{"value": WRONG}, {"value": PLAN}, {"value": WRONG}, "I cannot."]}
+    async with talk(script, "!plan Write a parser", files=str(tmp_path)) as (session, players):
+        assert "nowhere" in players.prompt(1)
+        assert (await session.look()).proposed.endswith(".json")
+        await session.type("!plan Another")
+        assert "there is no plan: what was drafted cannot be used" in await drafted(session)
+        assert len(plans_in(tmp_path)) == 1
+
+
+@pytest.mark.covers("T36")
+async def test_a_draft_that_was_changed_after_it_was_shown_does_not_begin(tmp_path: Path) -> None:
+    async with talk({"planner": [{"value": PLAN}]}, "!plan Write a parser", files=str(tmp_path)) as (session, _):
+        [path] = plans_in(tmp_path)
+        path.write_text(json.dumps({**PLAN, "description": "something else"}))
+        await session.type("!approve")
+        assert any("was changed after it was drafted" in text for text in await texts(session))
+        [known] = (await session.look()).beside.values()
+        assert known.ended == "failed"
+
+
+@pytest.mark.covers("T36")
+async def test_without_a_model_a_plan_is_the_usual_one_and_can_be_saved_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with talk({}, model="rehearsal", files=str(tmp_path)) as (session, _):
+        assert await session.type("!save tides") == "there is no plan to save; !plan has one drafted"
+        await session.type("!plan Write a parser for tide tables")
+        assert "Drafted without a model" in plans_in(tmp_path)[0].read_text()
+        assert "small letters" in await session.type("!save ../tides")
+        assert await session.type("!save tides") == "saved as workflows/tides.json; !workflow tides starts it"
+        assert "is there already" in await session.type("!save tides")
+        assert "tides: Drafted without a model" in await session.type("!workflow")
 
 
 @pytest.mark.covers("T57")
@@ -206,3 +282,23 @@ async def test_what_is_said_beside_is_heard_by_everybody_and_moves_nothing() -> 
         assert "team-broadcast" in players.prompt(-1)
         assert (await session.look()).place == "RespondToUser"
         assert players.speakers[-1] == "creative_partner"
+
+
+@pytest.mark.covers("T9")
+async def test_what_a_workflow_and_a_pattern_ask_is_answered_in_the_conversation() -> None:
+    async with talk({}, model="rehearsal") as (session, _):
+        for name in ("one", "two"):
+            await session.type(f"!workflow approved_release {name}")
+        shown = await session.new_questions()
+        assert "Publish these notes?" in shown
+        assert '!answer 2 {"publish": "…", "wish": "…"}' in shown
+        help_now = await session.type("!help")
+        assert "!answer [N] ANSWER" in help_now
+        assert "several questions wait" in await session.type("!answer yes")
+        assert "the answer has to be JSON" in await session.type("!answer 2 yes")
+        assert "publish" in await session.type('!answer 2 {"publish": "maybe"}')
+        assert await session.type('!answer 2 {"publish": true}') == ""
+        assert [known.ended for known in (await session.look()).beside.values()] == ["", "done"]
+        assert await session.type('!answer {"publish": true}') == ""
+        assert [known.ended for known in (await session.look()).beside.values()] == ["done", "done"]
+        assert "!answer" not in await session.type("!help")

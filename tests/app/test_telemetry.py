@@ -523,7 +523,7 @@ def test_parts_are_named_with_commas_between(text: str, parts: tuple[Part, ...])
 
 @pytest.mark.parametrize("text", ["span", "counters", "counters:x", "counters:70000", "counters:-1", "log:", "spans:1"])
 def test_what_is_no_part_says_how_to_write_one(text: str) -> None:
-    with pytest.raises(DefinitionError, match="is none; write spans, counters:PORT, log or log:FILE"):
+    with pytest.raises(DefinitionError, match="is not telemetry; write spans, counters:PORT, log or log:FILE"):
         parts_of(text)
 
 
@@ -552,7 +552,7 @@ def test_the_doctor_tells_what_is_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
     [check] = [one for one in examine("memory") if one.name == "telemetry"]
     assert (check.level, check.says.partition(";")[0]) == (
         "problem",
-        "MOOTHALL_TELEMETRY: telemetry: 'smoke' is none",
+        "MOOTHALL_TELEMETRY: telemetry: 'smoke' is not telemetry",
     )
 
 

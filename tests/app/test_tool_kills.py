@@ -14,7 +14,8 @@ from moothall.app.kinds.source import find
 from moothall.app.toolbox import toolbox_of
 from moothall.errors import Refused
 from moothall.runtime.drive import drive
-from moothall.runtime.hall import Hall, answer, begin, is_gone, questions, reopen
+from moothall.runtime.hall import Hall, answer, begin, questions, reopen
+from moothall.runtime.holder import is_gone
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Store
 from moothall.stores.sqlite import SqliteStore
@@ -67,11 +68,11 @@ class Place:
         async def open_run(run: RunId) -> None:
             name = (await store.load(run)).record.machine
             mine = self.machine if run == RUN else find(name)
-            hall.casts[run] = bind(mine, provided if run == RUN else provided.joined_by(self.machine))
+            hall.bind(run, bind(mine, provided if run == RUN else provided.joined_by(self.machine)))
             await reopen(hall, run, mine)
 
         hall.opener = open_run
-        hall.casts[RUN] = bind(self.machine, provided)
+        hall.bind(RUN, bind(self.machine, provided))
         try:
             await hall.open(RUN)
         except Refused:
@@ -83,7 +84,7 @@ class Place:
                 await hall.open(run)
                 await drive(hall, run)
                 await hall.open(run)
-                for pending in questions(hall.heads[run]):
+                for pending in questions(hall.runs[run].head):
                     if pending.doubt:
                         doubts.append(pending.doubt)
                     said = {"outcome": "done", "value": "seen"} if pending.doubt else True

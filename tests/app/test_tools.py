@@ -381,6 +381,24 @@ def test_a_project_whose_tools_have_changed_is_not_trusted_any_more(moot: Moot, 
     assert "stolen" not in thread(moot, "r-1-0")
 
 
+def test_a_machine_that_names_a_projects_tool_may_repeat_it_no_more_freely_and_asks_as_the_tool_says(
+    moot: Moot, place: Path
+) -> None:
+    make_project(place)
+    (place / "harbour_machine.py").write_text(
+        "from moothall import Final, GaveUp, Machine, On, Replied, State, ask\n"
+        "working = State('working', enter=ask('helper', 'Go.', tools=['book']))\n"
+        "M = Machine('m', data=str, states=[working, Final('end')],\n"
+        "            moves=[On('working', (Replied, GaveUp), to='end')])\n"
+    )
+    moot("trust")
+    says(place, helper=[[call("book", harbour="Brest")], "done"])
+    begun = ("run", "harbour_machine.py", "x", "--run-id", "r", "--model", "scripted:script.json", "--quiet")
+    assert moot(*begun).code == 5
+    (use,) = events(moot, "r-0-0", "run.started")[0]["data"]["tools"]
+    assert (use["name"], use["repeats"], use["policy"]) == ("book", "at-most-once", "ask")
+
+
 async def _started(place: Path) -> str:
     async with Moothall("memory", listeners=()) as hall:
         begun = await hall.start(HELPED, "x", model="scripted:script.json", workspace=place / "ws")

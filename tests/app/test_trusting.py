@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from moothall.app.config.models import absolute_model, address_settings
-from moothall.app.config.project import LARGEST, looked_at
+from moothall.app.config.project import LARGEST, read_project
 from moothall.app.config.settings import (
-    Set,
     Settings,
-    configured_hook,
+    Sourced,
+    hook_setting,
+    known_secrets,
     level_model,
     project,
     project_settings,
-    registered,
     setting,
     settings,
     state_directory,
@@ -64,10 +64,10 @@ def why_unused() -> str:
 
 
 def test_what_is_not_trusted_has_no_effect_whatever(write: Write) -> None:
-    before = (settings(), store_address(), registered().secrets)
+    before = (settings(), store_address(), known_secrets().secrets)
     write(WHOLE)
-    assert (settings(), store_address(), registered().secrets) == before
-    assert (settings(), configured_hook(), level_model("fast")) == (Settings(), "", Set())
+    assert (settings(), store_address(), known_secrets().secrets) == before
+    assert (settings(), hook_setting(), level_model("fast")) == (Settings(), "", Sourced())
     assert address_settings(ADDRESS).key_from == ""
     assert why_unused() == "it is not trusted; read it, then run `moot trust`"
 
@@ -76,7 +76,7 @@ def test_what_is_trusted_counts_and_says_where_it_comes_from(write: Write) -> No
     file = write(WHOLE)
     trusted, found = trust()
     assert (trusted.file, found.on_wait) == (str(file), "touch pwned")
-    assert setting("model") == Set("fast", "moothall.toml")
+    assert setting("model") == Sourced("fast", "moothall.toml")
     assert absolute_model("fast") == f"openai:m@{ADDRESS}"
     assert (address_settings(ADDRESS).key_from, address_settings(ADDRESS).timeout) == ("A_SECRET", 7)
     assert store_address() == "sqlite:/elsewhere/runs.db"
@@ -106,12 +106,12 @@ def test_the_users_file_goes_below_the_projects_and_the_environment_above(
     trust()
     assert (setting("model").value, level_model("fast").value) == ("fast", "openai:m")
     assert (setting("on_wait"), level_model("smart")) == (
-        Set("mine", "settings.toml"),
-        Set("rehearsal", "settings.toml"),
+        Sourced("mine", "settings.toml"),
+        Sourced("rehearsal", "settings.toml"),
     )
     assert settings().levels == {"smart": "rehearsal", "fast": "openai:m"}
     monkeypatch.setenv("MOOTHALL_MODEL", "rehearsal")
-    assert setting("model") == Set("rehearsal", "MOOTHALL_MODEL")
+    assert setting("model") == Sourced("rehearsal", "MOOTHALL_MODEL")
 
 
 def test_a_key_of_the_user_stays_with_its_address(write: Write) -> None:
@@ -142,7 +142,7 @@ def test_the_file_is_found_above_up_to_the_root_of_the_repository(
     monkeypatch.chdir(below)
     assert project() is None
     (file.parent / ".git").mkdir()
-    assert looked_at(file, state_directory()) == project()
+    assert read_project(file, state_directory()) == project()
     (below.parent / ".git").write_text("gitdir: elsewhere")
     assert project() is None
 
@@ -213,7 +213,7 @@ def test_a_file_that_is_swapped_all_the_time_is_either_what_was_trusted_or_nothi
 def test_what_is_parsed_are_the_bytes_that_were_hashed(write: Write) -> None:
     file = write('model = "rehearsal"')
     trust()
-    found = looked_at(file, state_directory())
+    found = read_project(file, state_directory())
     write(WHOLE)
     assert (found.unused, project_settings(found).model) == ("", "rehearsal")
 
@@ -262,7 +262,7 @@ def test_what_is_no_file_is_not_waited_for(write: Write, kind: str) -> None:
         case _:
             file.symlink_to(file.parent / "nothing")
     assert settings() == Settings()
-    assert why_unused().startswith(("it is no file", "it cannot be read: "))
+    assert why_unused().startswith(("it is not a file", "it cannot be read: "))
     with pytest.raises(DefinitionError):
         trust(str(file))
 
@@ -276,7 +276,7 @@ def test_what_is_trusted_is_listed_and_forgotten(write: Write) -> None:
     assert all_trusted() == (Trusted(str(file), trusted.digest),)
     assert forget() == str(file)
     assert (all_trusted(), settings()) == ((), Settings())
-    with pytest.raises(Refused, match="is not trusted anyway"):
+    with pytest.raises(Refused, match="was not trusted before"):
         forget()
 
 

@@ -18,8 +18,9 @@ from moothall.app.kinds.check import certificate
 from moothall.errors import EffectFailed, Refused
 from moothall.machines.turn import turn
 from moothall.runtime.drive import drive
-from moothall.runtime.hall import Hall, begin, is_gone, messages, questions, reopen
+from moothall.runtime.hall import Hall, begin, messages, questions, reopen
 from moothall.runtime.hall import answer as tell_answer
+from moothall.runtime.holder import is_gone
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Store
 from moothall.stores.memory import MemoryStore
@@ -133,11 +134,11 @@ def hall_for(machine: Machine, store: Store, model: str) -> Hall:
     async def open_run(run: RunId) -> None:
         name = (await store.load(run)).record.machine
         mine = machine if name == machine.name else turn(int(name.removeprefix("turn-")))
-        hall.casts[run] = bind(mine, troupe if mine is machine else troupe.joined_by(machine))
+        hall.bind(run, bind(mine, troupe if mine is machine else troupe.joined_by(machine)))
         await reopen(hall, run, mine)
 
     hall.opener = open_run
-    hall.casts[RUN] = bind(machine, troupe)
+    hall.bind(RUN, bind(machine, troupe))
     return hall
 
 
@@ -298,7 +299,7 @@ async def test_a_crash_at_any_write_repeats_at_most_the_calls_that_were_under_wa
             kept = {entry["cause"] for entry in await _entries(store, TURN)}
             known = len(desk.calls)
         hall = await driven(machine, store, f"{model},log={log}")
-        assert hall.heads[RUN].snapshot.data.text == "Pack a coat."
+        assert hall.runs[RUN].head.snapshot.data.text == "Pack a coat."
         again = {key.removeprefix(f"{TURN}.") for _, key in desk.calls[known:]}
         assert not kept & again, f"write {write}: what had come back was called again"
         asked = Counter(log.read_text().splitlines())
@@ -357,7 +358,7 @@ async def lost_while_booking(desk: Desk, machine: Machine, store: Store, model: 
 
     under_way = asyncio.Event()
     hall = hall_for(machine, store, model)
-    hall.casts[RUN] = bind(machine, Provided(model, {"book": hanging}))
+    hall.bind(RUN, bind(machine, Provided(model, {"book": hanging})))
     record = Record(RUN, machine.name, machine.digest, hall.clock.now(), model=model)
     await begin(hall, record, machine, Trip("Norway"))
     driving = asyncio.create_task(drive(hall, RUN))
@@ -375,14 +376,14 @@ async def test_a_booking_that_was_lost_is_a_question_and_the_answer_takes_both_r
     model = script([{"calls": [book("Bristol")]}, "All booked."])
     await lost_while_booking(desk, machine, store, model)
     hall = await driven(machine, store, model)
-    assert hall.heads[RUN].snapshot.active == ("asking",)
+    assert hall.runs[RUN].head.snapshot.active == ("asking",)
     await hall.open(TURN)
-    (question,) = questions(hall.heads[TURN])
+    (question,) = questions(hall.runs[TURN].head)
     assert question.doubt.startswith("book had begun when its worker was lost")
     await tell_answer(hall, TURN, {"outcome": "done", "value": "room 9"})
     await drive(hall, TURN)
     hall = await driven(machine, store, model)
-    assert hall.heads[RUN].snapshot.data.text == "All booked."
+    assert hall.runs[RUN].head.snapshot.data.text == "All booked."
     assert desk.called == ["book Bristol"]
     assert (await talk_of(hall))[1]["value"] == "room 9"
 

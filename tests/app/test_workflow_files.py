@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from moothall.agents.roles import shipped
-from moothall.app.kinds.workflow.files import SHIPPED, check_file, files_at, known
+from moothall.agents.roles import shipped_roles
+from moothall.app.kinds.workflow.files import SHIPPED, check_file, files_at, find_workflow
 from moothall.errors import DefinitionError
 from tests.machines.workflows import BASE, HOSTILE, of_the_seed
 
@@ -79,7 +79,7 @@ def test_shipped_workflows_have_no_problem_at_all(path: Path) -> None:
 
 @pytest.mark.covers("003 Required Role Definitions", "003 Parsing Tools in Roles")
 def test_the_roles_of_the_document_ship_as_it_has_them() -> None:
-    tools = {name: [one["function"] for one in role.get("parsingTools", ())] for name, role in shipped().items()}
+    tools = {name: [one["function"] for one in role.get("parsingTools", ())] for name, role in shipped_roles().items()}
     [review] = tools["reviewer"]
     assert review["name"] == "review_work"
     assert review["parameters"]["required"] == ["improvement_needed"]
@@ -101,9 +101,9 @@ def test_a_workflow_is_found_by_name_beside_a_file_then_in_folders_then_among_th
     beside = tmp_path / "elsewhere" / "mine.json"
     beside.parent.mkdir()
     beside.write_text(json.dumps({**BASE, "workflow_name": "mine"}))
-    assert (known("mine", beside) or {})["workflow_name"] == "mine"
-    assert (known("other", beside) or {})["workflow_name"] == "other"
-    assert known("nobody", beside) is None
+    assert (find_workflow("mine", beside) or {})["workflow_name"] == "mine"
+    assert (find_workflow("other", beside) or {})["workflow_name"] == "other"
+    assert find_workflow("nobody", beside) is None
 
 
 def test_what_is_no_file_is_refused_with_its_name(tmp_path: Path) -> None:

@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 from moothall.agents.ports import Reply, Request
-from moothall.agents.roles import shipped
+from moothall.agents.roles import shipped_roles
+from moothall.analysis.certify import Certificate
+from moothall.app.kinds.check import certificate
+from moothall.app.kinds.workflow.definitions import definition_with_all_below, machine_stored
 from moothall.app.kinds.workflow.kind import first_work_of
 from moothall.errors import DefinitionError, EffectFailed, Refused
+from moothall.machines.workflow.compiler import WorkflowMachine
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import answer, begin, reopen
 from moothall.runtime.journal import Head, Reader
@@ -106,7 +110,7 @@ async def test_coder_and_reviewer_of_the_document_see_exactly_this(tmp_path: Pat
         {"tool": "review_work", "arguments": {"improvement_needed": True, "continue_message": "add milk"}, "id": "r1"}
     ]
     assert [tool.name for tool in last.tools] == ["review_work"]
-    assert last.system == shipped()["reviewer"]["systemMessage"]
+    assert last.system == shipped_roles()["reviewer"]["systemMessage"]
     assert (played.result.success, played.result.output) == (True, "tea with milk")
     assert played.result.states_visited == ("start", "code", "review", "code", "review", "stop")
     assert played.result.final_state == "stop"
@@ -124,7 +128,7 @@ async def test_a_journal_is_replayed_without_an_engine_and_says_the_same(tmp_pat
     machine = compiled(tmp_path, json.loads(of_the_seed()["coder_reviewer"]))
     played = await play(machine, "x", Prompter(coder=["done"], reviewer=[review(False, work_summary="ok")]))
     reader = Reader(machine, played.hall.effects(RUN))
-    assert compared(played.hall.runs[RUN], reader, played.entries) == played.head
+    assert compared(played.hall.runs[RUN].run, reader, played.entries) == played.head
 
 
 # conditions, before, no match
@@ -416,13 +420,36 @@ async def test_names_of_files_in_the_wild_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("state", "where"),
+    [
+        (spoken("code", "coder", "common_data.nothing", to("stop")), "code, input"),
+        ({"name": "code", "ask": {"question": "common_data.nothing"}, "transition": [to("stop")]}, "code, question"),
+    ],
+)
+async def test_an_input_that_is_undefined_is_an_error_that_names_it(tmp_path: Path, state: Plain, where: str) -> None:
+    played = await play(compiled(tmp_path, workflow(START, state)))
+    assert played.result.status == "failed"
+    assert played.result.error.endswith(
+        f"{where}: `common_data.nothing` failed: it is undefined: nothing has set it, or its name is misspelt"
+    )
+
+
+@pytest.mark.anyio
+async def test_a_function_of_python_that_gives_none_for_an_input_is_an_error(tmp_path: Path) -> None:
+    states = (START, spoken("code", "coder", "py:nothing", to("stop")))
+    played = await play(compiled(tmp_path, workflow(*states), functions="def nothing(data):\n    return None\n"))
+    assert "code, input: `py:nothing` failed: the function gave None" in played.result.error
+
+
+@pytest.mark.anyio
 async def test_an_input_that_gives_nothing_says_nothing(tmp_path: Path) -> None:
     played = await play(
         compiled(
             tmp_path,
             workflow(
                 START,
-                spoken("code", "coder", "common_data.nothing", to("more")),
+                spoken("code", "coder", "null", to("more")),
                 spoken("more", "coder", "({a: [1]})", to("stop", "true", SAY)),
             ),
         ),
@@ -448,6 +475,83 @@ async def test_the_last_allowed_visit_completes_and_a_further_one_ends_the_run(t
     assert played.result.error == "limit_exceeded: limit of 3 visits reached in code"
     assert played.common["n"] == 3
     assert not played.result.success
+    assert played.result.output == "n3"  # what there is by now is kept
+
+
+LOOPING = scripted("loop", "common_data.n = (common_data.n || 0) + 1", to("loop", "common_data.n < 100"), to("stop"))
+LIMITED = scripted("limited", "common_data.result = JSON.stringify(common_data.limit)", to("stop"))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("where", ["state", "workflow", "state before"])
+async def test_a_limit_leads_where_the_state_or_the_workflow_says(tmp_path: Path, where: str) -> None:
+    loop = {**LOOPING, "max_visits": 2, **({"on_limit": "limited"} if where == "state" else {})}
+    more: Plain = {"on_limit": "limited"} if where == "workflow" else {}
+    states = [START, loop, LIMITED]
+    if where == "state before":
+        back = {"name": "back", "on_limit": "limited", "transition": [to("loop")]}
+        loop = {**loop, "transition": [to("back", "common_data.n < 100"), to("stop")]}
+        states = [START, loop, back, LIMITED]
+    states[0] = {**START, "transition": [to("loop")]}
+    played = await play(compiled(tmp_path, workflow(*states, agents=(), **more)))
+    assert (played.result.status, played.result.final_state) == ("done", "stop")
+    assert json.loads(played.result.output) == {"state": "loop", "resource": "visits", "limit": 2}
+
+
+@pytest.mark.anyio
+async def test_a_budget_that_is_used_up_leads_where_on_limit_says(tmp_path: Path) -> None:
+    chat = spoken("chat", "coder", "'go on'", to("chat"), to("stop"))
+    chat["transition"][0]["condition"] = "last_agent_response !== 'never'"
+    states = ({**START, "transition": [to("chat")]}, chat, LIMITED)
+    budget: Plain = {"budget": {"calls": 2}, "on_limit": "limited"}
+    played = await play(compiled(tmp_path, workflow(*states, **budget)), "x", Prompter(coder=["a", "b", "c"]))
+    assert played.result.status == "done"
+    assert json.loads(played.result.output)["resource"] == "calls"
+
+
+@pytest.mark.anyio
+async def test_a_run_that_ends_at_a_limit_gives_what_its_stop_would_read(tmp_path: Path) -> None:
+    loop = scripted("start", "common_data.other = 'so far'", to("start", "common_data.task"), to("stop"))
+    stop = {"name": "stop", "input": "this.common_data.other"}
+    played = await play(compiled(tmp_path, workflow({**loop, "max_visits": 2}, stop, agents=())))
+    assert (played.result.status, played.result.output) == ("limited", "so far")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("wanted", "given", "is_right"),
+    [
+        ("string", "'a'", True),
+        ("string", "1", False),
+        ("number", "1", True),
+        ("object", "({a: 1})", True),
+        ("object", "[1]", False),
+        ("array", "[1]", True),
+        ("boolean", "true", True),
+        (None, "1", True),
+        ("string", "null", True),
+    ],
+)
+async def test_the_output_has_the_type_that_the_file_says(
+    tmp_path: Path, wanted: str | None, given: str, is_right: bool
+) -> None:
+    output = {"name": "result", "description": "it"} | ({"type": wanted} if wanted else {})
+    states = (scripted("start", "common_data.x = 1", to("stop")), {"name": "stop", "input": given})
+    played = await play(compiled(tmp_path, workflow(*states, agents=(), output=output)))
+    assert played.result.success is is_right, played.result.error
+    if not is_right:
+        assert f"the output 'result' is to be of type {wanted} and is of type" in played.result.error
+
+
+@pytest.mark.anyio
+async def test_a_run_that_was_kept_before_outputs_were_checked_goes_on_without_that(tmp_path: Path) -> None:
+    states = (scripted("start", "common_data.x = 1", to("stop")), {"name": "stop", "input": "1"})
+    machine = compiled(tmp_path, workflow(*states, agents=()))
+    kept = json.loads(json.dumps(definition_with_all_below(machine)))
+    assert kept["workflows"]["trial"].pop("rules") == {"checks_output": True, "is_tight": True}
+    before = machine_stored(kept["workflows"]["trial"]["source"], kept)
+    assert isinstance(before, WorkflowMachine)
+    assert (await play(before)).result.output == 1
 
 
 @pytest.mark.anyio
@@ -457,7 +561,7 @@ async def test_the_last_allowed_visit_completes_and_a_further_one_ends_the_run(t
         (None, "by name"),
         ({"name": "stop"}, "by name"),
         ({"name": "stop", "input": "common_data.other"}, "by input"),
-        ({"name": "stop", "input": "1 + 1"}, 2),
+        ({"name": "stop", "input": "1 + '1'"}, "11"),
         ({"name": "stop", "input": "common_data.none"}, None),
     ],
 )
@@ -652,16 +756,16 @@ async def test_the_first_of_parallel_states_may_be_enough(tmp_path: Path) -> Non
 @pytest.mark.covers("003 Phase 3: Advanced Features (2-3 weeks)")
 async def test_an_error_leads_where_the_state_or_the_workflow_says(tmp_path: Path) -> None:
     caught = scripted("caught", "common_data.result = common_data.error.reason", to("stop"))
-    states = (scripted("start", "nobody.knows()", to("stop")), caught, {"name": "stop"})
+    states = (scripted("start", "common_data.nobody.knows()", to("stop")), caught, {"name": "stop"})
     for more in ({"on_error": "caught"}, {}):
         first = states[0] if more else {**states[0], "on_error": "caught"}
         played = await play(compiled(tmp_path, workflow(first, *states[1:], agents=(), **more)))
-        assert "start, script: `nobody.knows()` failed: ReferenceError" in played.result.output
+        assert "start, script: `common_data.nobody.knows()` failed: TypeError" in played.result.output
 
 
 @pytest.mark.anyio
 async def test_an_error_inside_a_state_leads_where_the_state_around_it_says(tmp_path: Path) -> None:
-    inner = [scripted("inner", "nobody.knows()", to("over")), {"name": "over"}]
+    inner = [scripted("inner", "common_data.nobody.knows()", to("over")), {"name": "over"}]
     outer = {"name": "outer", "states": inner, "transition": [to("stop")], "on_error": "caught"}
     caught = scripted("caught", "common_data.result = common_data.error.state", to("stop"))
     states = ({"name": "start", "transition": [to("outer")]}, outer, caught)
@@ -763,7 +867,7 @@ async def test_a_question_waits_for_an_answer_of_its_shape_and_keeps_it(tmp_path
     with pytest.raises(Refused, match="expected true or false"):
         await answer(played.hall, RUN, {"go": "yes"}, by="ada")
     await answer(played.hall, RUN, {"go": True}, by="ada")
-    assert played.hall.heads[RUN].snapshot.data.output == {"go": True}
+    assert played.hall.runs[RUN].head.snapshot.data.output == {"go": True}
 
 
 @pytest.mark.anyio
@@ -878,4 +982,65 @@ async def test_a_run_that_dies_in_any_state_goes_on_without_repeating_what_was_d
     assert results in ([], ["1"])
     entries = await store.entries(RUN)
     assert [entry["event"]["name"] for entry in entries].count("returned") == 1
-    assert compared(again.runs[RUN], Reader(machine, again.effects(RUN)), entries) == head
+    assert compared(again.runs[RUN].run, Reader(machine, again.effects(RUN)), entries) == head
+
+
+# what a run can take
+
+
+def rounds(tmp_path: Path, last: str, **more: Any) -> tuple[Certificate, WorkflowMachine]:
+    """The certificate of a loop of two agents, three rounds long."""
+    agents = (("coder", "assistant"), ("reviewer", "user"))
+    states = (
+        {**START, "transition": [to("code")]},
+        spoken("code", "coder", "'write'", to("review"), **more),
+        spoken("review", "reviewer", "'look'", to("stop", REVIEW), to("code", last)),
+    )
+    machine = compiled(tmp_path, workflow(*states, agents=agents, variables={"max_iterations": 3}))
+    bound = certificate(machine)
+    assert isinstance(bound, Certificate)
+    return bound, machine
+
+
+@pytest.mark.parametrize(
+    ("last", "more", "once", "most"),
+    [
+        ("true", {}, 6, 18),
+        (f"!{REVIEW}", {}, 6, 27),  # the reviewer may forget to call review_work, and is asked for it once per visit
+        ("true", {"retry": {"attempts": 1}}, 6, 12),
+        ("true", {"retry": {"attempts": 5}}, 6, 24),
+    ],
+)
+def test_a_loop_of_two_agents_without_tools_has_a_tight_certificate(
+    tmp_path: Path, last: str, more: Plain, once: int, most: int
+) -> None:
+    bound, _ = rounds(tmp_path, last, **more)
+    assert (bound.once["calls"], bound.resources["calls"]) == (once, most)
+    assert "call.tool" not in bound.resources
+
+
+@pytest.mark.anyio
+async def test_such_a_loop_takes_as_many_calls_as_its_certificate_says(tmp_path: Path) -> None:
+    bound, machine = rounds(tmp_path, "true")
+    no = calling("review_work", improvement_needed=False)
+    played = await play(machine, "x", Prompter(coder=["a", "b", "c"], reviewer=[no, no, no]))
+    assert played.result.status == "limited"
+    assert played.result.usage["calls"] == bound.once["calls"]
+
+
+@pytest.mark.anyio
+async def test_an_agent_without_tools_does_not_go_on_after_calls_of_some_unless_the_run_began_under_the_old_rules(
+    tmp_path: Path,
+) -> None:
+    machine = compiled(
+        tmp_path,
+        workflow({**START, "transition": [to("code")]}, spoken("code", "coder", "'x'", to("stop", "true", SAY))),
+    )
+    played = await play(machine, "x", Prompter(coder=[calling("dig", "I dig."), "Done."]))
+    assert played.result.output == "I dig."
+    kept = json.loads(json.dumps(definition_with_all_below(machine)))
+    del kept["workflows"]["trial"]["rules"]
+    before = machine_stored(kept["workflows"]["trial"]["source"], kept)
+    assert isinstance(before, WorkflowMachine)
+    played = await play(before, "x", Prompter(coder=[calling("dig", "I dig."), "Done."]))
+    assert played.result.output == "Done."

@@ -18,7 +18,7 @@ from moothall.app.runs.outcome import outcome_of
 from moothall.machines.workflow.compiler import WorkflowMachine
 from moothall.performers.conversation import ConversePerformer
 from moothall.runtime.drive import drive
-from moothall.runtime.hall import Cast, Hall, begin
+from moothall.runtime.hall import Bindings, Hall, begin
 from moothall.runtime.journal import Head, Record
 from moothall.runtime.ports import Performer, Store
 from moothall.stores.memory import MemoryStore
@@ -86,12 +86,15 @@ def compiled(folder: Path, *workflows: Plain, roles: Plain | None = None, functi
 
 def stage(machine: WorkflowMachine, model: Prompter, store: Store | None = None) -> Hall:
     """A hall in which the agents of a workflow say what the model says."""
-    cast = bind_workflow(machine, Provided("rehearsal"))
-    converse = cast.performers[Converse.kind].perform
+    bindings = bind_workflow(machine, Provided("rehearsal"))
+    converse = bindings.performers[Converse.kind].perform
     assert isinstance(converse, ConversePerformer)
-    performers = {**cast.performers, Converse.kind: Performer(Converse, replace(converse, model=lambda level: model))}
+    performers = {
+        **bindings.performers,
+        Converse.kind: Performer(Converse, replace(converse, model=lambda level: model)),
+    }
     hall = Hall(store or MemoryStore(), SystemClock(), {})
-    hall.casts[RUN] = Cast(performers, child=cast.child, evaluate=cast.evaluate)
+    hall.bind(RUN, Bindings(performers, child=bindings.child, evaluate=bindings.evaluate))
     return hall
 
 

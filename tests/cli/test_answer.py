@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moothall.cli.questions import shown
+from moothall.cli.questions import format_question
 from tests.cli.ran import Moot
 
 
@@ -86,13 +86,13 @@ def test_whoever_is_asked_for_a_shape_is_shown_it(moot: Moot) -> None:
 )
 def test_a_schema_is_shown_as_one_would_write_the_json_down(schema: Any, form: str) -> None:
     question = {"id": "1.0", "prompt": "Well?", "schema": schema, "due": None}
-    _, _, shape = shown(question, "moot answer mine").partition("\nof the shape: ")
+    _, _, shape = format_question(question, "moot answer mine").partition("\nof the shape: ")
     assert shape == form
 
 
 def test_the_command_that_answers_can_be_copied_whoever_is_asked() -> None:
     question = {"id": "1.0", "prompt": "Well?", "schema": {"type": "boolean"}, "due": None, "who": "Ada Lovelace"}
-    assert shown(question, "moot answer mine").endswith("moot answer mine --yes | --no --as 'Ada Lovelace'")
+    assert format_question(question, "moot answer mine").endswith("moot answer mine --yes | --no --as 'Ada Lovelace'")
 
 
 @pytest.mark.parametrize("given", ['{"colour": red}', "[1,", '"red'])
@@ -100,7 +100,7 @@ def test_json_that_is_none_is_not_taken_for_the_name_of_a_file(moot: Moot, given
     moot("run", "machines.py:PAINTED", "Ada", "--run-id", "mine")
     ran = moot("answer", "mine", "--json", given)
     assert ran.code == 1
-    assert ran.err.startswith(f"moot answer: {given} is no JSON: ")
+    assert ran.err.startswith(f"moot answer: {given} is not JSON: ")
 
 
 def test_yes_to_a_question_for_a_shape_is_refused(moot: Moot) -> None:

@@ -456,7 +456,7 @@ def test_a_store_that_is_locked_to_another_place_aborts(moot: Moot, workspace: P
 
 
 def test_ratings_and_traces_are_shown_to_people_and_programs(moot: Moot, workspace: Path) -> None:
-    assert "no ratings yet" in arena_and(moot, "ratings", command("a", "true")).out
+    assert "no ratings yet" in moot("ratings").out
     model = script(Path("script.json"), command("a", "false"), critic=[vote("reject", 0.2), {"diagnosis": ""}])
     moot("arena", "tidy the cellar", "--workspace", "work", "--model", model, "--run-id", "lost")
     assert "critic" in moot("ratings").out
@@ -473,10 +473,17 @@ def test_ratings_and_traces_are_shown_to_people_and_programs(moot: Moot, workspa
     assert moot("recall", "zebra").out == "nothing like it is remembered\n"
 
 
-def arena_and(moot: Moot, name: str, *tasks: Mapping[str, Any]) -> Ran:
-    """What another command says after a run."""
-    arena(moot, *tasks)
-    return moot(name)
+@pytest.mark.covers("A27")
+def test_a_person_refutes_a_veto_afterwards_and_the_plan_stays_blocked(moot: Moot, workspace: Path) -> None:
+    model = script(Path("script.json"), command("a", "touch made"), security=[vote("reject", 1.0)])
+    moot("arena", "do it", "--workspace", "work", "--model", model, "--run-id", "vetoed")
+    assert "no ratings yet" in moot("ratings").out
+    ran = moot("ratings", "--refute", "vetoed", "--by", "Ada", "--history")
+    assert "vetoed  chore  security loses to solution  security 1200.0 → 1184.0" in ran.out
+    assert "Ada refuted the block of vetoed; ratings moved, and the plan stays blocked" in ran.err
+    assert not (workspace / "made").exists()
+    again = moot("ratings", "--confirm", "vetoed")
+    assert (again.code, "judged the plan of vetoed already" in again.err) == (1, True)
 
 
 def test_a_configuration_can_be_begun_checked_and_used(moot: Moot, workspace: Path) -> None:

@@ -82,10 +82,10 @@ def test_an_ending_that_nobody_can_write_is_refused_before_anybody_is_asked(moot
     assert moot("ls", "--json").json == []
 
 
-def test_files_are_refused_with_a_reason(moot: Moot) -> None:
+def test_a_folder_of_files_that_is_not_there_is_refused(moot: Moot) -> None:
     ran = debated(moot, "--files", "docs")
     assert ran.code == 4
-    assert "agents of a debate have no tools yet" in ran.err
+    assert "there is no folder docs" in ran.err
 
 
 # a vote of equal budget
@@ -94,7 +94,7 @@ def test_files_are_refused_with_a_reason(moot: Moot) -> None:
 def test_the_vote_of_equal_budget_is_announced_bought_and_told(moot: Moot) -> None:
     ran = debated(moot, "--compare", "--json")
     found = ran.json["compare"]
-    assert "17 independent drafts is bought now; 18 calls more" in ran.err
+    assert "17 independent drafts are bought now; 18 calls more" in ran.err
     assert (found["run_id"], found["drafts"]) == ("till-vote", 17)
     assert found["usage"]["calls"] == ran.json["usage"]["calls"] == 18
     report = moot("report", "till", "--format", "md").out
@@ -181,7 +181,7 @@ def test_a_person_with_a_seat_is_asked_at_the_terminal_while_the_round_has_a_tim
         screen.type("on paper\n")
         screen.read_until("SQLite, PostgreSQL, Redis; Enter answers later: ")
         screen.type("Paper\n")
-        screen.read_until("'Paper' is no answer to this")
+        screen.read_until("'Paper' is not an answer to this")
         screen.type("Redis\n")
         screen.read_until("Your proposal now")
         screen.type("still on paper\nSQLite\n")
@@ -232,7 +232,7 @@ def test_a_new_configuration_is_right_and_says_how_to_run_it(moot: Moot) -> None
     ("change", "told"),
     [
         ({"debate": {"rounds": 0}}, "E_RANGE c.json:17 /debate/rounds: 0 is too small"),
-        ({"debate": {"round": 2}}, "W_UNKNOWN_KEY c.json:17 /debate/round: nobody reads 'round' here"),
+        ({"debate": {"round": 2}}, "W_UNKNOWN_KEY c.json:17 /debate/round: 'round' is not a known key here"),
         ({"agents": []}, "E_NOBODY c.json:2 /agents: no agent is enabled"),
         ({"agents": [{"id": "a", "role": "kis"}]}, "E_ROLE c.json:5 /agents/0/role: no role is called 'kis'"),
         (
@@ -255,22 +255,22 @@ def test_a_check_names_every_fault_with_its_line(moot: Moot, change: dict[str, A
 @pytest.mark.covers("D8")
 def test_a_configuration_may_be_yaml_and_what_nobody_reads_is_told_with_a_guess(moot: Moot) -> None:
     Path("c.yaml").write_text(YAML)
-    assert "W_UNKNOWN_KEY c.yaml:4 /agents/1/rol: nobody reads 'rol' here\n      did you mean 'role'?" in (
+    assert "W_UNKNOWN_KEY c.yaml:4 /agents/1/rol: 'rol' is not a known key here\n      did you mean 'role'?" in (
         moot("check", "c.yaml").out
     )
     ran = moot("debate", "-c", "c.yaml", PROBLEM, "--model", "rehearsal", "--json")
-    assert "c.yaml, line 4: /agents/1/rol: nobody reads 'rol' here; did you mean 'role'?" in ran.err
+    assert "c.yaml, line 4: /agents/1/rol: 'rol' is not a known key here; did you mean 'role'?" in ran.err
     assert [agent["id"] for agent in ran.json["agents"]] == ["architect", "kiss"]
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("agents: [", "it is no YAML"),
+        ("agents: [", "it is not YAML"),
         ("debate: {rounds: 1}\ndebate: {rounds: 2}", "stands on line 1 and again on line 2"),
         ("debate: {rounds: 2026-01-01}", "which JSON does not have"),
         ("a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\ndebate: {rounds: .inf}", "which JSON does not have"),
-        ("\x00", "it is no YAML"),
+        ("\x00", "it is not YAML"),
     ],
 )
 def test_a_yaml_file_that_two_readers_could_understand_differently_is_refused(moot: Moot, text: str, why: str) -> None:
@@ -280,7 +280,7 @@ def test_a_yaml_file_that_two_readers_could_understand_differently_is_refused(mo
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [("agents: [", "E_YAML c.yaml:1 /: it is no YAML"), (None, "there is no file c.yaml")]
+    ("text", "told"), [("agents: [", "E_YAML c.yaml:1 /: it is not YAML"), (None, "there is no file c.yaml")]
 )
 def test_a_check_says_what_is_wrong_with_unreadable_yaml(moot: Moot, text: str | None, told: str) -> None:
     if text is not None:

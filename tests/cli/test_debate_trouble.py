@@ -63,7 +63,10 @@ def config(**debate: Any) -> tuple[str, str]:
         ({"debate": {"check": "compiles", "answer": {"type": "number"}}}, "no function of that name is registered"),
         ({"agents": [{"id": "a"}, {"id": "a"}]}, "'a' is taken"),
         ({"agents": [{"id": "judge"}]}, "'judge' is taken"),
-        ({"agents": [{"id": "a", "tools": ["read_file"]}]}, "no tools yet"),
+        ({"agents": [{"id": "a", "tools": ["read_file"]}]}, "no folder to look into; name one with --files DIR"),
+        ({"agents": [{"id": "a", "tools": ["write_file"]}]}, "no folder to work in; name one with --workspace DIR"),
+        ({"agents": [{"id": "a", "tools": ["dig"]}]}, "nothing here is called so; give it with --functions MODULE"),
+        ({"judge": {"id": "j", "toolCallLimit": 1001}}, "1001 calls before one reply are too many; at most 1000"),
         ({"agents": [{"id": "a", "systemPromptPath": "missing.md"}]}, "missing.md cannot be read"),
         ({"agents": [{"id": "a", "summaryPromptPath": "missing.md"}]}, "missing.md cannot be read"),
         ({"agents": [{"id": "a", "role": "nobody"}]}, "nobody"),
@@ -157,7 +160,7 @@ def test_a_debate_in_which_everybody_fails_ends_as_failed_and_says_why(moot: Moo
     ran = debated(moot, *scripted({"fail": "overloaded", "final": True}), *config(retries=0))
     assert ran.code in (FAILED, PROVIDER)
     assert (ran.json["status"], ran.json["final_state"]) == ("failed", "Failed")
-    assert "nobody is left" in ran.json["reason"]
+    assert "no agent is left" in ran.json["reason"]
 
 
 @pytest.mark.parametrize("nonsense", ["what?", {"confidence": "very"}, {"confidence": 900}, []])

@@ -48,7 +48,7 @@ def test_a_problem_exits_with_1(moot: Moot, as_json: tuple[str, ...]) -> None:
 def test_what_is_no_store_is_told_in_a_sentence(moot: Moot, address: str) -> None:
     ran = moot("doctor", "--store", address)
     assert (ran.code, ran.out) == (4, "")
-    assert ran.err == f"moot doctor: {address!r} is no store; write sqlite:FILE or memory\n"
+    assert ran.err == f"moot doctor: {address!r} is not a store; write sqlite:FILE, postgresql://… or memory\n"
 
 
 @pytest.mark.parametrize("content", ["model = [", "modl = 'x'", None], ids=["no toml", "unknown field", "a folder"])
@@ -102,7 +102,7 @@ def test_a_store_that_is_set_and_is_none_is_a_finding(
     ran = moot("doctor", "--json")
     [store] = [check for check in ran.json["checks"] if check["name"] == "store"]
     assert (ran.code, store["level"]) == (1, "problem")
-    assert store["says"] == f"{says}: 'runs.db' is no store; write sqlite:FILE or memory"
+    assert store["says"] == f"{says}: 'runs.db' is not a store; write sqlite:FILE, postgresql://… or memory"
 
 
 def test_a_terminal_gets_colours_and_lines_that_fit(tmp_path: Path) -> None:

@@ -57,4 +57,4 @@ def test_a_durability_that_is_set_wrongly_exits_with_4(
     monkeypatch.setenv("MOOTHALL_DURABILITY", "none")
     ran = moot(*arguments)
     assert (ran.code, ran.out) == (4, "")
-    assert ran.err == f"moot {arguments[0]}: 'none' is no durability; write full or normal\n"
+    assert ran.err == f"moot {arguments[0]}: 'none' is not a durability; write full or normal\n"

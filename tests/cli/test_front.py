@@ -85,7 +85,7 @@ def test_an_input_that_is_closed_is_an_empty_one(place: Path) -> None:
     shell = f"{sys.executable} -m moothall answer mine --json - <&-"
     ran = subprocess.run(shell, shell=True, cwd=place, env=environment(place), stderr=subprocess.PIPE, text=True)
     assert ran.returncode == 1
-    assert ran.stderr.startswith("moot answer: - is no JSON: ")
+    assert ran.stderr.startswith("moot answer: - is not JSON: ")
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import pytest
 from tests.cli.ran import Moot
 
 SUMMARY = {"run", "machine", "status", "states", "seq", "began", "reason", "model", "spent", "questions", "limits"}
+SUMMARY |= {"project", "holder"}
 ENTRY = {"seq", "at", "cause", "event", "from", "to", "taken", "effects"}
 
 
@@ -28,6 +29,24 @@ def test_ls_lists_the_newest_run_first_in_one_line_each(two_runs: Moot) -> None:
     lines = two_runs("ls").out.splitlines()
     assert [line.split()[:2] for line in lines] == [["second", "waiting"], ["first", "done"]]
     assert lines[0].endswith("2 entries  calls 1  approving")
+
+
+def test_a_run_of_one_entry_has_no_result_and_nothing_is_printed_in_its_place(moot: Moot, tmp_path: Path) -> None:
+    (tmp_path / "brief.py").write_text(
+        "from moothall import Final, Machine, On, State, always\n"
+        "BRIEF = Machine('brief', result=lambda _: None, states=[State('asked'), Final('over')],\n"
+        "    moves=[On('asked', always, to='over')])\n"
+    )
+    ran = moot("run", "brief.py", "--run-id", "brief-1")
+    assert (ran.code, ran.out) == (0, "")
+    assert "  1 entry    over" in moot("ls").out
+    assert moot("metrics", "brief-1").out.startswith("brief-1  done  1 entry in ")
+
+
+def test_ls_keeps_its_columns_where_a_status_is_long(two_runs: Moot) -> None:
+    two_runs("cancel", "second")
+    cancelled, done = two_runs("ls").out.splitlines()
+    assert cancelled.index(" 20") == done.index(" 20")
 
 
 def test_ls_leaves_out_what_runs_spent_where_the_lines_would_be_longer_than_100(moot: Moot) -> None:

@@ -54,7 +54,7 @@ def test_looking_loads_no_code(mark: Path, tmp_path: Path, way: tuple[str, ...])
     assert not mark.exists()
     assert "Traceback" not in ran.stderr
     if way[0] in ("metrics", "costs") and way[1:]:
-        assert "looking loads no code" in ran.stderr
+        assert "not loaded unless you name it" in ran.stderr
         assert ran.returncode == 0
 
 
@@ -69,4 +69,4 @@ def test_a_replay_says_what_it_needs_and_takes_it(mark: Path, tmp_path: Path) ->
 def test_figures_are_whole_with_the_machine_that_is_named(mark: Path, tmp_path: Path) -> None:
     ran = moot("costs", "mine", "--machine", str(tmp_path / "theirs.py"), home=tmp_path)
     assert ran.returncode == 0
-    assert "looking loads no code" not in ran.stderr
+    assert "not loaded unless you name it" not in ran.stderr

@@ -70,7 +70,7 @@ OF_A_RUN = ("show", "watch", "export", "metrics", "costs", "report", "replay", "
 def test_a_store_that_is_not_there_is_not_made_by_who_looks_for_a_run(mine: Moot, arguments: tuple[str, ...]) -> None:
     ran = mine(*arguments, "--store", "sqlite:no/such/store.db")
     assert (ran.code, ran.out) == (DEFINITION, "")
-    assert "there is no store sqlite:no/such/store.db; the first run in it would make it" in ran.err
+    assert "there is no store sqlite:no/such/store.db; correct the name, or start a run in it first" in ran.err
     assert not Path("no").exists()
 
 

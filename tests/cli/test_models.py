@@ -7,6 +7,7 @@ import pytest
 
 from tests.cli.machines import MACHINES
 from tests.cli.process import moot
+from tests.cli.ran import Moot
 from tests.cli.terminal import terminal
 from tests.models.loopback import Fault, Said, loopback_aside
 
@@ -22,7 +23,7 @@ def test_a_run_asks_a_model_by_its_address(place: Path) -> None:
         model = f"openai:m@{served.address}"
         ran = moot("run", "machines.py:NAMED", "Ada", "--model", model, "--budget", "usd=1", home=place)
     assert (ran.returncode, ran.stdout) == (0, "Dear Ada, the sea rises.\n")
-    assert f"nobody knows the price of {model}: what it costs does not count towards the budget" in ran.stderr
+    assert f"the price of {model} is not known: what it costs does not count towards the budget" in ran.stderr
     assert "tokens 18" in ran.stderr
 
 
@@ -62,3 +63,13 @@ def test_at_a_terminal_the_reply_is_seen_while_it_comes(place: Path) -> None:
         assert served.asked[0].body["stream"] is True
     assert re.search(r"poet \(\d+ s\): …The sea rise", said)
     assert "The sea rises and falls.\r\n" in said
+
+
+def test_a_provider_whose_library_is_missing_is_refused_before_the_run_begins(
+    moot: Moot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moothall.app.config.models.LIBRARY", "moothall_library_that_is_not_there")
+    ran = moot("run", "machines.py:NAMED", "Ada", "--model", "openai:gpt@http://127.0.0.1:9/v1")
+    assert ran.code == 4
+    assert "pip install 'moothall[models]'" in ran.err
+    assert moot("ls", "--json").json == []

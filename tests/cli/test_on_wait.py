@@ -74,6 +74,11 @@ def test_resuming_a_run_that_only_waits_tells_nothing_new(moot: Moot) -> None:
     [
         ("/no/such/pigeon", "pigeon was not told that a run waits: it cannot be started: No such file or directory"),
         ("false", "false was not told that a run waits: it exits with 1"),
+        (
+            "$HOME/pigeon",
+            "pigeon was not told that a run waits: it cannot be started: No such file or directory; "
+            "no shell reads it; let one:  sh -c 'COMMAND'",
+        ),
     ],
 )
 def test_what_goes_wrong_is_one_line_and_no_traceback(moot: Moot, target: str, says: str) -> None:
@@ -101,7 +106,7 @@ def test_a_server_that_never_answers_keeps_the_command_only_for_a_moment(moot: M
     assert time.monotonic() - before < 9
 
 
-@pytest.mark.parametrize("target", ["http://", "say 'x"])
+@pytest.mark.parametrize("target", ["http://", "say 'x", "tee told.json | cat"])
 def test_what_cannot_be_told_is_refused_before_the_run_begins(moot: Moot, target: str) -> None:
     ran = moot("run", "machines.py:SENT", "Ada", "--run-id", "mine", "--on-wait", target)
     assert (ran.code, ran.out) == (4, "")

@@ -1,4 +1,4 @@
-"""`moot score`: judges score what came of debates by a rubric, from 1 to 10, as a durable run."""
+"""`moot score`: judges score the solutions of debates by a rubric, from 1 to 10, as a durable run."""
 
 import json
 from pathlib import Path

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moothall.app.values import printable
-from moothall.cli.screen import CleanStream, tamed
+from moothall.cli.screen import CleanStream, tame
 from tests.cli.process import moot
 from tests.cli.terminal import terminal
 
@@ -147,8 +147,8 @@ def test_a_pipe_gets_results_as_they_are(text: str) -> None:
     ],
 )
 def test_of_all_sequences_only_our_own_colours_stay(text: str, shown: str) -> None:
-    assert tamed(text, colours=True) == shown
-    assert "\x1b" not in tamed(text, colours=False)
+    assert tame(text, colours=True) == shown
+    assert "\x1b" not in tame(text, colours=False)
 
 
 @pytest.mark.parametrize(

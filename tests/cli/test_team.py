@@ -4,14 +4,17 @@ import json
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from moothall.cli.team import content_so_far
 from moothall.machines.team.definition import shipped_text
 from tests.cli.process import moot as moot_process
 from tests.cli.ran import Moot
 from tests.cli.terminal import terminal
+from tests.models.loopback import USED, Begun, Said, loopback_aside
 from tests.team_scripts import HAND_OFF, Script, hands, says, typed, written
 
 
@@ -95,6 +98,36 @@ def test_at_a_terminal_a_person_interrupts_hands_off_sends_back_approves_and_swi
     assert "A long story." not in said
 
 
+@pytest.mark.slow
+@pytest.mark.covers("T56")
+def test_a_reply_that_is_really_streaming_is_interrupted_kept_as_a_note_and_charged(tmp_path: Path) -> None:
+    story = "Once upon a time the tide went out and did not come back. " * 4
+    long, short = (Said(json.dumps({"content": text})) for text in (story, "The tide went out."))
+    with (
+        loopback_aside(Begun(long, 2), short) as served,
+        terminal(
+            "team", "--model", f"openai:tides@{served.address}", "--run-id", "talk", home=tmp_path, keyboard=True
+        ) as screen,
+    ):
+        screen.read_until("> ")
+        screen.type("Tell me a story\n")
+        screen.read_until("Once upon a time")
+        screen.type("No, a short one\n")
+        screen.read_until("[interrupted]")
+        screen.read_until("The tide went out.")
+        screen.type("!exit\n")
+        screen.read_all()
+    assert screen.process.returncode == 0
+    assert len(served.asked) == 2
+    shown = json.loads(moot_process("show", "talk", "--json", home=tmp_path).stdout)
+    [note] = [entry["event"] for entry in shown["entries"] if entry["event"]["name"] == "effect.interrupted"]
+    assert note["agent"] == "creative_partner"
+    assert "Once upon a time" in note["text"]
+    assert note["text"] in long.text
+    assert note["usage"]["tokens"] >= len(note["text"]) // 4
+    assert shown["summary"]["spent"]["tokens"] == note["usage"]["tokens"] + sum(USED)
+
+
 @pytest.mark.covers("T56", "T5")
 def test_a_conversation_survives_kill_9_and_goes_on_where_it_was(tmp_path: Path) -> None:
     log = tmp_path / "calls"
@@ -129,6 +162,7 @@ def test_who_quits_comes_back_to_the_newest_conversation_or_to_a_named_one(moot:
     moot("team", "--script", typed(tmp_path, "Go"), "--model", model, "--run-id", "second", "--json")
     back = moot("team", "--resume", "first", "--script", typed(tmp_path, "More", "!exit"), "--json")
     assert (back.json["run_id"], back.json["status"]) == ("first", "done")
+    assert back.json["reason"] == "the conversation is closed"
     newest = moot("team", "--resume", "--script", typed(tmp_path, "!state"), "--json")
     assert newest.json["run_id"] == "second"
 
@@ -224,6 +258,46 @@ def test_metrics_have_the_hit_rate_of_transitions_and_what_was_prepared(moot: Mo
     assert own["transition_cache_hit_rate"] == pytest.approx(1 / 6, abs=0.001)
     assert own["warm_used"] == 1
     assert "transition cache hit rate: 0.167" in moot("metrics", "talk").out
+    moot("team", "--script", script, "--model", model, "--run-id", "again")
+    assert moot("metrics", "--json").json["own"]["team"]["transitions"] == 2 * own["transitions"]
+    assert "transition cache hit rate: 0.167" in moot("metrics").out
+
+
+def yaml_of(folder: Path, name: str, value: Any) -> None:
+    (folder / name).write_text(yaml.safe_dump(value, sort_keys=False))
+
+
+def test_a_team_file_may_be_yaml(moot: Moot, tmp_path: Path) -> None:
+    plain = {**json.loads(shipped_text("studio_small")), "team_name": "tides"}
+    yaml_of(tmp_path, "tides.yaml", plain)
+    checked = moot("check", "tides.yaml")
+    assert (checked.code, "tides.yaml: a team: 0 errors" in checked.out) == (0, True), checked.out + checked.err
+    model = written(tmp_path, {"creative_partner": [says("Hello.")]})
+    ran = moot("team", "-c", "tides.yaml", "--script", typed(tmp_path, "Hi"), "--model", model, "--run-id", "talk")
+    assert "Creative Partner: Hello." in ran.out
+    ran = moot("team", "--resume", "talk", "--script", typed(tmp_path, "!exit"))
+    assert (ran.code, "Creative Partner: Hello." in ran.err) == (0, True)
+    yaml_of(tmp_path, "bad.yaml", {**plain, "start": "nobody"})
+    assert "bad.yaml:4 /start: there is no persona 'nobody'" in moot("check", "bad.yaml").out
+
+
+@pytest.mark.parametrize(
+    ("content", "likeness"),
+    [
+        ("workflow_name: x\nstates: []\n", "it looks like a workflow, which is written as JSON"),
+        ("debate: {}\nagents: []\n", "it looks like the configuration of a debate, for `moot debate -c FILE`"),
+        ("wind: west\ntide: high\n", "nor any other file that is known here; it has wind, tide"),
+        ("wind: [\n", "other.yaml:2: it is not YAML"),
+    ],
+)
+def test_a_yaml_file_that_is_something_else_is_told_what_it_looks_like(
+    moot: Moot, tmp_path: Path, content: str, likeness: str
+) -> None:
+    (tmp_path / "other.yaml").write_text(content)
+    ran = moot("team", "-c", "other.yaml", "--script", typed(tmp_path, "x"))
+    assert (ran.code, likeness in ran.err) == (4, True), ran.err
+    ran = moot("run", "other.yaml", "x")
+    assert (ran.code, likeness in ran.err) == (4, True), ran.err
 
 
 BOOKS = '''

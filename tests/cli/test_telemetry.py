@@ -1,10 +1,19 @@
 """Telemetry at the command line: by a flag, by the environment, by the settings file; the flag goes first."""
 
+import gzip
 import json
+import os
+import socket
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import ClassVar
 
 import pytest
 
+from tests.cli.machines import MACHINES
 from tests.cli.ran import Moot
 
 
@@ -43,6 +52,50 @@ def test_who_resumes_or_answers_is_watched_too(moot: Moot) -> None:
 def test_what_cannot_be_switched_on_is_refused_before_the_run_begins(moot: Moot) -> None:
     ran = moot("run", "machines.py:LETTER", "Ada", "--run-id", "mine", "--telemetry", "smoke")
     assert (ran.code, ran.out) == (4, "")
-    assert "telemetry: 'smoke' is none; write spans, counters:PORT" in ran.err
+    assert "telemetry: 'smoke' is not telemetry; write spans, counters:PORT" in ran.err
     assert "Traceback" not in ran.err
     assert moot("show", "mine").code == 1
+
+
+class Collector(BaseHTTPRequestHandler):
+    """Takes spans, and remembers where they were sent."""
+
+    received: ClassVar[list[tuple[str, bytes]]] = []
+
+    def do_POST(self) -> None:
+        self.received.append((self.path, self.rfile.read(int(self.headers["content-length"]))))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *message: object) -> None:
+        """Say nothing."""
+
+
+def test_spans_go_where_the_variables_of_opentelemetry_say(tmp_path: Path) -> None:
+    (tmp_path / "machines.py").write_text(MACHINES)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        environment = {"MOOTHALL_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+        told = {"OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_SERVICE_NAME": "letters-of-ada"}
+        command = [sys.executable, "-m", "moothall", "run", "machines.py:LETTER", "Ada", "--telemetry", "spans"]
+        ran = subprocess.run(command, cwd=tmp_path, env=environment | told, capture_output=True, text=True, check=False)
+        server.shutdown()
+    assert ran.returncode == 0, ran.stderr
+    [(path, body)] = Collector.received
+    assert path == "/v1/traces"
+    content = gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body
+    assert b"letters-of-ada" in content
+    assert b"invoke_workflow letter" in content
+
+
+def test_the_doctor_tries_the_collector(moot: Moot, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        monkeypatch.setenv("MOOTHALL_TELEMETRY", "spans")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{port}")
+        [check] = [check for check in moot("doctor", "--json").json["checks"] if check["name"] == "telemetry"]
+        assert check["level"] == "ok"
+    [check] = [check for check in moot("doctor", "--json").json["checks"] if check["name"] == "telemetry"]
+    assert check["level"] == "warning"
+    assert f"http://127.0.0.1:{port} cannot be reached" in check["says"]

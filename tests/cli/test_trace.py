@@ -1,4 +1,4 @@
-"""What a command does that nobody sees: it reads settings once, has one event loop, and looks its machine up once."""
+"""What a command does that nobody sees: it reads settings once, has one event loop, looks machine and kind up once."""
 
 import subprocess
 import sys
@@ -18,3 +18,4 @@ def test_a_command_reads_settings_once_and_looks_its_machine_up_once(command: st
     assert counts["settings files read"] == "{'settings.toml': 1}"
     assert counts["event loops made"] == "1"
     assert counts["the machine was looked up"] == "1"
+    assert counts["kinds looked up"] == "1"

@@ -30,6 +30,11 @@ def test_trusting_shows_what_counts_from_now_on(moot: Moot) -> None:
     assert "rehearsal (moothall.toml)" in doctor
 
 
+def test_an_empty_file_is_said_to_set_nothing(moot: Moot) -> None:
+    Path("moothall.toml").write_text("")
+    assert moot("trust").out == f"{Path.cwd() / 'moothall.toml'} is trusted as it is now; it sets nothing\n"
+
+
 def test_a_command_of_a_project_is_run_only_when_it_is_trusted(moot: Moot) -> None:
     Path("asks.py").write_text(
         "from moothall import Answered, Final, Machine, On, State, question\n"

@@ -93,7 +93,7 @@ def test_roles_of_the_folder_are_known_to_the_check_and_to_the_run(moot: Moot, t
         "input": "'write'",
         "transition": [{"target": "stop", "condition": "true"}],
     }
-    write(tmp_path / "mine.json", {**BASE, "agents": agents, "states": [start, {"name": "stop", "input": "1"}]})
+    write(tmp_path / "mine.json", {**BASE, "agents": agents, "states": [start, {"name": "stop", "input": "'1'"}]})
     codes = {one["code"] for one in moot("check", "mine.json", "--json").json["findings"]}
     assert "W_UNKNOWN_ROLE" in codes
     (tmp_path / "config" / "roles").mkdir(parents=True)
@@ -216,7 +216,7 @@ def test_a_run_goes_on_after_its_file_was_read_from_another_folder(
     moot: Moot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asking = {"name": "start", "ask": {"question": "Go?"}, "transition": [{"target": "stop", "condition": "true"}]}
-    write(tmp_path / "mine.json", {**BASE, "states": [asking, {"name": "stop", "input": "common_data.answer"}]})
+    write(tmp_path / "mine.json", {**BASE, "states": [asking, {"name": "stop", "input": "`${common_data.answer}`"}]})
     assert moot("run", "mine.json", "x", "--run-id", "mine").code == 5
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -230,7 +230,7 @@ def waiting(who: str, output: str, question: str = "Go?") -> Any:
         "ask": {"question": question, "who": who},
         "transition": [{"target": "stop", "condition": "true"}],
     }
-    return {**BASE, "states": [asking, {"name": "stop", "input": output}]}
+    return {**BASE, "output": {"name": "result"}, "states": [asking, {"name": "stop", "input": output}]}
 
 
 def events(moot: Moot, run: str = "mine") -> list[str]:
@@ -325,7 +325,7 @@ def shout(data):
 @pytest.mark.covers("003 Perfect Configuration-Driven Design")
 def test_functions_and_roles_come_from_the_command_line(moot: Moot, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(FUNCTIONS)
-    write(tmp_path / "roles.json", {"coder": {"systemMessage": "You count.", "excludedTools": ["sing"]}})
+    write(tmp_path / "counting.json", {"coder": {"systemMessage": "You count.", "excludedTools": ["sing"]}})
     states = [
         {
             "name": "start",
@@ -337,7 +337,7 @@ def test_functions_and_roles_come_from_the_command_line(moot: Moot, tmp_path: Pa
     ]
     write(tmp_path / "count.json", {**BASE, "states": states})
     write(tmp_path / "replies.json", {"coder": [{"calls": [{"tool": "add", "arguments": {"a": 1, "b": 2}}]}, "three"]})
-    given = ("--functions", "mine.py", "--roles", "roles.json", "--model", "scripted:replies.json")
+    given = ("--functions", "mine.py", "--roles", "counting.json", "--model", "scripted:replies.json")
     ran = moot("run", "count.json", "tea", *given, "--run-id", "mine")
     assert (ran.code, ran.out) == (0, "TEA  3 three\n")
     assert "role coder: no tool fits 'sing'" in ran.err
@@ -362,7 +362,7 @@ def test_a_child_is_replayed_with_the_functions_of_its_family(moot: Moot, tmp_pa
         "action": {"sub_workflow": "inner", "sub_workflow_input": {"task": "'x'"}},
         "transition": [{"target": "stop", "condition": "true"}],
     }
-    write(tmp_path / "both.json", {**BASE, "states": [calling, {"name": "stop", "input": "1"}]}, inner)
+    write(tmp_path / "both.json", {**BASE, "states": [calling, {"name": "stop", "input": "'1'"}]}, inner)
     write(tmp_path / "replies.json", {"coder": ["three"]})
     given = ("--functions", "mine.py", "--model", "scripted:replies.json")
     ran = moot("run", "both.json:base", "tea", *given, "--run-id", "mine")
@@ -388,9 +388,37 @@ def test_a_typed_input_may_come_from_a_file(moot: Moot, tmp_path: Path) -> None:
         {"name": "stop", "input": "common_data.task[1].n"},
     ]
     given = {"name": "task", "type": "array", "description": "things"}
-    write(tmp_path / "mine.json", {**BASE, "input": given, "states": states})
+    output = {"name": "result", "type": "number", "description": "the second"}
+    write(tmp_path / "mine.json", {**BASE, "input": given, "output": output, "states": states})
     (tmp_path / "given.json").write_text('[{"n": 1}, {"n": 2}]')
     assert moot("run", "mine.json", "--input-json", "given.json").out == "2\n"
+
+
+def test_a_decision_stands_in_the_line_of_its_reply_and_lines_of_a_child_carry_its_name(
+    moot: Moot, tmp_path: Path
+) -> None:
+    start = {
+        "name": "start",
+        "agent": "reviewer",
+        "input": "'look'",
+        "transition": [{"target": "stop", "condition": "function.review_work.arguments.improvement_needed === false"}],
+    }
+    inner = {**BASE, "workflow_name": "inner", "states": [start, {"name": "stop", "input": "'seen'"}]}
+    calling = {
+        "name": "start",
+        "action": {"sub_workflow": "inner", "sub_workflow_input": {"task": "'it'"}},
+        "transition": [{"target": "stop", "condition": "true"}],
+    }
+    write(tmp_path / "both.json", {**BASE, "states": [calling, {"name": "stop", "input": "'1'"}]}, inner)
+    decided = {"tool": "review_work", "arguments": {"improvement_needed": False, "work_summary": "all is well " * 9}}
+    write(tmp_path / "said.json", {"reviewer": [{"calls": [decided]}]})
+    ran = moot("run", "both.json:base", "x", "--model", "scripted:said.json", "--run-id", "mine")
+    [line] = [line for line in ran.err.splitlines() if "replied" in line]
+    assert line.split("  ")[-3:] == ["inner: start → stop", line.split("  ")[-2], "done"]
+    assert "replied reviewer review_work(improvement_needed: false, work_summary: all is well" in line
+    assert "…)" in line
+    [child] = [run["run"] for run in moot("ls", "--json").json if run["machine"] == "inner"]
+    assert "review_work(improvement_needed: false" in moot("show", child).out
 
 
 def test_a_run_that_reaches_a_limit_exits_with_7_and_names_it(moot: Moot, tmp_path: Path) -> None:
@@ -410,7 +438,7 @@ def test_a_workflow_that_gives_nothing_says_so(moot: Moot, tmp_path: Path) -> No
         {**BASE, "states": [{"name": "start", "transition": [{"target": "stop", "condition": "true"}]}]},
     )
     ran = moot("run", "mine.json", "x")
-    assert (ran.code, ran.out) == (0, "null\n")
+    assert (ran.code, ran.out) == (0, "")
     assert "base gives nothing" in ran.err
 
 
@@ -541,7 +569,7 @@ def test_without_a_model_each_agent_is_played_by_that_of_its_roles_level(moot: M
 def test_a_key_in_a_condition_is_not_drawn_not_even_a_part_of_it(moot: Moot, tmp_path: Path) -> None:
     key = "sk-live-0123456789abcdef0123456789abcdef"
     start = {"name": "start", "transition": [{"target": "stop", "condition": f"'{key}'.length > 0"}]}
-    states = [start, {"name": "stop", "input": "1"}]
+    states = [start, {"name": "stop", "input": "'1'"}]
     write(tmp_path / "mine.json", {**BASE, "agents": [], "contexts": [], "states": states})
     assert moot("run", "mine.json", "go", "--run-id", "mine").code == 0
     drawn = [moot("graph", "mine.json", "--format", format) for format in ("tree", "mermaid", "dot", "json")]

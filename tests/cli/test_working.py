@@ -179,6 +179,22 @@ def test_a_worker_that_is_stopped_says_how_many_runs_it_let_go_of(
     assert [row(place, run)["owner"] for run in ("mine", "yours")] == [None, None]
 
 
+def test_a_worker_that_drains_ends_when_what_is_under_way_has_come_to_rest(
+    place: Path, start: Start, here: Moot
+) -> None:
+    left_by_another(place, start, "SLOW", "mine", 1)
+    worker = start("worker", "--drain", "60")
+    under_way(place, 2)
+    worker.send_signal(signal.SIGTERM)
+    with pytest.raises(subprocess.TimeoutExpired):
+        worker.wait(1)
+    (place / "go").touch()
+    ran = ended(worker)
+    assert (ran.code, row(place)["status"]) == (0, "done")
+    assert ran.err.endswith("stopped; no run was under way\n")
+    assert (place / "calls.log").read_text() == "Dear Ada\n" * 2
+
+
 def test_a_worker_with_nothing_to_do_ends_where_it_is_to_be_idle(here: Moot, place: Path) -> None:
     here("run", "machines.py:SENT", "Ada", "--run-id", "mine")
     ran = here("worker", "--until-idle")
@@ -430,7 +446,7 @@ def test_prune_lists_what_it_would_delete_deletes_with_yes_and_keeps_the_young(h
         here("run", "machines.py:LETTER", "Ada", "--run-id", run)
     here("run", "machines.py:SENT", "Ada", "--run-id", "waiting")
     young = here("prune", "--days", "1", "--yes")
-    assert (young.code, young.out, young.err) == (0, "", "0 runs deleted\n")
+    assert (young.code, young.out, young.err) == (0, "", "no run ended more than 1 day ago\n")
     listed = here("prune", "--days", "0")
     assert sorted(listed.out.split()) == ["done-1", "done-2"]
     assert listed.err == "2 runs would be deleted; say --yes\n"
@@ -511,7 +527,7 @@ def test_no_json_on_stdin_is_refused_and_the_question_stays_open(
     here("run", "machines.py:PAINTED", "Ada", "--run-id", "mine")
     monkeypatch.setattr(sys, "stdin", io.StringIO("green"))
     ran = here("answer", "mine", "--json", "-")
-    assert (ran.code, ran.err.startswith("moot answer: - is no JSON")) == (1, True)
+    assert (ran.code, ran.err.startswith("moot answer: - is not JSON")) == (1, True)
     assert here("ls", "--json").json[0]["status"] == "waiting"
 
 

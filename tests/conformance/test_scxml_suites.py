@@ -52,9 +52,9 @@ def test_a_round_trip_changes_no_trace(row: Row, evaluate: Evaluate | None) -> N
     second = session(read(text, file=row.document.name), evaluate=evaluate)
     events = json.loads(row.expected.read_text("utf-8"))["events"] if row.expected is not None else []
     for running in (first, second):
-        for one in events:
-            running.advance(one.get("after", 0) / 1000)
-            running.send(Named(one["event"]["name"]))
+        for sent in events:
+            running.advance(sent.get("after", 0) / 1000)
+            running.send(Named(sent["event"]["name"]))
         running.settle()
     assert [step.microsteps for step in first.steps] == [step.microsteps for step in second.steps]
     assert write(second.machine) == text

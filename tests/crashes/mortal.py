@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from moothall.errors import Refused
@@ -20,14 +19,12 @@ from moothall.kernel.effects import Effect
 from moothall.kernel.events import Adopted, Delivered, Event, Exhausted, Mark, Retried
 from moothall.kernel.machine import Machine
 from moothall.runtime.adopt import Insistence
-from moothall.runtime.decide import Run
 from moothall.runtime.drive import MARKED, drive
-from moothall.runtime.hall import Cast, Hall, Part, begin, leave, let_go, reopen, with_origin
-from moothall.runtime.journal import Head, Reader, Record, RunId
+from moothall.runtime.hall import Bindings, ChildSpec, Hall, begin, leave, let_go, reopen, with_origin
+from moothall.runtime.journal import Head, Reader, Record, Run, RunId
 from moothall.runtime.ports import Context, Performer, Store
 from moothall.runtime.rebuild import rebuilt
 from moothall.runtime.serve import serve
-from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import FastClock
 from tests.runtime.world import PROCESSES, RUN, machine_limits
 from tests.simulation.loop import Process, VirtualLoop
@@ -119,15 +116,15 @@ class Desk:
 
         return Performer(performer.effect, perform)
 
-    def staffed(self, cast: Cast, points: Points) -> Cast:
+    def staffed(self, bindings: Bindings, points: Points) -> Bindings:
         """A cast that works at this desk, with the children that it may start."""
 
-        def child(name: str) -> Part:
-            part = cast.child(name)
-            return replace(part, cast=self.staffed(part.cast, points))
+        def child(name: str) -> ChildSpec:
+            part = bindings.child(name)
+            return replace(part, bindings=self.staffed(part.bindings, points))
 
-        performers = {kind: self.mortal(performer, points) for kind, performer in cast.performers.items()}
-        return Cast(performers, cast.effects, child)
+        performers = {kind: self.mortal(performer, points) for kind, performer in bindings.performers.items()}
+        return Bindings(performers, bindings.effects, child)
 
 
 desk_here: ContextVar[Desk] = ContextVar("desk")
@@ -145,7 +142,7 @@ class Scenario:
     name: str
     machine: Machine
     story: Callable[[Life], Awaitable[None]]
-    cast: Cast
+    bindings: Bindings
     data: Any
     others: Mapping[RunId, Machine] = field(default_factory=dict)
     same: Callable[[Told], Any] | None = None
@@ -165,11 +162,11 @@ class Scenario:
         """Every run of the scenario and its machine."""
         return {RUN: self.machine, **self.others}
 
-    def cast_of(self, run: RunId) -> Cast:
+    def cast_of(self, run: RunId) -> Bindings:
         """Who performs the effects of a run."""
         if run in (RUN, OTHER):
-            return self.cast
-        return self.cast.child(self.runs[run].name).cast
+            return self.bindings
+        return self.bindings.child(self.runs[run].name).bindings
 
 
 @dataclass
@@ -177,7 +174,8 @@ class Stage:
     """What outlives every process: the file, the world outside, and the time."""
 
     scenario: Scenario
-    file: Path
+    open_store: Callable[[], Store]
+    """The store as a new process finds it."""
     loop: VirtualLoop
     serving: bool = False
     desk: Desk = field(default_factory=Desk)
@@ -230,7 +228,7 @@ class Life:
         self.stage = stage
         self.process = Process(f"life-{stage.deaths}", stage.loop)
         self.points = Points(self.process, deadly)
-        self.kept = SqliteStore(stage.file, durability="normal")
+        self.kept = stage.open_store()
         store: Any = MortalStore(self.kept, self.points, stage.acknowledged)
         self.hall = Hall(store, FastClock(stage.loop), {}, owner=next(PROCESSES), opener=self.opened)
         self.process.bind(desk_here, stage.desk)
@@ -248,7 +246,7 @@ class Life:
 
     def staff(self, run: RunId) -> None:
         """Have somebody here who performs the effects of a run."""
-        self.hall.casts[run] = self.stage.desk.staffed(self.stage.scenario.cast_of(run), self.points)
+        self.hall.bind(run, self.stage.desk.staffed(self.stage.scenario.cast_of(run), self.points))
 
     async def driven(self, *runs: RunId) -> None:
         """Drive runs as far as they go: by hand, or as a worker that is told of none of them."""

@@ -95,14 +95,14 @@ class Workshop:
         others = dict.fromkeys(("analyst", "solution", "security", "optimizer"), panel)
         agents = {"classifier": classifier, "planner": planner, "critic": critic, **others}
         performers: OwnPerformers = {RunTask: self.run_task, SaveWorkspace: self.save, RestoreWorkspace: self.restore}
-        cast = bind(arena(), Provided("", agents, performers=performers))
-        return Scenario("arena", arena(), self.story, cast, Case("tidy up", "/work"), same=unmarked)
+        bindings = bind(arena(), Provided("", agents, performers=performers))
+        return Scenario("arena", arena(), self.story, bindings, Case("tidy up", "/work"), same=unmarked)
 
     async def story(self, life: Life) -> None:
         """Drive to the end; a person who is asked what became of a command looks into the workspace's log."""
         await life.opened()
         await life.driven()
-        while doubted := questions(life.hall.heads[RUN]):
+        while doubted := questions(life.hall.runs[RUN].head):
             ended = self.done.get(f"{RUN}.{doubted[0].key}")
             if ended is None:
                 found: dict[str, Any] = {"outcome": "again"}
@@ -112,7 +112,7 @@ class Workshop:
                 found = {"outcome": "done"}
             await answer(life.hall, RUN, found, doubted[0].key)
             await life.driven()
-        case = life.hall.heads[RUN].snapshot.data
+        case = life.hall.runs[RUN].head.snapshot.data
         assert isinstance(case, Case)
         self.case = case
 
@@ -144,7 +144,7 @@ def healed() -> Workshop:
 
 def lived(workshop: Workshop, file: Path, *deaths: int) -> list[list[str]]:
     """The points that some lives passed, of which all but the last died."""
-    stage = Stage(workshop.scenario(), file, VirtualLoop())
+    stage = Stage(workshop.scenario(), lambda: SqliteStore(file, durability="normal"), VirtualLoop())
 
     async def tell() -> list[list[str]]:
         return [await stage.live(deadly) for deadly in (*deaths, 0)]
@@ -177,11 +177,14 @@ def check_healed(workshop: Workshop, where: str) -> None:
     assert set(Counter(workshop.log).values()) == {1}, f"{where}: {workshop.log}"
 
 
-SCENES = [(rolled_back, check_rolled_back), (healed, check_healed)]
+SCENES = [
+    pytest.param(rolled_back, check_rolled_back, id="rolled back", marks=pytest.mark.slow),
+    pytest.param(healed, check_healed, id="healed"),
+]
 
 
 @pytest.mark.covers("A20", "A21")
-@pytest.mark.parametrize(("scene", "check"), SCENES, ids=["rolled back", "healed"])
+@pytest.mark.parametrize(("scene", "check"), SCENES)
 def test_who_dies_at_any_point_leaves_a_run_that_heals_or_rolls_back_once(
     scene: Any, check: Any, empty: Path, tmp_path: Path, figure: list[str]
 ) -> None:

@@ -97,18 +97,18 @@ class Panel:
         """Drive to the end; the person answers every form in the same way."""
         await life.opened()
         await life.driven()
-        while asked := questions(life.hall.heads[RUN]):
+        while asked := questions(life.hall.runs[RUN].head):
             fields = asked[0].effect.schema["required"]  # type: ignore[attr-defined]
             await answer(life.hall, RUN, {name: f"seven for {name}" for name in fields}, asked[0].key)
             await life.driven()
-        debate = life.hall.heads[RUN].snapshot.data
+        debate = life.hall.runs[RUN].head.snapshot.data
         assert isinstance(debate, Debate)
         self.debate = debate
 
 
 def lived(panel: Panel, file: Path, *deaths: int) -> tuple[list[list[str]], Stage]:
     """The points that some lives passed, of which all but the last died."""
-    stage = Stage(panel.scenario(), file, VirtualLoop())
+    stage = Stage(panel.scenario(), lambda: SqliteStore(file, durability="normal"), VirtualLoop())
 
     async def tell() -> list[list[str]]:
         return [await stage.live(deadly) for deadly in (*deaths, 0)]
@@ -123,6 +123,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.covers("D3", "D4", "D13", "D28", "D31")
 def test_who_dies_at_any_point_of_any_node_leaves_a_debate_that_ends_the_same_without_a_call_twice(
     empty: Path, tmp_path: Path, figure: list[str]

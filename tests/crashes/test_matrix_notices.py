@@ -50,12 +50,12 @@ def begins_without_a_mark(patch: Patch) -> None:
 
 def has_no_doubts(patch: Patch) -> None:
     """A worker that takes every mark for its own."""
-    prepared = worker._preparation
+    prepared = worker.Drive._preparation
 
-    async def preparation(hall: Any, run: RunId, doing: Any, pending: Pending) -> Any:
-        return None if pending.began else await prepared(hall, run, doing, pending)
+    async def preparation(drive: worker.Drive, pending: Pending) -> Any:
+        return None if pending.began else await prepared(drive, pending)
 
-    patch.setattr(worker, "_preparation", preparation)
+    patch.setattr(worker.Drive, "_preparation", preparation)
 
 
 def never_says_that_it_is_again(patch: Patch) -> None:

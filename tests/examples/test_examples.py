@@ -10,7 +10,7 @@ import pytest
 from tests.cli.process import EXAMPLES, environment, moot
 
 SHORT = ("writer_critic.py", "approval.py", "research.py")
-EVERY = (*SHORT, "newsroom.py", "shop.py")
+EVERY = (*SHORT, "newsroom.py", "shop.py", "triage.py")
 OTHERS = (
     "coding_assistant.py",
     "debate.py",
@@ -21,6 +21,7 @@ OTHERS = (
     "endless.py",
     "haiku.py",
     "service.py",
+    "test_triage.py",
 )
 
 
@@ -41,6 +42,7 @@ def test_every_example_is_tried_here() -> None:
         ("research.py", "[rehearsal] editor"),
         ("newsroom.py", "status='waiting'"),
         ("shop.py", "a lamp: paid\n"),
+        ("triage.py", "The tides are in the table on page 3.\n"),
         ("haiku.py", "judging → implementing (Soft failure, refining implementation)\n"),
         ("debate_models.py", "three models were asked: big-one, fast-one, old-one\n"),
     ],

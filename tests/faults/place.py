@@ -18,7 +18,7 @@ from tests.cli.process import moot, started
 from tests.faults.machines import MACHINES
 
 RUN = "mine"
-SOON = 20.0
+SOON = 120.0
 LOOK = 0.01
 Entries = Sequence[Mapping[str, Any]]
 

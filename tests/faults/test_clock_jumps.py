@@ -21,7 +21,21 @@ from moothall.runtime.ports import LEASE
 from moothall.runtime.serve import serve
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import MovableClock
-from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, asking, begun, fan, hall_of, happened, keep, line
+from tests.runtime.world import (
+    RUN,
+    Basket,
+    Fetch,
+    Fetched,
+    Hands,
+    asking,
+    begun,
+    fan,
+    hall_of,
+    happened,
+    keep,
+    lease_in,
+    line,
+)
 
 NOW = 2_000_000_000.0
 HOUR, YEAR = 3_600.0, 31_536_000.0
@@ -249,7 +263,7 @@ async def test_a_far_holder_under_another_clock_is_not_overdue_while_it_renews_i
     trying = asyncio.create_task(drive(other, RUN))
     await beats(12)
     clock.move(LEASE / 3)
-    assert await store.renew(RUN, far.leases[RUN], clock.now() + LEASE)
+    assert await store.renew(RUN, lease_in(far), clock.now() + LEASE)
     with pytest.raises(Refused, match="driven by elsewhere:1:far"):
         await trying
     assert others.asked == []

@@ -100,7 +100,9 @@ async def driven_into_the_wall(store: SqliteStore, porter: Porter, position: int
     hall.observers.append(filling_after(store, position - 1))
     if position == 0:
         fill(store)
-    with pytest.raises(EffectFailed, match="the store could not write: database or disk is full; the run stands"):
+    with pytest.raises(
+        EffectFailed, match="the store could not write: database or disk is full; the run is as it was before"
+    ):
         await begun_and_driven(hall)
     assert [entry["seq"] for entry in await store.entries(RUN)] == list(range(position))
     return hall
@@ -238,7 +240,9 @@ def test_a_command_on_a_disk_that_fills_up_says_so_and_resume_goes_on(
         order.write_text(str(small_disk / "ballast"))
         ran = place.moot("run", "machines.py:WALK", "ada", "--run-id", RUN, "--store", f"sqlite:{file}")
         assert (ran.returncode, ran.stdout) == (PROVIDER, "")
-        assert "moot run: the store could not write: database or disk is full; the run stands" in ran.stderr
+        assert (
+            "moot run: the store could not write: database or disk is full; the run is as it was before" in ran.stderr
+        )
         assert "Traceback" not in ran.stderr
         order.unlink()
         (small_disk / "ballast").unlink()

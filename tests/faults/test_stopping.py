@@ -38,6 +38,7 @@ LINE, FAN = line(*STOPS), fan(*STOPS, moves=[On("fetching", "error")])
 ALIVE = f"{socket.gethostname()}:{os.getpid()}"
 SOON = 10.0
 STOPPED = 1
+CANCELLED = 8
 CROWD = 20
 
 
@@ -70,7 +71,7 @@ async def check_cancelled(hall: Hall, machine: Machine) -> list[str]:
     assert (stored.status, stored.lease.owner, stored.lease.crashes) == ("cancelled", "", 0)
     head = await reopen(hall, TRIAL, machine)
     assert (head.seq, head.pending) == (len(entries) - 1, ())
-    assert rebuilt(hall.runs[TRIAL], Reader(machine, hall.effects(TRIAL)), entries) == head
+    assert rebuilt(hall.runs[TRIAL].run, Reader(machine, hall.effects(TRIAL)), entries) == head
     return [entry["event"]["name"] for entry in entries]
 
 
@@ -235,7 +236,7 @@ def test_a_real_cancel_in_the_middle_of_any_step_ends_the_run(place: Place, step
     place.under_way(step)
     assert place.moot("cancel", RUN, "--reason", "enough").returncode == 0
     _, err = driving.communicate(timeout=30)
-    assert driving.returncode == STOPPED
+    assert driving.returncode == CANCELLED
     assert f"{RUN} is cancelled: enough" in err
     assert [entry["event"]["name"] for entry in place.entries()][-1] == "run.cancelled"
     assert len(place.entries()) == step + 1

@@ -142,7 +142,7 @@ def test_a_sync_that_fails_under_a_command_is_told_and_resume_goes_on(
     which = commits[commit]
     ran = place.moot("run", "machines.py:WALK", "ada", "--run-id", RUN, more=failing_at(shim, which))
     assert (ran.returncode, ran.stdout) == (PROVIDER, "")
-    assert "the store could not write: disk I/O error; the run stands where it stood" in ran.stderr
+    assert "the store could not write: disk I/O error; the run is as it was before" in ran.stderr
     assert "Traceback" not in ran.stderr
     kept = place.entries()
     assert len(kept) == commit

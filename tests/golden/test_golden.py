@@ -11,8 +11,7 @@ from moothall.agents.ask import AskAgent, CallTool
 from moothall.app.kinds.source import child_machine
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.machine import Machine
-from moothall.runtime.decide import Run
-from moothall.runtime.journal import Reader, Record, encode_head
+from moothall.runtime.journal import Reader, Record, Run, encode_head
 from moothall.runtime.rebuild import Difference, compared, taken_back
 from tests.golden import machines
 

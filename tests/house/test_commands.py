@@ -1,16 +1,15 @@
 """Every command of `moot` explains itself and has a place in the reference."""
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-MOOT = Path(sys.executable).with_name("moot")
+import pytest
+
+from tests.cli.ran import in_this_process
+
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
 
@@ -24,17 +23,6 @@ def commands() -> Mapping[str, Command]:
     return found
 
 
-def help_of(name: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [MOOT, name, "--help"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "COLUMNS": "100"},
-    )
-
-
 def description(help_text: str) -> str:
     """The paragraph between the usage and the first list of arguments, or nothing."""
     paragraphs = [paragraph.strip() for paragraph in help_text.split("\n\n")]
@@ -45,13 +33,14 @@ def test_every_command_has_a_line_of_help() -> None:
     assert not [name for name, command in commands().items() if not command.help.strip()]
 
 
-def test_every_command_prints_a_description_when_asked_for_help() -> None:
-    names = list(commands())
-    with ThreadPoolExecutor() as pool:
-        answers = dict(zip(names, pool.map(help_of, names), strict=True))
-    failed = {name: answer.stderr for name, answer in answers.items() if answer.returncode != 0}
-    assert not failed
-    assert not [name for name, answer in answers.items() if not description(answer.stdout)]
+def test_every_command_prints_a_description_when_asked_for_help(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    with in_this_process(capsys) as moot:
+        answers = {name: moot(name, "--help") for name in commands()}
+    assert not {name: answer.err for name, answer in answers.items() if answer.code != 0}
+    assert not [name for name, answer in answers.items() if not description(answer.out)]
 
 
 def test_every_command_is_in_the_reference() -> None:

@@ -48,6 +48,7 @@ def faults(page: Path, folder: Path) -> Iterator[str]:
     for fence in fences(page):
         match fence["kind"].split():
             case [_, "save", name]:
+                (folder / name).parent.mkdir(exist_ok=True)
                 (folder / name).write_text(fence["body"], encoding="utf-8")
             case ["python", "run"]:
                 yield from filter(None, (readme.attempt(trial, folder=folder) for trial in readme.trials(fence[0])))

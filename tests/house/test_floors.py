@@ -15,7 +15,7 @@ import pytest
 HOUSE = (
     "__main__",
     "cli | web | mcp | acp",
-    "__init__",
+    "__init__ | testing",
     "app",
     "stores | models | sandboxes | workspaces | toolservers | scripting | interop | cluster",
     "performers",
@@ -31,6 +31,9 @@ ANNEXES = {"arena": "app", "debate": "app", "pipeline": "app", "team": "app", "w
 
 # Downwards, and still forbidden.
 NEVER = {"runtime": ("agents",)}
+
+FOR_TYPE_CHECKERS = ("typing_extensions",)
+"""Read by type checkers alone: it stands below `if TYPE_CHECKING`, and nobody has to install it."""
 
 STANDARD_LIBRARY_ONLY = ("analysis", "drawing", "kernel", "errors")
 
@@ -99,7 +102,7 @@ def objection(room: str, target: str) -> str | None:
     if top != PACKAGE:
         if room in PURE and top in FORBIDDEN_TO_PURE:
             return f"{room} is pure and never imports {top}"
-        if room in STANDARD_LIBRARY_ONLY and top not in sys.stdlib_module_names:
+        if room in STANDARD_LIBRARY_ONLY and top not in (*sys.stdlib_module_names, *FOR_TYPE_CHECKERS):
             return f"{room} imports the standard library only"
         return None
     there = room_of(target)

@@ -177,12 +177,15 @@ DEBATE: tuple[str, ...] = (
     "run_debate",
 )
 
+TESTING: tuple[str, ...] = ("Fake", "MemoryStore", "TestClock", "Trial", "Walk", "check", "crash_everywhere")
+
 MODULES = {
     "moothall": PUBLIC,
     "moothall.arena": ARENA,
     "moothall.debate": DEBATE,
     "moothall.pipeline": PIPELINE,
     "moothall.team": TEAM,
+    "moothall.testing": TESTING,
     "moothall.workflow": WORKFLOW,
 }
 

@@ -575,7 +575,7 @@ def test_a_document_that_cannot_be_invoked_is_an_error_of_communication() -> Non
             "'b' and 'c' cannot be active together",
         ),
         ('<state id="a"><onentry><send/></onentry></state>', 2, "<send> needs an event or content"),
-        ('<state id="a"><onentry><send event="e" delay="soon"/></onentry></state>', 2, "'soon' is no delay"),
+        ('<state id="a"><onentry><send event="e" delay="soon"/></onentry></state>', 2, "'soon' is not a delay"),
         (
             '<state id="a"><onentry><send event="e" eventexpr="f"/></onentry></state>',
             2,
@@ -600,7 +600,7 @@ def test_a_document_that_cannot_be_invoked_is_an_error_of_communication() -> Non
         (
             '<state id="a"><onentry><x:go xmlns:x="urn:x"/></onentry></state>',
             2,
-            "<go> of the namespace urn:x is no action",
+            "<go> of the namespace urn:x is not an action",
         ),
         ("<datamodel/>", 1, "there is no state"),
     ],
@@ -614,10 +614,10 @@ def test_what_no_document_may_say_is_refused_with_file_and_line(inside: str, lin
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("<scxml/>", f"line 1: the outermost element is no <scxml> of the namespace {NAMESPACE}"),
-        (f'<state xmlns="{NAMESPACE}"/>', "line 1: the outermost element is no <scxml>"),
-        (f'<scxml xmlns="{NAMESPACE}">\n<state id="a"></scxml>', "line 2: this is no XML: mismatched tag"),
-        ("", "line 1: this is no XML: no element found"),
+        ("<scxml/>", f"line 1: the outermost element is not <scxml> of the namespace {NAMESPACE}"),
+        (f'<state xmlns="{NAMESPACE}"/>', "line 1: the outermost element is not <scxml>"),
+        (f'<scxml xmlns="{NAMESPACE}">\n<state id="a"></scxml>', "line 2: this is not XML: mismatched tag"),
+        ("", "line 1: this is not XML: no element found"),
         (
             f'<scxml xmlns="{NAMESPACE}" datamodel="xpath"><state/></scxml>',
             "datamodel is 'xpath'; known are ecmascript",
@@ -658,9 +658,9 @@ def test_foreign_elements_and_attributes_are_ignored_where_no_action_is_expected
 
 def topology(machine: Machine) -> tuple[Any, ...]:
     chart = machine.chart
-    places = [(one.name, one.kind, one.parent, one.initial, one.default) for one in chart.places]
-    deep = [one.name for one in chart.places if getattr(one.node, "deep", False)]
-    rows = [(one.source, one.descriptors, one.targets, one.internal) for place in chart.places for one in place.rows]
+    places = [(place.name, place.kind, place.parent, place.initial, place.default) for place in chart.places]
+    deep = [place.name for place in chart.places if getattr(place.node, "deep", False)]
+    rows = [(row.source, row.descriptors, row.targets, row.internal) for place in chart.places for row in place.rows]
     return places, deep, rows
 
 
@@ -755,7 +755,7 @@ def test_a_round_trip_changes_neither_topology_nor_behaviour() -> None:
     assert topology(second.machine) == topology(first.machine)
     assert write(second.machine) == text
     assert second.machine.digest == first.machine.digest
-    runs = [session(one) for one in (first, second)]
+    runs = [session(document) for document in (first, second)]
     for running in runs:
         for event in ("go", "left", "go", "invoke"):
             running.send(Named(event))

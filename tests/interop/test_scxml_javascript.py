@@ -35,7 +35,7 @@ def run(inside: str, evaluate: Evaluate) -> Session:
 
 def said(running: Session) -> list[Any]:
     """What the document logged, in order."""
-    return [one.message["value"] for step in running.steps for one in step.appends]
+    return [append.message["value"] for step in running.steps for append in step.appends]
 
 
 def logging(*expressions: str) -> str:
@@ -48,7 +48,7 @@ READ = "{0}.getElementsByTagName('jar').length", "{0}.getElementsByTagName('jar'
 
 
 def reads(where: str) -> str:
-    return logging(*(one.format(where) for one in READ))
+    return logging(*(expression.format(where) for expression in READ))
 
 
 @pytest.mark.parametrize(

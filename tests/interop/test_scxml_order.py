@@ -22,8 +22,8 @@ def said(inside: str, events: str, evaluate: Evaluate | None) -> str:
     for event in events.split():
         running.send(Named(event))
     running.settle()
-    messages = [one.message for step in running.steps for one in step.appends]
-    return " ".join(str(one.get("value", one["label"])) for one in messages)
+    messages = [append.message for step in running.steps for append in step.appends]
+    return " ".join(str(message.get("value", message["label"])) for message in messages)
 
 
 # the parts of documents

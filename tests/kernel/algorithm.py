@@ -34,7 +34,7 @@ class Spot:
 
     @property
     def children(self) -> list[Spot]:
-        return [one for one in self.inside if not isinstance(one.node, History)]
+        return [spot for spot in self.inside if not isinstance(spot.node, History)]
 
     @property
     def is_compound(self) -> bool:
@@ -88,7 +88,7 @@ class Naive:
 
     def _add(self, node: Node, parent: Spot | None) -> Spot:
         spot = self.spots[node.name] = Spot(node, parent, len(self.spots))
-        spot.inside = [self._add(one, spot) for one in getattr(node, "states", ())]
+        spot.inside = [self._add(inner, spot) for inner in getattr(node, "states", ())]
         return spot
 
     # the interpreter
@@ -124,7 +124,9 @@ class Naive:
     def _select(self, name: str | None) -> list[Transition]:
         enabled: dict[str, Transition] = {}
         for state in _outer_first(spot for spot in self.active if spot.is_atomic):
-            first = next((one for spot in (state, *state.ancestors()) for one in self._held(spot, name)), None)
+            first = next(
+                (transition for spot in (state, *state.ancestors()) for transition in self._held(spot, name)), None
+            )
             if first is not None:
                 enabled.setdefault(first.id, first)
         return self._without_conflicts(list(enabled.values()))
@@ -142,21 +144,25 @@ class Naive:
 
     def _without_conflicts(self, enabled: list[Transition]) -> list[Transition]:
         kept: list[Transition] = []
-        for one in enabled:
-            rivals = [other for other in kept if self._left_by(one) & self._left_by(other)]
-            if all(one.source.is_inside(other.source) for other in rivals):
-                kept = [other for other in kept if other not in rivals] + [one]
+        for transition in enabled:
+            rivals = [other for other in kept if self._left_by(transition) & self._left_by(other)]
+            if all(transition.source.is_inside(other.source) for other in rivals):
+                kept = [other for other in kept if other not in rivals] + [transition]
         return kept
 
-    def _domain(self, one: Transition) -> Spot | None:
-        targets = self._effective(one.targets)
+    def _domain(self, transition: Transition) -> Spot | None:
+        targets = self._effective(transition.targets)
         if not targets:
             return None
-        if one.source is self.root:
+        if transition.source is self.root:
             return self.root
-        if one.on.internal and one.source.is_compound and all(to.is_inside(one.source) for to in targets):
-            return one.source
-        around = (spot for spot in one.source.ancestors() if spot.is_compound)
+        if (
+            transition.on.internal
+            and transition.source.is_compound
+            and all(to.is_inside(transition.source) for to in targets)
+        ):
+            return transition.source
+        around = (spot for spot in transition.source.ancestors() if spot.is_compound)
         return next(spot for spot in around if all(to.is_inside(spot) for to in targets))
 
     def _effective(self, targets: Iterable[Spot]) -> list[Spot]:
@@ -170,39 +176,41 @@ class Naive:
                 found += self._effective([self.spots[str(target.node.default)]])
         return found
 
-    def _left_by(self, one: Transition) -> set[Spot]:
-        return set() if one.domain is None else {spot for spot in self.active if spot.is_inside(one.domain)}
+    def _left_by(self, transition: Transition) -> set[Spot]:
+        return (
+            set() if transition.domain is None else {spot for spot in self.active if spot.is_inside(transition.domain)}
+        )
 
     # one microstep
 
     def _microstep(self, enabled: list[Transition]) -> None:
-        left = _inner_first({spot for one in enabled for spot in self._left_by(one)})
+        left = _inner_first({spot for transition in enabled for spot in self._left_by(transition)})
         for spot in left:
             for memory in spot.inside:
                 if isinstance(memory.node, History):
                     deep = memory.node.deep
                     kept = (
-                        one
-                        for one in self.active
-                        if (one.is_atomic and one.is_inside(spot) if deep else one.parent is spot)
+                        inner
+                        for inner in self.active
+                        if (inner.is_atomic and inner.is_inside(spot) if deep else inner.parent is spot)
                     )
                     self.history[memory.node.name] = _outer_first(kept)
         for spot in left:
             self._do(getattr(spot.node, "exit", ()))
             self.active.discard(spot)
-        for one in enabled:
-            if one.on.at_most is not None:
-                self.counts[one.id] = self.counts.get(one.id, 0) + 1
-            self._do(one.on.do)
-        self._enter(enabled, tuple(one.id for one in enabled), tuple(spot.node.name for spot in left))
+        for transition in enabled:
+            if transition.on.at_most is not None:
+                self.counts[transition.id] = self.counts.get(transition.id, 0) + 1
+            self._do(transition.on.do)
+        self._enter(enabled, tuple(transition.id for transition in enabled), tuple(spot.node.name for spot in left))
 
     def _enter(self, enabled: list[Transition], taken: tuple[str, ...], left: tuple[str, ...]) -> None:
         self.entering: set[Spot] = set()
-        for one in enabled:
-            for target in one.targets:
+        for transition in enabled:
+            for target in transition.targets:
                 self._down(target)
-            for target in self._effective(one.targets):
-                self._up(target, one.domain)
+            for target in self._effective(transition.targets):
+                self._up(target, transition.domain)
         entered = _outer_first(self.entering - self.active)
         event = "" if not taken or enabled[0].on.event is always else self.event.name
         self.microsteps.append(Microstep(event, taken, left, tuple(spot.node.name for spot in entered)))
@@ -237,7 +245,7 @@ class Naive:
 
     def _regions(self, spot: Spot) -> None:
         for child in spot.children:
-            if not any(one.is_inside(child) for one in self.entering):
+            if not any(entered.is_inside(child) for entered in self.entering):
                 self._down(child)
 
     def _finish(self, spot: Spot) -> None:
@@ -252,7 +260,7 @@ class Naive:
 
     def _is_over(self, spot: Spot) -> bool:
         if spot.is_compound:
-            return any(isinstance(one.node, Final) and one in self.active for one in spot.children)
+            return any(isinstance(child.node, Final) and child in self.active for child in spot.children)
         return isinstance(spot.node, Parallel) and all(map(self._is_over, spot.children))
 
     def _do(self, actions: Any) -> None:

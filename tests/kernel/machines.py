@@ -86,8 +86,8 @@ def _node(draw: st.DrawFn, names: Any, made: dict[str, str], depth: int) -> Node
     made[name] = kind
     inner: list[Node] = [_node(draw, names, made, depth - 1) for _ in range(draw(st.integers(1, 3)))]
     if kind == "parallel":
-        inner = [State(next(names), [one]) if isinstance(one, Final) else one for one in inner]
-        made |= {one.name: "compound" for one in inner if one.name not in made}
+        inner = [State(next(names), [node]) if isinstance(node, Final) else node for node in inner]
+        made |= {node.name: "compound" for node in inner if node.name not in made}
     if draw(st.booleans()):
         memory = next(names)
         made[memory] = "history"

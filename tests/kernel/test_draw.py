@@ -513,7 +513,11 @@ class Prompting:
         (Scripted(unasked, "ready ? 1 : 0"), "ready ? 1 : 0"),
         (Scripted(unasked, "x" * 100), "x" * 59 + "…"),
         (AskPerson("Publish?"), "ask.person"),
-        (lambda data, event: data, "λ"),
+        (lambda data, event: data, "data"),
+        (lambda data, event: lambda: data, "lambda: data"),
+        ((lambda data, event: data + 1, lambda data, event: data + 2)[1], "data + 2"),
+        (lambda data, event: "a text that is much too long to be drawn in a picture", "λ"),
+        (eval("lambda data, event: data"), "λ"),
         (partial(keep_notes), "keep_notes"),
     ],
 )

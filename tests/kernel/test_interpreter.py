@@ -1250,6 +1250,18 @@ def test_a_wildcard_is_possible_as_a_star() -> None:
     assert accepts(machine, begun(machine).snapshot, "whatever")
 
 
+@pytest.mark.parametrize("descriptor", ["all.in", "*"])
+def test_what_only_the_machine_raises_is_taken_from_nobody_else(descriptor: str) -> None:
+    rows = [On("a", "again", do=raising("all.in")), On("a", descriptor, to="b")]
+    machine = made([State("a"), State("b")], rows, inner=["all.in"])
+    before = begun(machine).snapshot
+    assert not accepts(machine, before, "all.in")
+    assert not accepts(machine, before, Named("all.in"))
+    assert "all.in" not in possible(machine, before)
+    assert accepts(machine, before, "again")
+    assert told(machine, "again").snapshot.active == ("b",)
+
+
 def test_a_run_that_has_ended_accepts_nothing() -> None:
     machine = made([State("a"), Final("over")], [On("a", "go", to="over"), On(anywhere, "*", do=heard)])
     ended = told(machine, "go").snapshot

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -64,7 +63,7 @@ async def wait(data: Any, event: Any) -> Any:
 
 @dataclass(frozen=True)
 class Visit:
-    when: date | None = None
+    when: bytes | None = None
     then: tuple[Visit, ...] = ()
 
 
@@ -97,8 +96,8 @@ INNER = State("s", [State("a"), State("b"), History("memory", "a")])
         ([State("a")], [On("a", "go", to="*")], "a on go names the unknown state '*' (there are a)"),
         ([State("a")], [On("b", "go")], "a row begins at the unknown state 'b'"),
         ([State("a"), State("b", [State("a")])], [], "two states are called 'a'"),
-        ([State("")], [], "'' is no name for a state"),
-        ([State("*")], [], "'*' is no name for a state"),
+        ([State("")], [], "'' is not a name for a state"),
+        ([State("*")], [], "'*' is not a name for a state"),
         ([], [], "m has no states inside to begin with"),
         ([State("s", [History("h", "s")])], [], "s has no states inside to begin with"),
         ([State("s", [State("a")], start="z")], [], "the start of s names the unknown state 'z'"),
@@ -125,9 +124,9 @@ INNER = State("s", [State("a"), State("b"), History("memory", "a")])
         ([State("a")], [On("a", otherwise, to="a")], "otherwise in a has no row above it and nothing to wait for"),
         ([State("a")], [On("a", "go", do="keep")], "a on go: 'keep' is neither a function nor an effect"),  # type: ignore[arg-type]
         ([State("a", enter=[7])], [], "a, enter: 7 is neither a function nor an effect"),  # type: ignore[list-item]
-        ([State("a")], [On("a", "go", when="big")], "a on go: the guard 'big' is no function"),  # type: ignore[arg-type]
-        ([State("a")], [On("a", "go", when=lambda data: True)], "two arguments, the data and the event"),  # type: ignore[arg-type]
-        ([State("a")], [On("a", "go", do=lambda: 1)], "two arguments, the data and the event"),  # type: ignore[arg-type]
+        ([State("a")], [On("a", "go", when="big")], "a on go: the guard 'big' is not a function"),  # type: ignore[arg-type]
+        ([State("a")], [On("a", "go", when=lambda data: True)], "two arguments, the data and the event"),  # type: ignore[arg-type, misc]
+        ([State("a")], [On("a", "go", do=lambda: 1)], "two arguments, the data and the event"),  # type: ignore[arg-type, misc]
         ([State("a", exit=four)], [], "a, exit: four ("),  # type: ignore[arg-type]
         ([State("a", enter=by_name)], [], "a, enter: by_name ("),  # type: ignore[arg-type]
         ([State("a")], [On("a", "go", do=wait)], ") is async; agents and tools may wait, guards and moves are plain"),
@@ -482,9 +481,9 @@ def test_a_machine_knows_the_shapes_that_its_table_asks_for() -> None:
 @pytest.mark.parametrize(
     ("data", "shape", "refusal"),
     [
-        (Visit, bool, "machine m: data.when: date cannot be stored; use dataclasses"),
-        (list[Visit], bool, "machine m: data.when: date cannot be stored; use dataclasses"),
-        (None, Visit, "machine m: reply.when: date cannot be stored; use dataclasses"),
+        (Visit, bool, "machine m: data.when: bytes cannot be stored; use dataclasses"),
+        (list[Visit], bool, "machine m: data.when: bytes cannot be stored; use dataclasses"),
+        (None, Visit, "machine m: reply.when: bytes cannot be stored; use dataclasses"),
         (None, "Visit", "machine m: reply: 'Visit' is the name of a type; write the type itself"),
     ],
     ids=["data", "inside a list", "shape", "a name"],

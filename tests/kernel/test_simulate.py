@@ -426,7 +426,7 @@ def test_the_end_of_a_run_cancels_its_children_and_theirs() -> None:
     grandchild = kid.children["kid"]
     simulation.send(Named("end"))
     assert simulation.snapshot.status == "done"
-    assert [one.snapshot.status for one in (kid, grandchild)] == ["cancelled", "cancelled"]
+    assert [child.snapshot.status for child in (kid, grandchild)] == ["cancelled", "cancelled"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,17 @@ from typing import Any, ClassVar
 import pytest
 
 from moothall.errors import DefinitionError
-from moothall.kernel.events import Answered, Done, Event, Exhausted, Misbehaved, Named, Started, matches, normalised
+from moothall.kernel.events import (
+    Answered,
+    Done,
+    Event,
+    ExecutionFailed,
+    Exhausted,
+    Named,
+    Started,
+    matches,
+    normalised,
+)
 from moothall.kernel.frozen import Frozen, maker, slotted
 
 
@@ -223,7 +233,7 @@ class Slammed(DoorOpened):
         (Slammed, "door_opened.with-a.bang"),
         (Answered, "answered"),
         (Done, "done.state"),
-        (Misbehaved, "error.execution"),
+        (ExecutionFailed, "error.execution"),
         (Started, "run.started"),
         (Exhausted, "run.exhausted"),
     ],
@@ -241,7 +251,7 @@ def test_an_event_known_by_its_name_has_that_name() -> None:
 
 @pytest.mark.parametrize("name", ["two words", "a..b", ".a", "a.", "1a", "*", "a.*"])
 def test_a_name_is_made_of_words_and_dots(name: str) -> None:
-    with pytest.raises(DefinitionError, match="is no dotted name"):
+    with pytest.raises(DefinitionError, match="is not a dotted name"):
         type("Odd", (Event,), {"name": name})
 
 

@@ -32,7 +32,7 @@ class Debate:
     def __init__(self, folder: Path) -> None:
         self.folder, self.log = folder, folder / "calls.log"
         self.write_script()
-        self.begin = (
+        self.begin: tuple[str, ...] = (
             *("debate", "Where to keep sales?", "-a", ",".join(NAMES), "--clarify", "--run-id", RUN),
             *("--model", f"scripted:{folder / 'script.json'},log={self.log}"),
         )
@@ -108,7 +108,11 @@ CALLS = [
 
 
 @pytest.mark.covers("D3", "D5")
-@pytest.mark.parametrize("call", CALLS, ids=" ".join)
+@pytest.mark.parametrize(
+    "call",
+    [CALLS[0], *(pytest.param(call, marks=pytest.mark.slow) for call in CALLS[1:-1]), CALLS[-1]],
+    ids=[" ".join(call) for call in CALLS],
+)
 def test_a_debate_killed_in_the_middle_of_any_call_repeats_no_call_that_was_answered(
     tmp_path: Path, call: tuple[str, str]
 ) -> None:
@@ -135,3 +139,96 @@ def _is_settled(debate: Debate, reached: int) -> bool:
         return False
     ended = {entry["cause"] for entry in entries(debate.folder, RUN)}
     return sum(key.removeprefix(f"{RUN}.") in ended for key in debate.calls()) == reached - 1
+
+
+# tools
+
+TOOL = """import asyncio
+import os
+
+async def tills(shop: str, key: str) -> int:
+    with open(os.environ["MOOTHALL_HOME"] + "/tools.log", "a") as log:
+        print(key, shop, file=log)
+    if os.path.exists(os.environ["MOOTHALL_HOME"] + "/hang-" + shop):
+        await asyncio.sleep(3600)
+    return 7
+"""
+SHOPS = ("north", "south", "east")
+ASKED = ("Propose a solution", "You review", "Refine your own")
+EVERY = len(NAMES) * len(SHOPS) * len(ASKED)
+KILLS = [(asked, shop) for asked in ASKED for shop in ("south", "")]
+
+
+def shop_of(asked: str, shop: str) -> str:
+    """The shop as it is called when this is asked."""
+    return f"{shop}-{ASKED.index(asked)}"
+
+
+class DebateWithTools(Debate):
+    """Both agents have a tool called for three shops, one after the other, before each reply."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        (folder / "own.py").write_text(TOOL)
+        seats = [{"id": name, "role": name, "tools": ["tills"], "toolCallLimit": 3} for name in NAMES]
+        (folder / "config.json").write_text(json.dumps({"agents": seats}))
+        self.begin = (
+            *("debate", "Where to keep sales?", "-c", str(folder / "config.json"), "--run-id", RUN),
+            *("--functions", str(folder / "own.py"), "--model", f"scripted:{folder / 'script.json'},log={self.log}"),
+        )
+
+    def write_script(self, hanging: tuple[str, str] | None = None) -> None:
+        rules: list[dict[str, Any]] = []
+        for asked in ASKED:
+            known = [shop_of(asked, shop) for shop in SHOPS]
+            if hanging is not None and hanging[1] == asked:
+                rules.append({"agent": hanging[0], "contains": [asked, *known], "value": {}, "delay": NEVER})
+            rules.append({"contains": [asked, *known], "value": SAID[asked]})
+            for number in (2, 1, 0):
+                call = {"tool": "tills", "arguments": {"shop": known[number]}}
+                rules.append({"contains": [asked, *known[:number]], "calls": [call]})
+        rules += [{"contains": asked, "value": value} for asked, value in SAID.items()]
+        (self.folder / "script.json").write_text(json.dumps({"rules": rules}))
+
+    def made(self) -> list[str]:
+        """The keys of the calls of tools that were begun."""
+        return noted(self.folder / "tools.log")
+
+    def finished(self) -> set[str]:
+        """The keys of those whose ends are in a journal."""
+        turns = {key.rpartition(".")[0].rpartition(".")[0] for key in self.made()}
+        return {key for turn in turns for key in committed(self.folder, turn)} & set(self.made())
+
+    def hangs_in(self, shop: str) -> bool:
+        """Whether both agents are in the middle of a call for this shop."""
+        log = self.folder / "tools.log"
+        return log.exists() and log.read_text().count(f" {shop}\n") == len(NAMES)
+
+
+@pytest.mark.slow
+@pytest.mark.covers("D3", "D8")
+@pytest.mark.parametrize(("asked", "shop"), KILLS, ids=[f"{asked} {shop or 'reply'}" for asked, shop in KILLS])
+def test_a_debate_killed_in_the_middle_of_any_tool_repeats_no_call_that_came_back(
+    tmp_path: Path, asked: str, shop: str
+) -> None:
+    debate, node = DebateWithTools(tmp_path), ASKED.index(asked)
+    stuck = tmp_path / f"hang-{shop_of(asked, shop)}"
+    if shop:
+        stuck.touch()
+        kill_when(lambda: debate.hangs_in(shop_of(asked, shop)), debate.begin, tmp_path)
+        stuck.unlink()
+    else:
+        debate.write_script(hanging=("kiss", asked))
+        asks = len(NAMES) * (len(SHOPS) + 1) * (node + 1)
+        kill_when(lambda: len(debate.calls()) == asks, debate.begin, tmp_path)
+        debate.write_script()
+    over, made = debate.finished(), debate.made()
+    ended = node * len(SHOPS) + (SHOPS.index(shop) if shop else len(SHOPS))
+    assert len(over) == len(NAMES) * ended
+    assert moot("resume", RUN, home=tmp_path).returncode == DONE
+    assert not over & set(debate.made()[len(made) :])
+    assert len(set(debate.made())) == EVERY
+    assert len(debate.made()) - EVERY == (len(NAMES) if shop else 0)
+    told = debate.result()
+    assert [use["end"] for use in told["tool_calls"]] == ["returned"] * EVERY
+    assert [seat["tool_calls"] for seat in told["agents"]] == [EVERY // 2] * 2

@@ -163,7 +163,7 @@ def test_the_worst_verdict_decides_the_exit_code(moot: Moot) -> None:
         (("audit", "nobody"), 1, "there is no run 'nobody'"),
         (("audit", "--digest"), 2, "name the run that the digest is of"),
         (("audit", "--against", "1:" + "00" * 32), 2, "name the run that the digest is of"),
-        (("audit", "mine", "--against", "rubbish"), 2, "'rubbish' is no digest"),
+        (("audit", "mine", "--against", "rubbish"), 2, "'rubbish' is not a digest"),
     ],
 )
 def test_wrong_use_of_an_audit_is_told(moot: Moot, arguments: tuple[str, ...], code: int, says: str) -> None:

@@ -2,12 +2,13 @@
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from moothall.arena import Consensus, Rating, Vote, consensus, decision, explain, reason_of
@@ -141,6 +142,16 @@ WEIGHTS = st.dictionaries(st.sampled_from(["security", "critic", "analyst"]), st
 @pytest.mark.covers("A13")
 @settings(deadline=None)
 @given(votes=VOTES, ratings=RATINGS, weights=WEIGHTS, passes=st.integers(0, 5))
+@example(
+    votes=[
+        Vote("security", "a", "approve", 0.0),
+        Vote("analyst", "b", "reject", 1.0),
+        Vote("security", "c", "reject", 1.0),
+    ],
+    ratings={},
+    weights={"security": 2.17e307, "analyst": 1.58e308},
+    passes=0,
+)
 def test_every_panel_has_a_value_from_0_to_1_and_a_decision(
     votes: list[Vote], ratings: dict[str, Rating], weights: dict[str, float], passes: int
 ) -> None:
@@ -157,6 +168,18 @@ def test_every_panel_has_a_value_from_0_to_1_and_a_decision(
 def test_the_order_of_votes_does_not_matter(votes: list[Vote], ratings: dict[str, Rating], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(votes))
     assert consensus(shuffled, ratings=ratings) == consensus(votes, ratings=ratings)
+
+
+def test_role_weights_too_large_for_a_sum_of_floats_still_weigh() -> None:
+    against = [Vote("critic", name, "reject", 0.5) for name in "bc"]
+    panel = [Vote("analyst", "a", "approve", 1.0), *against]
+    assert consensus(panel, weights={"analyst": 1.5e308, "critic": 1.5e308}).value == 0.5
+
+
+def test_a_panel_that_agrees_has_the_whole_value() -> None:
+    panel = [Vote("analyst", "a", "approve", 0.7), Vote("critic", "b", "approve", 0.1)]
+    assert consensus(panel).value == 1.0
+    assert consensus([replace(vote, verdict="reject") for vote in panel]).value == 0.0
 
 
 @pytest.mark.parametrize("votes", [[], [Vote("analyst", "a", "approve", 0), Vote("critic", "b", "reject", 0)]])

@@ -17,14 +17,17 @@ from moothall.kernel.events import Answered, Cancelled, Event, Expired, GaveUp
 from moothall.kernel.nodes import Final, State
 from moothall.kernel.simulate import Simulation
 from moothall.machines.arena.case import Case
+from moothall.machines.arena.consensus import MOST_PASSES
 from moothall.machines.arena.definition import Configuration
 from moothall.machines.arena.effects import ReadIdentity, RunTask, SaveWorkspace, TaskEnded
-from moothall.machines.arena.execution import SIDE_BY_SIDE
+from moothall.machines.arena.execution import MOST_REPAIRS, SIDE_BY_SIDE
 from moothall.machines.arena.identity import Locks
-from moothall.machines.arena.machine import arena
-from moothall.machines.arena.memory import KnownRating, Likeness, Trace
+from moothall.machines.arena.machine import MOST_STARTS, arena
+from moothall.machines.arena.memory import KnownRating, Likeness, Trace, record_key
 from moothall.machines.arena.plan import PANEL
-from moothall.machines.arena.ratings import RatingKey
+from moothall.machines.arena.ratings import RatingKey, lineage
+from moothall.machines.arena.replies import MOST_TASKS
+from moothall.machines.arena.review import review
 from tests.machines.arena_world import TRACE, ArenaWorld, task, vote
 
 CASE = Case("tidy up", "/work")
@@ -81,8 +84,9 @@ def test_the_states_are_nested_as_the_seed_draws_them() -> None:
 
 
 def test_nothing_is_wrong_with_the_table_and_it_is_bounded() -> None:
-    assert not list(verify(arena()))
-    assert isinstance(certify(arena(), {}), Certificate)
+    for machine in (arena(), review()):
+        assert not list(verify(machine))
+        assert isinstance(certify(machine, {}), Certificate)
 
 
 def test_a_case_is_the_same_when_it_is_read_back() -> None:
@@ -295,11 +299,18 @@ def test_ratings_move_when_the_outcome_is_known(said: Any, codes: Any, winner: s
     world = ArenaWorld([task("a", "fail")], {**said, "critic": [*said["critic"], {"diagnosis": ""}]}, codes=codes)
     simulation = world.begin(CASE)
     assert [duel.first for duel in case_of(simulation).duels] == ["critic"]
-    moved = {record.key: record.value["elo"] for record in world.written if record.collection == "ratings"}
+    kept = {record.key: record.value for record in world.written if record.collection == "ratings"}
+    moved = {key: value["elo"] for key, value in kept.items()}
     loser = {"critic": "solution", "solution": "critic"}[winner]
     assert {key for key, elo in moved.items() if elo > 1200} == {key for key in moved if key.startswith(winner)}
     assert {key for key, elo in moved.items() if elo < 1200} == {key for key in moved if key.startswith(loser)}
-    assert len(moved) == 6
+    assert set(moved) == {
+        record_key(place)
+        for agent in ("critic", "solution", "analyst", "optimizer")
+        for place in lineage(case_of(simulation).rating_key(agent))
+    }
+    right = 1 if winner == "solution" else 0  # the analyst approved, as the solution did
+    assert kept[record_key(RatingKey("analyst"))] == {"elo": 1200, "games": 1, "wins": right}
 
 
 def test_a_veto_that_no_rule_confirms_moves_no_rating() -> None:
@@ -381,6 +392,24 @@ def test_a_large_plan_keeps_to_what_may_run_side_by_side() -> None:
     simulation = world.begin(CASE)
     assert max(len(step.snapshot.data.running) for step in simulation.steps) == SIDE_BY_SIDE
     assert len(world.run) == len(set(world.run)) == 40
+
+
+def test_the_largest_plan_that_is_repaired_twice_begins_as_many_tasks_as_the_certificate_says() -> None:
+    names = [f"t{number}" for number in range(MOST_TASKS)]
+    mended = [
+        {"diagnosis": "hm", "plan": {"tasks": [task(name, text) for name in names[:SIDE_BY_SIDE]]}}
+        for text in ("break it", "true")
+    ]
+    tasks = [task(name, "fail" if name in names[:SIDE_BY_SIDE] else "true") for name in names]
+    world = ArenaWorld(tasks, {"critic": [vote(), *mended]}, codes={"fail": 1, "break it": 2})
+    case = case_of(world.begin(CASE))
+    assert (case.outcome, len(world.run)) == ("succeeded", MOST_STARTS)
+    certificate = certify(arena(), {})
+    assert isinstance(certificate, Certificate)
+    assert certificate.resources["arena.task"] == MOST_STARTS + MOST_TASKS  # and each may be undone
+    assert certificate.resources["arena.restore"] == 1
+    panel = 2 + len(PANEL) + (MOST_PASSES - 1) * (len(PANEL) - 1) + MOST_REPAIRS
+    assert panel + MOST_STARTS <= certificate.resources["ask.agent"] <= panel + MOST_STARTS + 1
 
 
 @pytest.mark.parametrize(

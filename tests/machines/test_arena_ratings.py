@@ -21,7 +21,7 @@ from moothall.machines.arena.ratings import (
     settled_ratings,
     start_rating,
     status_of,
-    updated,
+    update_rating,
 )
 
 VECTORS = Path(__file__).parents[2].parent / "shared" / "arena" / "elo.json"
@@ -97,7 +97,8 @@ def votes(critic: Any, security: Any, solution: Any = "approve") -> list[Vote]:
 )
 def test_a_veto_counts_when_a_rule_or_a_person_confirmed_or_refuted_it(settled: Settled, counts: bool) -> None:
     assert bool(outcome_duels(votes("approve", "reject"), settled)) == counts
-    assert bool(settled_ratings(votes("approve", "reject"), settled, {})) == counts
+    ratings, played = settled_ratings(votes("approve", "reject"), settled, {})
+    assert (bool(ratings), bool(played)) == (counts, counts)
 
 
 def test_whoever_abstains_does_not_duel() -> None:
@@ -105,17 +106,47 @@ def test_whoever_abstains_does_not_duel() -> None:
     assert outcome_duels(votes("reject", "reject", solution="abstain"), Settled(True, "outcome")) == ()
 
 
+@pytest.mark.parametrize(
+    ("critic", "solution", "good", "score"),
+    [
+        ("reject", "approve", False, 1.0),
+        ("reject", "approve", True, 0.0),
+        ("approve", "reject", True, 1.0),
+        ("approve", "approve", True, None),
+        ("approve", "approve", False, None),
+        ("reject", "reject", False, None),
+    ],
+)
+def test_a_duel_needs_two_that_disagreed_and_is_won_by_whom_the_outcome_proved_right(
+    critic: Any, solution: Any, good: bool, score: float | None
+) -> None:
+    panel = votes(critic, "abstain", solution)
+    ratings, played = settled_ratings(panel, Settled(good, "outcome"), {})
+    assert [duel.duel for duel in played] == ([] if score is None else [Duel("cy", "sol", score)])
+    assert outcome_duels(panel, Settled(good, "outcome")) == tuple(duel.duel for duel in played)
+    assert set(ratings) == ({"ann"} if score is None else {"ann", "cy", "sol"})
+
+
 def test_a_refuted_veto_costs_its_agent_and_a_confirmed_one_wins() -> None:
-    refuted = settled_ratings(votes("approve", "reject"), Settled(True, "person", vetoed="sec"), {})
-    confirmed = settled_ratings(votes("approve", "reject"), Settled(False, "rule", vetoed="sec"), {})
-    assert refuted["sec"].elo == 1184
-    assert confirmed["sec"].elo == 1216
+    refuted, _ = settled_ratings(votes("approve", "reject"), Settled(True, "person", vetoed="sec"), {})
+    confirmed, _ = settled_ratings(votes("approve", "reject"), Settled(False, "rule", vetoed="sec"), {})
+    assert (refuted["sec"].elo, refuted["sol"].elo) == (1184, 1216)
+    assert (confirmed["sec"].elo, confirmed["sol"].elo) == (1216, 1184)
     assert (confirmed["sec"].games, confirmed["sec"].wins) == (1, 1)
 
 
-def test_a_role_without_duels_keeps_a_record_of_right_votes() -> None:
-    after = settled_ratings(votes("approve", "approve"), Settled(True, "outcome"), {"ann": Rating(1200, 4, 2)})
-    assert after["ann"] == Rating(1200, 5, 3)
+def test_the_duels_of_a_run_follow_one_another_and_tell_what_they_moved() -> None:
+    ratings, played = settled_ratings(votes("reject", "reject"), Settled(False, "outcome"), {})
+    assert [(duel.duel.first, duel.duel.second) for duel in played] == [("cy", "sol"), ("sec", "sol")]
+    assert played[1].before[1] == played[0].after[1] == Rating(1184, 1, 0)
+    assert played[1].after == (ratings["sec"], ratings["sol"])
+    assert (ratings["sol"].games, ratings["sol"].wins) == (2, 0)
+
+
+@pytest.mark.parametrize(("good", "wins"), [(True, 3), (False, 2)])
+def test_a_role_without_duels_keeps_a_record_of_right_votes_and_its_elo(good: bool, wins: int) -> None:
+    after, _ = settled_ratings(votes("approve", "approve"), Settled(good, "outcome"), {"ann": Rating(1200, 4, 2)})
+    assert after == {"ann": Rating(1200, 5, wins)}
 
 
 def test_a_new_triple_starts_from_its_parent_with_no_games() -> None:
@@ -132,7 +163,7 @@ def test_a_new_triple_starts_from_its_parent_with_no_games() -> None:
 
 
 def test_a_duel_moves_both_from_their_ratings_before_it() -> None:
-    assert updated(Rating(1200, 25, 3), Rating(1200), 1.0) == Rating(1208, 26, 4)
+    assert update_rating(Rating(1200, 25, 3), Rating(1200), 1.0) == Rating(1208, 26, 4)
 
 
 def test_a_pair_fits_by_hand() -> None:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moothall.agents.ask import AskAgent
-from moothall.machines.debate.moves import labelled, member
+from moothall.machines.debate.moves import labels_for, member
 from moothall.machines.debate.state import Critique, Evaluation, Proposal, Ranking, Review
-from moothall.machines.debate.votes import labels, shuffled
+from moothall.machines.debate.votes import labels, shuffle
 from tests.machines.debates import ANN, BOB, CAT, CLOSED, Panel, begun, played, state
 
 NAMES = ("zeno", "quill", "xavier", "yves")
@@ -68,11 +68,11 @@ def test_the_record_knows_members_by_number_and_not_by_name() -> None:
 
 def test_every_reviewer_has_an_order_of_its_own_which_the_seed_decides() -> None:
     data = begun(*(f"agent{number}" for number in range(9)))
-    orders = {name: tuple(labelled(data, name, data.ids).values()) for name in data.ids}
+    orders = {name: tuple(labels_for(data, name, data.ids).values()) for name in data.ids}
     assert len(set(orders.values())) > 5
-    assert orders == {name: tuple(labelled(data, name, data.ids).values()) for name in data.ids}
+    assert orders == {name: tuple(labels_for(data, name, data.ids).values()) for name in data.ids}
     other = type(data)(data.problem, configuration=data.configuration, digest="another seed")
-    assert orders != {name: tuple(labelled(other, name, other.ids).values()) for name in other.ids}
+    assert orders != {name: tuple(labels_for(other, name, other.ids).values()) for name in other.ids}
 
 
 def test_a_review_reaches_the_one_whom_the_reviewer_knew_by_its_label() -> None:
@@ -102,9 +102,9 @@ def test_drafts_are_not_ranked_where_answers_are_counted() -> None:
 
 @given(st.lists(st.text(min_size=1, max_size=5), unique=True, max_size=12), st.text(max_size=8))
 def test_an_order_loses_nobody_and_does_not_depend_on_the_order_given(names: list[str], seed: str) -> None:
-    order = shuffled(names, seed)
+    order = shuffle(names, seed)
     assert sorted(order) == sorted(names)
-    assert shuffled(names[::-1], seed) == order
+    assert shuffle(names[::-1], seed) == order
 
 
 def test_labels_go_on_after_the_alphabet() -> None:

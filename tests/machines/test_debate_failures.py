@@ -83,7 +83,7 @@ def test_a_debate_that_nobody_is_left_in_fails_and_says_why() -> None:
     assert path(simulation)[-1] == "Failed"
     assert events(simulation)[-2:] == ["FALLBACK", "FAILED"]
     told = result_of(state(simulation))
-    assert told["reason"] == "nobody is left: ann: ann is ill; bob: bob is ill; cat: cat is ill"
+    assert told["reason"] == "no agent is left: ann: ann is ill; bob: bob is ill; cat: cat is ill"
     assert told["solution"] is None
 
 

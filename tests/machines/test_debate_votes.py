@@ -16,7 +16,7 @@ from moothall.machines.debate.votes import (
     effective_voices,
     flips,
     normalise,
-    pooled,
+    pool_rounds,
     ranked_choice,
     similarity,
     tally,
@@ -87,7 +87,7 @@ def test_a_tally_counts_what_was_answered(answers: list[str]) -> None:
 
 
 def test_the_pooled_vote_counts_every_round_alike() -> None:
-    assert pooled([{"a": "A", "b": "B", "c": "B"}, {"a": "A", "b": "A", "c": "A"}]).leader == "A"
+    assert pool_rounds([{"a": "A", "b": "B", "c": "B"}, {"a": "A", "b": "A", "c": "A"}]).leader == "A"
 
 
 def test_flips_are_counted_from_round_to_round() -> None:

@@ -1,6 +1,7 @@
 """An agent with tools takes its turn as a machine: asking, calling, asking, until it has replied."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,14 +40,14 @@ def taken(*events: Event, rounds: int = 3, tools: Sequence[Use] = TOOLS) -> list
 
 
 def wanted(step: Step) -> list[Effect]:
-    return [one.effect for one in step.effects]
+    return [wanted.effect for wanted in step.effects]
 
 
 def said(*steps: Step) -> list[Any]:
     """What stands in the thread."""
-    appends = [one for step in steps for one in step.appends]
-    assert {one.thread for one in appends} <= {THREAD}
-    return [one.message for one in appends]
+    appends = [append for step in steps for append in step.appends]
+    assert {append.thread for append in appends} <= {THREAD}
+    return [append.message for append in appends]
 
 
 def asked(step: Step) -> bool:
@@ -124,31 +125,49 @@ def test_a_tool_that_the_agent_does_not_have_is_answered_with_those_that_it_has(
 def test_where_no_call_can_be_made_the_agent_is_asked_again_at_once() -> None:
     steps = taken(wants(ToolCall("nothing", {}, "x1"), ToolCall("nowhere", {}, "x2")))
     assert asked(steps[1])
-    assert [one.get("error", "") != "" for one in said(steps[1])] == [False, True, True]
+    assert [message.get("error", "") != "" for message in said(steps[1])] == [False, True, True]
+
+
+def test_calls_beyond_the_most_of_a_turn_are_answered_with_an_error_over_all_rounds() -> None:
+    machine, calls = turn(4), [replace(WEATHER, id=f"w{number}") for number in range(4)]
+    first = start(machine, Turn(ASK, TOOLS, most=3))
+    assert isinstance(first, Step)
+    steps = [first]
+    back = (Returned("weather", 9, id=call.id) for call in calls[:2])
+    for event in (wants(*calls[:2]), *back, wants(*calls[2:]), Returned("weather", 9, id="w2"), wants(WEATHER)):
+        step = transition(machine, steps[-1].snapshot, event)
+        assert isinstance(step, Step)
+        steps.append(step)
+    assert [getattr(effect, "id", "") for effect in wanted(steps[1])] == ["w0", "w1"]
+    assert [getattr(effect, "id", "") for effect in wanted(steps[4])] == ["w2"]
+    (error,) = (message for message in said(steps[4]) if message["role"] == "tool")
+    assert (error["id"], "at most 3 calls of tools" in error["error"]) == ("w3", True)
+    assert asked(steps[-1])
+    assert steps[-1].snapshot.data.called == 3
 
 
 @pytest.mark.parametrize("number", [CALLS - 1, CALLS, CALLS + 1, 3 * CALLS])
 def test_no_more_than_sixteen_tools_are_called_at_once_and_the_others_are_answered(number: int) -> None:
-    calls = [ToolCall("weather", {"city": str(one)}, f"w{one}") for one in range(number)]
+    calls = [ToolCall("weather", {"city": str(at)}, f"w{at}") for at in range(number)]
     steps = taken(wants(*calls))
     assert [effect.id for effect in wanted(steps[1]) if isinstance(effect, CallTool)] == [
-        one.id for one in calls[:CALLS]
+        call.id for call in calls[:CALLS]
     ]
-    errors = [one for one in said(steps[1]) if "error" in one]
-    assert [one["id"] for one in errors] == [one.id for one in calls[CALLS:]]
-    assert {one["error"] for one in errors} <= {"more than 16 calls at once"}
+    errors = [message for message in said(steps[1]) if "error" in message]
+    assert [error["id"] for error in errors] == [call.id for call in calls[CALLS:]]
+    assert {error["error"] for error in errors} <= {"more than 16 calls at once"}
 
 
 def test_sixteen_calls_that_all_come_back_fit_into_every_round() -> None:
-    calls = [ToolCall("weather", {}, f"w{one}") for one in range(CALLS)]
-    back = [Returned("weather", one, id=f"w{one}") for one in range(CALLS)]
+    calls = [ToolCall("weather", {}, f"w{number}") for number in range(CALLS)]
+    back = [Returned("weather", number, id=f"w{number}") for number in range(CALLS)]
     steps = taken(*([wants(*calls), *back] * 3), REPLY, rounds=3)
     assert steps[-1].snapshot.active == ("replied",)
 
 
 def test_sixteen_calls_that_all_fail_fit_into_every_round() -> None:
-    calls = [ToolCall("weather", {}, f"w{one}") for one in range(CALLS)]
-    back = [GaveUp("no", id=f"w{one}") for one in range(CALLS)]
+    calls = [ToolCall("weather", {}, f"w{number}") for number in range(CALLS)]
+    back = [GaveUp("no", id=f"w{number}") for number in range(CALLS)]
     steps = taken(*([wants(*calls), *back] * 3), REPLY, rounds=3)
     assert steps[-1].snapshot.active == ("replied",)
 
@@ -225,7 +244,7 @@ def test_the_end_of_a_turn_is_one_event_for_whoever_asked(output: Mapping[str, A
 
 @pytest.mark.parametrize("rounds", [1, 8, 50])
 def test_the_check_has_no_error_to_find(rounds: int) -> None:
-    assert [one for one in verify(turn(rounds)) if one.level == "error"] == []
+    assert [problem for problem in verify(turn(rounds)) if problem.level == "error"] == []
 
 
 def test_the_same_number_of_rounds_is_the_same_machine() -> None:

@@ -101,9 +101,9 @@ def test_whatever_json_says_is_read_and_every_value_has_a_line(value: object) ->
     assert document.value == value
     todo = [("", document.value)]
     while todo:
-        pointer, one = todo.pop()
+        pointer, part = todo.pop()
         assert pointer in document.lines
-        inside = one.items() if isinstance(one, dict) else enumerate(one) if isinstance(one, list) else ()
+        inside = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
         todo += [(f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}", item) for key, item in inside]
 
 

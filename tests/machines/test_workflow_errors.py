@@ -123,4 +123,4 @@ async def test_a_run_that_is_cancelled_leaves_its_states_with_the_input_said_onc
     hall = stage(machine, Prompter())
     await begin(hall, record_of(machine, hall.clock.now()), machine, first_work_of(machine, "x"))
     await cancel(hall, RUN, "enough", "cancel-1")
-    assert hall.heads[RUN].snapshot.data.common_data["left"] == SAID[:1]
+    assert hall.runs[RUN].head.snapshot.data.common_data["left"] == SAID[:1]

@@ -12,16 +12,16 @@ from moothall.agents.roles import roles
 from moothall.analysis.verify import verify
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import decode
-from moothall.machines.workflow.check import Around, checked
+from moothall.machines.workflow.check import Around, find_problems
 from moothall.machines.workflow.compiler import machine_of
 from moothall.machines.workflow.definition import Workflow
 from moothall.machines.workflow.document import read
-from moothall.machines.workflow.schema import cleaned
+from moothall.machines.workflow.schema import clean
 from tests.machines.workflows import BASE
 
 SHIPPED = Path(__file__).parents[2] / "src" / "moothall" / "machines" / "workflow" / "shipped"
 FILES = [BASE, *(json.loads(path.read_text()) for path in sorted(SHIPPED.glob("*.json")))]
-AROUND = Around(lambda scripts: [""] * len(scripts), lambda name: next(one for one in FILES if one["workflow_name"]))
+AROUND = Around(lambda scripts: [""] * len(scripts), lambda name: next(file for file in FILES if file["workflow_name"]))
 KEYS = (
     "name",
     "agent",
@@ -55,7 +55,7 @@ def places(value: Any) -> list[tuple[Any, Any]]:
     """Every place in a value: what it stands in, and its key or index."""
     found = [(value, key) for key in (value if isinstance(value, dict) else range(len(value)))]
     inside = [value[key] for _, key in found if isinstance(value[key], dict | list)]
-    return found + [place for one in inside for place in places(one)]
+    return found + [place for part in inside for place in places(part)]
 
 
 @settings(max_examples=300, deadline=None)
@@ -75,18 +75,18 @@ def test_no_change_to_a_file_brings_the_check_or_the_compiler_down(
             holder.insert(key, new)
         else:
             holder[key] = new
-    problems = checked(read(json.dumps(value).encode()), AROUND)
-    assert all(one.why and one.remedy and one.line for one in problems)
-    if any(one.level == "error" for one in problems):
+    problems = find_problems(read(json.dumps(value).encode()), AROUND)
+    assert all(problem.why and problem.remedy and problem.line for problem in problems)
+    if any(problem.level == "error" for problem in problems):
         return
     try:
-        machine = machine_of(decode(Workflow, cleaned(value), "file"), roles({}))
+        machine = machine_of(decode(Workflow, clean(value), "file"), roles({}))
     except DefinitionError:
         return
-    assert not [one for one in verify(machine) if one.code in ("unbounded-cycle", "eventless-cycle")]
+    assert not [problem for problem in verify(machine) if problem.code in ("unbounded-cycle", "eventless-cycle")]
 
 
 def test_the_shipped_files_compile_to_machines_that_come_to_an_end() -> None:
     for file in FILES:
-        machine = machine_of(decode(Workflow, cleaned(file), "file"), roles({}))
-        assert not [one for one in verify(machine) if one.level == "error"]
+        machine = machine_of(decode(Workflow, clean(file), "file"), roles({}))
+        assert not [problem for problem in verify(machine) if problem.level == "error"]

@@ -17,7 +17,7 @@ from moothall.kernel.step import Answer, Failed, Value
 from moothall.machines.turn import Use
 from moothall.machines.workflow.compiler import first_work, machine_of
 from moothall.machines.workflow.definition import Workflow
-from moothall.machines.workflow.schema import cleaned
+from moothall.machines.workflow.schema import clean
 
 SHIPPED = Path(__file__).parents[2] / "src" / "moothall" / "machines" / "workflow" / "shipped"
 FILES = [json.loads(path.read_text()) for path in sorted(SHIPPED.glob("*.json"))]
@@ -88,7 +88,7 @@ class World:
             if luck < 0.02:
                 return Value({"index": None, "conditions": [*tried, {"reason": "bad"}], "then": []})
             if choice["condition"] == "true" or luck < 0.5:
-                then = [self.text(one["kind"]) for one in choice["then"]]
+                then = [self.text(script["kind"]) for script in choice["then"]]
                 return Value({"index": index, "conditions": [*tried, {"value": True}], "then": then})
             tried.append(self.chance.choice(({}, {"value": False})))
         return Value({"index": None, "conditions": tried, "then": []})
@@ -107,7 +107,7 @@ class World:
             case AskAgent(agent=agent):
                 names = ("add", "review_work", "task_approval", "nothing")
                 number = self.chance.choice((0, 0, 1, 2, 20))
-                calls = [ToolCall(self.chance.choice(names), {"a": 1}, f"c{one}") for one in range(number)]
+                calls = [ToolCall(self.chance.choice(names), {"a": 1}, f"c{at}") for at in range(number)]
                 return Replied(agent, "said", calls=tuple(calls))
             case CallTool(tool=tool, id=id):
                 return Returned(tool, 3, id=id)
@@ -121,7 +121,7 @@ class World:
 @pytest.mark.parametrize("seed", range(120))
 def test_a_walk_ends_in_words_of_the_workflow_and_every_snapshot_is_json(seed: int) -> None:
     world = World(seed)
-    workflow = decode(Workflow, cleaned(world.chance.choice([*FILES, PARALLEL, PARALLEL])), "file")
+    workflow = decode(Workflow, clean(world.chance.choice([*FILES, PARALLEL, PARALLEL])), "file")
     machine = machine_of(workflow, roles({}), [Use("add")])
     walk = Simulation(machine, first_work(workflow, "x"), evaluate=world.evaluate)
     for _ in range(60):

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-SHARED = next((one / "shared" for one in Path(__file__).resolve().parents if (one / "shared").is_dir()), Path("shared"))
+SHARED = next(
+    (folder / "shared" for folder in Path(__file__).resolve().parents if (folder / "shared").is_dir()), Path("shared")
+)
 SEED = next(iter(sorted((SHARED / "seeds").glob("003*.txt"))), None)
 HOSTILE = SHARED / "hostile"
 

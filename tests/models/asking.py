@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from moothall.agents.ports import Offered, Request
-from moothall.models.providers import Endpoint, Protocol
+from moothall.models.endpoint import Endpoint, Protocol
 from tests.models.loopback import Loopback
 
 PROTOCOLS: tuple[Protocol, ...] = ("openai", "anthropic", "google")

@@ -53,7 +53,15 @@ class Cut:
     at: int
 
 
-Turn = Said | Fault | Cut
+@dataclass(frozen=True)
+class Begun:
+    """A reply that is streamed, of which so many events come, and then nothing more; the connection stays open."""
+
+    said: Said
+    events: int
+
+
+Turn = Said | Fault | Cut | Begun
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,7 @@ class Loopback:
     asked: list[Asked] = field(default_factory=list)
     now: int = 0
     most: int = 0
+    connections: int = 0
 
     @property
     def root(self) -> str:
@@ -84,6 +93,7 @@ class Loopback:
         return f"{self.root}/v1"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             while await self._serve_one(reader, writer):
                 pass
@@ -92,6 +102,10 @@ class Loopback:
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         first, *lines = head.split("\r\n")
+        if first.startswith("HEAD "):
+            writer.write(b"HTTP/1.1 404 X\r\ncontent-length: 0\r\n\r\n")
+            await writer.drain()
+            return True
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
         asked = Asked(first.split()[1], headers, json.loads(await reader.readexactly(int(headers["content-length"]))))
         self.asked.append(asked)
@@ -126,6 +140,14 @@ async def _answer(turn: Turn, asked: Asked, writer: asyncio.StreamWriter) -> boo
             writer.write(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n".encode() + body[:at])
             await writer.drain()
             return False
+        case Begun(said, events):
+            kind, body = encoded(said, asked)
+            writer.write(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n".encode())
+            for event in body.split(b"\n\n")[:events]:
+                writer.write(event + b"\n\n")
+                await writer.drain()
+            await asyncio.Event().wait()
+            return False
         case Said():
             kind, body = encoded(turn, asked)
             writer.write(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n".encode())
@@ -142,8 +164,10 @@ def loopback_aside(*script: Turn | Callable[[Asked], Turn]) -> Iterator[Loopback
 
     async def serve() -> None:
         async with loopback(*script) as served:
+            # The thread that waits begins first: a test that forks would find its lock taken.
+            waiting = asyncio.get_running_loop().run_in_executor(None, over.wait)
             begun.put(served)
-            await asyncio.to_thread(over.wait)
+            await waiting
 
     thread = Thread(target=asyncio.run, args=(serve(),))
     thread.start()

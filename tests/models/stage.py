@@ -67,7 +67,7 @@ class Stage:
     async def run(self, machine: Machine, topic: str, limits: Mapping[str, float] | None = None) -> Head:
         """One run to its end; its id is its topic."""
         hall = Hall(self.store, self.clock, {})
-        hall.casts[topic] = bind(machine, Provided(self.model))
+        hall.bind(topic, bind(machine, Provided(self.model)))
         record = Record(topic, machine.name, machine.digest, self.clock.now(), model=self.model, limits=limits or {})
         await begin(hall, record, machine, Task(topic))
         return await drive(hall, topic)

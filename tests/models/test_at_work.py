@@ -130,7 +130,7 @@ async def turned(home: Path, *script: Turn) -> tuple[Stage, str, list[str]]:
     async with loopback(*script) as served:
         stage = stage_at(served, home)
         head = await stage.run(LOOKING, "Ys")
-        seen = [one["content"] for one in served.asked[-1].body["messages"] if one["role"] == "tool"]
+        seen = [message["content"] for message in served.asked[-1].body["messages"] if message["role"] == "tool"]
     return stage, head.snapshot.data.text or head.snapshot.reason, seen
 
 

@@ -169,7 +169,7 @@ def test_lines_of_several_processes_do_not_run_into_each_other(file: Path) -> No
         subprocess.Popen([sys.executable, "-c", APPENDING, file, name], env={**os.environ, "PYTHONPATH": path})
         for name in ("a", "b", "c")
     ]
-    assert [one.wait() for one in writers] == [0, 0, 0]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
     lines = list(read(file))
     said = {name: [line.reply.text for line in lines if line.asked.model == name] for name in ("a", "b", "c")}
     assert said == {name: [str(number) for number in range(50)] for name in "abc"}

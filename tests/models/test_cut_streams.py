@@ -5,7 +5,8 @@ import pytest
 from moothall.agents.ask import ToolCall
 from moothall.agents.ports import Reply
 from moothall.errors import EffectFailed
-from moothall.models.providers import Protocol, ProviderModel
+from moothall.models.endpoint import Protocol
+from moothall.models.providers import ProviderModel
 from tests.models.asking import LOOK, PROTOCOLS, endpoint, request
 from tests.models.loopback import Asked, Cut, Said, encoded, loopback
 

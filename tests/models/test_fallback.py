@@ -27,7 +27,7 @@ class Saying:
 async def test_the_first_that_replies_is_the_last_that_is_asked() -> None:
     models = [Saying(EffectFailed("down")), Saying(EffectFailed("no", final=True)), Saying(Reply("c")), Saying(Reply())]
     assert (await FallbackModel(models).reply(request())).text == "c"
-    assert [one.calls for one in models] == [1, 1, 1, 0]
+    assert [model.calls for model in models] == [1, 1, 1, 0]
 
 
 async def test_what_the_failed_ones_cost_is_paid_too() -> None:

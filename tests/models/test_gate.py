@@ -1,12 +1,14 @@
 """The gate before a provider: so many calls at once, and none for a while after too many failures in a row."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from moothall.agents.ports import Reply, Request
-from moothall.errors import EffectFailed
+from moothall.errors import DefinitionError, EffectFailed
 from moothall.models.gate import SOON, Gate, GatedModel, Measure
+from moothall.models.purse import Purse
 from tests.models.asking import request
 from tests.runtime.clock import MovableClock
 
@@ -22,6 +24,7 @@ class Told:
         self.shut: asyncio.Event | None = None
         self.arrived = asyncio.Event()
         self.now = self.most = self.calls = 0
+        self.usage: dict[str, float] = {}
 
     async def reply(self, request: Request) -> Reply:
         self.calls += 1
@@ -33,7 +36,7 @@ class Told:
                 await self.shut.wait()
             if self.failing is not None:
                 raise self.failing
-            return Reply("ok")
+            return Reply("ok", usage=self.usage)
         finally:
             self.now -= 1
 
@@ -130,3 +133,52 @@ async def test_a_cancelled_call_that_was_to_find_out_leaves_that_to_the_next() -
     await asyncio.gather(probe, return_exceptions=True)
     stage.told.shut = None
     assert (await stage.model.reply(request())).text == "ok"
+
+
+async def test_no_more_calls_begin_within_a_minute_than_are_allowed() -> None:
+    clock = MovableClock()
+    gate = Gate("http://there", Measure(per_minute=2), clock.now)
+    assert [gate.take_turn(), gate.take_turn()] == [0.0, 0.0]
+    assert gate.take_turn() == 60.0
+    clock.move(59.0)
+    assert gate.take_turn() == 1.0
+    clock.move(1.0)
+    assert gate.take_turn() == 0.0
+
+
+async def test_without_a_measure_calls_begin_at_once() -> None:
+    gate = Gate("http://there", Measure(), MovableClock().now)
+    assert [gate.take_turn() for _ in range(100)] == [0.0] * 100
+
+
+async def test_what_a_day_may_cost_is_shared_by_all_and_comes_back_the_next_day(tmp_path: Path) -> None:
+    clock, told = MovableClock(10 * 86_400 - 600.0), Told()
+    told.usage = {"usd": 0.6}
+    gate = Gate("http://there", MEASURE, clock.now)
+    models = [GatedModel(told, gate, Purse(tmp_path / "spent.json", 1.0, clock.now)) for _ in range(2)]
+    assert (await models[0].reply(request())).text == "ok"
+    assert (await models[1].reply(request())).text == "ok"
+    with pytest.raises(EffectFailed, match=r"usd 1.20 were spent today, and daily_usd .* allows 1.00") as refused:
+        await models[0].reply(request())
+    assert told.calls == 2
+    assert refused.value.retry_after == 600.0
+    clock.move(refused.value.retry_after)
+    assert (await models[1].reply(request())).text == "ok"
+
+
+async def test_what_a_failed_call_cost_is_paid_too(tmp_path: Path) -> None:
+    clock, told = MovableClock(), Told()
+    told.failing = EffectFailed("broke off", usage={"usd": 2.0})
+    model = GatedModel(told, Gate("http://there", MEASURE, clock.now), Purse(tmp_path / "spent.json", 1.0, clock.now))
+    with pytest.raises(EffectFailed, match="broke off"):
+        await model.reply(request())
+    with pytest.raises(EffectFailed, match=r"usd 2.00 were spent today"):
+        await model.reply(request())
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"day": "x"}', "null"])
+def test_a_damaged_purse_is_refused_and_not_taken_for_an_empty_one(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "spent.json"
+    file.write_text(content)
+    with pytest.raises(DefinitionError, match="is damaged; delete it"):
+        Purse(file, 1.0, MovableClock().now).require_money()

@@ -13,7 +13,7 @@ import pytest
 from moothall import Final, GaveUp, Machine, On, Outcome, Replied, State, ask, run
 from moothall.agents.ask import AskAgent
 from moothall.agents.outside import library_of
-from moothall.app.kinds.guests import welcomed
+from moothall.app.kinds.guests import adapt_guests
 from moothall.errors import DefinitionError
 from moothall.performers.agents import AgentPerformer
 from moothall.runtime.ports import Context
@@ -105,6 +105,16 @@ def test_an_output_type_of_its_own_is_left_alone_and_has_to_fit() -> None:
     wrong = asked(agent, int)
     assert wrong.states == ("lost",)
     assert "critic: the reply has the wrong shape" in wrong.data["why"]
+
+
+def test_the_output_type_of_an_agent_in_the_table_is_the_shape_of_its_reply() -> None:
+    judge = Agent(function_model(output={"good": True, "notes": "salty"}), output_type=Judged, name="judge")
+    machine = asking(judge)
+    assert machine.shapes == {"Judged": Judged}
+    assert run(machine, {"draft": "the sea"}).data["value"] == SALTY
+    assert asking(judge, Verdict).shapes == {"Verdict": Verdict}
+    assert not asking(Agent(function_model(), name="talker")).shapes
+    assert not asking(Agent(function_model(), output_type=[str, int], name="either")).shapes
 
 
 def test_its_own_tools_are_its_own_business() -> None:
@@ -243,7 +253,7 @@ async def test_a_guest_at_work_can_be_cancelled(library: str) -> None:
         return ModelResponse([TextPart(await wait(None))])
 
     guest: Any = Agent(FunctionModel(reply)) if library == "pydantic_ai" else RunnableLambda(wait)
-    performer = AgentPerformer(welcomed({"critic": guest}), None, {})
+    performer = AgentPerformer(adapt_guests({"critic": guest}), None, {})
     task = asyncio.create_task(performer(AskAgent("critic", "Judge"), Context("run-1", "run-1.0.0", 1, 1)))
     await begun.wait()
     task.cancel()

@@ -33,7 +33,7 @@ def _secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def seen(served: Loopback) -> str:
     """Everything that a server was sent."""
-    return json.dumps([[one.path, one.headers, one.body] for one in served.asked])
+    return json.dumps([[request.path, request.headers, request.body] for request in served.asked])
 
 
 def bind(home: Path, address: str, line: str) -> None:
@@ -56,7 +56,7 @@ async def test_the_key_of_openai_goes_to_the_address_that_is_set_beside_it(monke
         await open_model("openai:m").reply(request())
         await open_model(f"openai:m@{home.address}").reply(request())
         await open_model(f"openai:m@{other.address}").reply(request())
-        assert [one.headers["authorization"] for one in home.asked] == ["Bearer secret-openai"] * 2
+        assert [request.headers["authorization"] for request in home.asked] == ["Bearer secret-openai"] * 2
         assert seen(home).count("secret") == 2
         assert "secret" not in seen(other)
 

@@ -2,6 +2,9 @@
 
 import gc
 import json
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -12,7 +15,8 @@ from moothall.agents.ask import ToolCall
 from moothall.agents.ports import Reply
 from moothall.errors import EffectFailed, Refused
 from moothall.kernel.codec import decode, schema
-from moothall.models.providers import Endpoint, Protocol, ProviderModel, usage_of
+from moothall.models.endpoint import Endpoint, Protocol
+from moothall.models.providers import ProviderModel, usage_of
 from tests.models.asking import LOOK, PROTOCOLS, endpoint, request
 from tests.models.loopback import Fault, Said, Turn, loopback
 
@@ -387,3 +391,35 @@ async def test_a_failure_that_repeats_the_key_does_not_pass_it_on(protocol: Prot
 async def test_an_endpoint_is_shown_without_its_key(protocol: Protocol) -> None:
     shown = repr(Endpoint(protocol, "m", "http://127.0.0.1/v1", False, "sk-right"))
     assert shown == f"{protocol}:m@http://127.0.0.1/v1"
+
+
+@pytest.mark.parametrize("protocol", ["openai", "anthropic", "google"])
+async def test_a_server_that_cannot_be_reached_is_named_with_the_cause(protocol: Protocol) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+    with pytest.raises(EffectFailed) as failure:
+        await ProviderModel(Endpoint(protocol, "some-model", address, is_own=False)).reply(request())
+    assert f"{protocol}:some-model: no connection to {address}: " in str(failure.value)
+    assert "refused" in str(failure.value) or "failed" in str(failure.value)
+    assert not failure.value.final
+
+
+@pytest.mark.parametrize(
+    ("protocol", "sdk"),
+    [
+        ("openai", "openai"),
+        pytest.param("anthropic", "anthropic", marks=pytest.mark.slow),
+        pytest.param("google", "google.genai", marks=pytest.mark.slow),
+    ],
+)
+def test_only_the_sdk_that_is_used_is_loaded(protocol: str, sdk: str) -> None:
+    code = (
+        "import asyncio, sys\n"
+        "from moothall.models.endpoint import Endpoint\n"
+        "from moothall.models.providers import ProviderModel\n"
+        f"model = ProviderModel(Endpoint({protocol!r}, 'm', 'http://127.0.0.1:9/v1', is_own=False))\n"
+        "asyncio.run(model._model())\n"
+        "print([name for name in ('openai', 'anthropic', 'google.genai') if name in sys.modules])\n"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == f"[{sdk!r}]"

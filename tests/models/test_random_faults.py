@@ -59,15 +59,17 @@ class Moody:
         return self.chance.choice(kinds)
 
     def _right(self, body: dict[str, Any]) -> Said:
-        tools = [one["function"]["name"] for one in body.get("tools", ())]
+        tools = [tool["function"]["name"] for tool in body.get("tools", ())]
         if "response_format" in body:
             return Said('{"good": true}')
-        if tools and not any(one["role"] == "tool" for one in body["messages"]):
+        if tools and not any(message["role"] == "tool" for message in body["messages"]):
             return Said("", [("a", "look", '{"place": "Ys"}')])
         return Said("right")
 
 
-WRITTEN = frozenset(("right", *(one.text.replace("\ud800", "?") for one in (*FAULTS, *RARE) if isinstance(one, Said))))
+WRITTEN = frozenset(
+    ("right", *(fault.text.replace("\ud800", "?") for fault in (*FAULTS, *RARE) if isinstance(fault, Said)))
+)
 
 
 async def runs(stage: Stage, served: Any, calls: int) -> list[str]:

@@ -57,7 +57,7 @@ async def test_the_log_notes_every_call_by_its_key_before_it_is_answered(tmp_pat
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("{half", "the script is no JSON"),
+        ("{half", "the script is not JSON"),
         ("[]", "the script: expected an object"),
         ({"writer": "one"}, "the script.writer: expected a list"),
         ({"writer": [3]}, "writer[0]: expected a text, or an object with text, value, usage and seconds, got 3"),
@@ -80,7 +80,7 @@ def test_a_script_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_script_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "script.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DefinitionError, match=r"script\.json: the script is no JSON"):
+    with pytest.raises(DefinitionError, match=r"script\.json: the script is not JSON"):
         ScriptedModel.from_file(tmp_path / "script.json")
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from moothall.models.providers import BEGINNING, GO_ON, Protocol, ProviderModel
+from moothall.models.endpoint import Protocol
+from moothall.models.providers import BEGINNING, GO_ON, ProviderModel
 from tests.models.asking import LOOK, PROTOCOLS, endpoint, request
 from tests.models.loopback import Asked, Fault, Said, Turn, loopback
 
@@ -63,40 +64,40 @@ def faults(asked: Asked) -> str:
 def turns_of(body: Any) -> list[tuple[str, list[str], list[str]]]:
     """The turns of a request of any protocol: who speaks, the ids of calls, and the ids of results."""
     if "contents" in body:
-        every = [_google(one) for one in body["contents"]]
+        every = [_google(content) for content in body["contents"]]
         behind = {at + 1 for at, (_, _, results) in enumerate(every) if results}  # a text may follow on results
         return [turn for at, turn in enumerate(every) if at not in behind or turn[0] != "user"]
     found: list[tuple[str, list[str], list[str]]] = []
-    for at, one in enumerate(body["messages"]):
-        if one["role"] == "system":
+    for at, message in enumerate(body["messages"]):
+        if message["role"] == "system":
             assert at == 0, "a system message stands only at the beginning"
-        elif one["role"] == "tool":
+        elif message["role"] == "tool":
             if found[-1][0] != "user":
                 found.append(("user", [], []))
-            found[-1][2].append(one["tool_call_id"])
-        elif one["role"] == "user" and found and found[-1][2] and body["messages"][at - 1]["role"] == "tool":
-            assert one["content"]
+            found[-1][2].append(message["tool_call_id"])
+        elif message["role"] == "user" and found and found[-1][2] and body["messages"][at - 1]["role"] == "tool":
+            assert message["content"]
         else:
-            found.append(_spoken(one))
+            found.append(_spoken(message))
     return found
 
 
-def _spoken(one: Any) -> tuple[str, list[str], list[str]]:
-    blocks = one["content"] if isinstance(one["content"], list) else []
-    assert blocks or one["content"] or one.get("tool_calls"), "an empty message"
+def _spoken(message: Any) -> tuple[str, list[str], list[str]]:
+    blocks = message["content"] if isinstance(message["content"], list) else []
+    assert blocks or message["content"] or message.get("tool_calls"), "an empty message"
     assert all(block.get("text", "x") for block in blocks), "an empty text"
     kinds = [block["type"] for block in blocks]
-    assert kinds == sorted(kinds, key=lambda kind: kind != "tool_result" and one["role"] == "user")
+    assert kinds == sorted(kinds, key=lambda kind: kind != "tool_result" and message["role"] == "user")
     calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
-    calls += [call["id"] for call in one.get("tool_calls") or ()]
-    return one["role"], calls, [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+    calls += [call["id"] for call in message.get("tool_calls") or ()]
+    return message["role"], calls, [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
 
 
-def _google(one: Any) -> tuple[str, list[str], list[str]]:
-    parts = one["parts"]
+def _google(message: Any) -> tuple[str, list[str], list[str]]:
+    parts = message["parts"]
     calls = [str(part["functionCall"].get("id")) for part in parts if "functionCall" in part]
     results = [str(part["functionResponse"].get("id")) for part in parts if "functionResponse" in part]
-    return {"model": "assistant"}.get(one["role"], one["role"]), calls, results
+    return {"model": "assistant"}.get(message["role"], message["role"]), calls, results
 
 
 @pytest.mark.anyio
@@ -116,7 +117,7 @@ async def test_nothing_that_was_said_is_lost_where_messages_are_joined() -> None
     async with loopback(judged) as served:
         asked = request(messages=talk)
         await ProviderModel(endpoint("openai", served)).reply(type(asked)(**{**asked.__dict__, "prompt": ""}))
-    assert [(one["role"], one["content"]) for one in served.asked[0].body["messages"]] == [
+    assert [(message["role"], message["content"]) for message in served.asked[0].body["messages"]] == [
         ("user", BEGINNING),
         ("assistant", "Hello"),
         ("user", "a\n\nb"),

@@ -1,13 +1,14 @@
 """Planted mistakes: each is put into a copy of the source, and the tests must notice it.
 
-A mutant is a fragment that occurs exactly once in one file, and the fragment that takes its place. The copy goes to a
-folder of its own and is found through PYTHONPATH; the source and everybody who reads it meanwhile stay untouched. A
-mutant is killed where a test fails (exit code 1). Anything else (all tests pass, the copy cannot be imported, time
-runs out) means that the mutant or the tests need work.
+A mutant names a function and what is changed in its syntax tree (`tests/mutants/tree.py`). The copy goes to a folder of
+its own and is found through PYTHONPATH; the source and everybody who reads it meanwhile stay untouched. A mutant is
+killed where a test fails (exit code 1). Anything else (all tests pass, the copy cannot be imported, time runs out)
+means that the mutant or the tests need work.
 """
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -17,12 +18,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
+
+from tests.mutants.tree import Change, find_function, find_place
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "moothall"
 PROCESSES = 2
 SECONDS = 90
 KILLED = 1
+PARSING = Lock()
+"""Python 3.11 counts how deep a syntax tree is in one place for all threads."""
 PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "--tb=line", "--assert=plain", "-p", "no:cacheprovider")
 
 Stage = Sequence[str]
@@ -31,19 +37,25 @@ Stage = Sequence[str]
 
 @dataclass(frozen=True)
 class Mutant:
-    """A mistake: what it breaks, in which file of the package, and the two fragments."""
+    """A mistake: what it breaks, in which function of which module, and what is changed there."""
 
     breaks: str
-    file: str
-    old: str
-    new: str
+    module: str
+    function: str
+    changes: tuple[tuple[str, Change], ...]
+
+    @property
+    def file(self) -> str:
+        """The module's file in the package."""
+        return f"{self.module.replace('.', '/')}.py"
 
     def applied(self, text: str) -> str:
-        """The text with the mistake in it."""
-        count = text.count(self.old)
-        if count != 1:
-            raise ValueError(f"{self.breaks}: its fragment occurs {count} times in {self.file}, not once: {self.old!r}")
-        return text.replace(self.old, self.new)
+        """The text with the mistake in it, as the syntax tree gives it."""
+        tree = ast.parse(text)
+        function = find_function(tree, self.function)
+        for spot, change in [(find_place(function, place), change) for place, change in self.changes]:
+            change(spot)
+        return ast.unparse(ast.fix_missing_locations(tree))
 
 
 @dataclass(frozen=True)
@@ -60,7 +72,8 @@ class Outcome:
 
 def mutated(mutant: Mutant) -> str:
     """The text of the mutant's file with the mistake in it."""
-    return mutant.applied((SOURCE / mutant.file).read_text("utf-8"))
+    with PARSING:
+        return mutant.applied((SOURCE / mutant.file).read_text("utf-8"))
 
 
 def tried(mutant: Mutant | None, stages: Sequence[Stage], folder: Path) -> Outcome:

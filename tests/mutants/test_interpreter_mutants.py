@@ -11,6 +11,7 @@ import pytest
 
 from tests.mutants.interpreter import MUTANTS
 from tests.mutants.mutate import Mutant, Outcome, mutated, trying
+from tests.mutants.tree import becomes, compare, drop
 
 # The quick ones first. Tests that measure time are not among them: a busy computer must not kill a mutant.
 STAGES = (
@@ -44,6 +45,7 @@ def test_a_planted_mistake_is_noticed(mutant: Mutant, outcomes: Outcomes) -> Non
     assert outcome.killed, outcome.said
 
 
+@pytest.mark.slow
 def test_every_planted_mistake_fits_into_the_source_as_it_is() -> None:
     for mutant in MUTANTS:
         ast.parse(mutated(mutant))
@@ -51,3 +53,21 @@ def test_every_planted_mistake_fits_into_the_source_as_it_is() -> None:
 
 def test_every_planted_mistake_has_a_name_of_its_own() -> None:
     assert [name for name, count in Counter(mutant.breaks for mutant in MUTANTS).items() if count > 1] == []
+
+
+def test_a_mistake_fits_however_lines_are_broken_and_variables_are_called() -> None:
+    mutant = Mutant("m", "kernel.x", "Shop.sell", (("Compare", compare("<")), ("Call put.args.0", becomes("-{}"))))
+    texts = (
+        "class Shop:\n    def sell(self, n):\n        if n <= 3: put(n)",
+        "class Shop:\n    def sell(self, count):\n        if (count\n                <= 3):\n            put(count)",
+    )
+    assert [mutant.applied(text) for text in texts] == [
+        f"class Shop:\n\n    def sell(self, {name}):\n        if {name} < 3:\n            put(-{name})"
+        for name in ("n", "count")
+    ]
+
+
+@pytest.mark.parametrize("place", ["If 2", "Compare 2", "Call take", "Name", "nothing"])
+def test_a_place_that_is_not_there_or_not_alone_is_refused(place: str) -> None:
+    with pytest.raises(ValueError, match="place"):
+        Mutant("m", "kernel.x", "sell", ((place, drop),)).applied("def sell(n):\n    if n <= 3: put(n)")

@@ -41,7 +41,7 @@ async def wait_for_family(note: Path) -> list[int]:
         if ready.exists():
             break
         await asyncio.sleep(0.01)
-    return [int(one) for one in ready.read_text().split()]
+    return [int(number) for number in ready.read_text().split()]
 
 
 @pytest.mark.anyio

@@ -11,7 +11,7 @@ from moothall.kernel.effects import AskPerson, Effect, StartChild
 from moothall.kernel.events import Answered, ChildDone
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
-from moothall.runtime.hall import Cast, Hall, Part, begin, reopen
+from moothall.runtime.hall import Bindings, ChildSpec, Hall, begin, reopen
 from moothall.runtime.journal import Head, Record, RunId
 from moothall.runtime.ports import Clock, Performer, Store
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, hall_of, keep
@@ -28,16 +28,16 @@ class Family:
     performers: Mapping[str, Performer]
     endless: frozenset[str] = field(default=frozenset())
 
-    def cast(self) -> Cast:
+    def bindings_of(self) -> Bindings:
         """Who performs a run of any machine here."""
-        return Cast(self.performers, child=self.part)
+        return Bindings(self.performers, child=self.part)
 
-    def part(self, name: str) -> Part:
+    def part(self, name: str) -> ChildSpec:
         """A machine as a child."""
         if name not in self.machines:
             raise DefinitionError(f"no machine is called {name!r}")
         machine = self.machines[name]
-        return Part(machine, "", name in self.endless, lambda given: _read(machine, given), self.cast())
+        return ChildSpec(machine, "", name in self.endless, lambda given: _read(machine, given), self.bindings_of())
 
 
 def _read(machine: Machine, given: Any) -> Any:
@@ -53,11 +53,11 @@ def family_hall(
 
     async def open_run(run: RunId) -> None:
         machine = family.machines[(await hall.store.load(run)).record.machine]
-        hall.casts[run] = family.cast()
+        hall.bind(run, family.bindings_of())
         await reopen(hall, run, machine)
 
     hall.opener = open_run
-    hall.casts[RUN] = family.cast()
+    hall.bind(RUN, family.bindings_of())
     return hall
 
 

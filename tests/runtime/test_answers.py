@@ -51,7 +51,7 @@ async def waiting() -> Hall:
 @pytest.mark.anyio
 async def test_a_waiting_run_shows_its_question_with_its_shape_and_its_deadline() -> None:
     hall = await waiting()
-    [asked] = questions(hall.heads[RUN])
+    [asked] = questions(hall.runs[RUN].head)
     assert asked.key == "1.0"
     assert asked.due == 1_060
     assert getattr(asked.effect, "prompt", "") == 'Which of ["paint"]?'
@@ -63,7 +63,7 @@ async def test_the_right_answer_moves_the_run_on_and_arrives_as_the_type_that_wa
     hall = await waiting()
     received = await answer(hall, RUN, {"colour": "green"}, by="ada")
     assert received.received == "taken"
-    assert hall.heads[RUN].snapshot.data == Basket(("paint", "green"))
+    assert hall.runs[RUN].head.snapshot.data == Basket(("paint", "green"))
     event = (await journal(hall))[-1]["event"]
     assert event == {
         "name": "answered",
@@ -86,11 +86,11 @@ async def test_the_right_answer_moves_the_run_on_and_arrives_as_the_type_that_wa
 )
 async def test_an_answer_of_the_wrong_shape_is_refused_and_changes_nothing(value: object, complaint: str) -> None:
     hall = await waiting()
-    before = hall.heads[RUN]
+    before = hall.runs[RUN].head
     with pytest.raises(Refused) as refusal:
         await answer(hall, RUN, value)
     assert str(refusal.value).startswith(complaint)
-    assert hall.heads[RUN] == before
+    assert hall.runs[RUN].head == before
     assert len(await journal(hall)) == 2
 
 
@@ -100,7 +100,7 @@ async def test_answering_twice_is_harmless_and_the_first_answer_stands() -> None
     first = await answer(hall, RUN, {"colour": "green"}, "1.0")
     again = await answer(hall, RUN, {"colour": "red"}, "1.0")
     assert (again.received, again.seq) == ("duplicate", first.seq)
-    assert hall.heads[RUN].snapshot.data == Basket(("paint", "green"))
+    assert hall.runs[RUN].head.snapshot.data == Basket(("paint", "green"))
     assert len(await journal(hall)) == 3
 
 
@@ -109,10 +109,10 @@ async def test_an_answer_that_a_deadline_overtakes_is_refused_and_not_taken_for_
     hall = await waiting()
     elsewhere = hall_of(Hands(), hall.store, MovableClock())
     await reopen(elsewhere, RUN, CHOOSING)
-    await advance(elsewhere, RUN, Expired(), "1.0")
+    await advance(elsewhere, RUN, (Expired(), "1.0"))
     with pytest.raises(Refused, match=r"the time to answer question 1\.0 is over"):
         await answer(hall, RUN, {"colour": "green"})
-    assert hall.heads[RUN].snapshot.active == ("plain",)
+    assert hall.runs[RUN].head.snapshot.active == ("plain",)
 
 
 @pytest.mark.anyio
@@ -121,7 +121,7 @@ async def test_what_is_no_question_of_the_run_is_refused_and_the_open_ones_are_n
     hall = await waiting()
     with pytest.raises(Refused, match=rf"no question '{name}'; open questions are 1\.0 \(Which of"):
         await answer(hall, RUN, {"colour": "red"}, name)
-    assert hall.heads[RUN].seq == 1
+    assert hall.runs[RUN].head.seq == 1
 
 
 @pytest.mark.anyio
@@ -145,7 +145,7 @@ async def test_an_answer_that_comes_after_the_deadline_is_refused_and_the_questi
     clock.move(60)
     with pytest.raises(Refused, match=r"the time to answer question 1\.0 is over"):
         await answer(hall, RUN, {"colour": "red"})
-    assert hall.heads[RUN].snapshot.active == ("plain",)
+    assert hall.runs[RUN].head.snapshot.active == ("plain",)
     assert [entry["event"]["name"] for entry in await journal(hall)] == ["run.started", "fetched", "expired"]
 
 
@@ -183,6 +183,6 @@ async def test_where_several_questions_are_open_the_answer_must_name_one() -> No
     with pytest.raises(Refused, match=r"open questions are 0\.0 \(Tea\?\), 0\.1 \(Milk\?\)"):
         await answer(hall, RUN, True)
     await answer(hall, RUN, True, "0.1")
-    assert [one.key for one in questions(hall.heads[RUN])] == ["0.0"]
+    assert [one.key for one in questions(hall.runs[RUN].head)] == ["0.0"]
     await answer(hall, RUN, False)
-    assert hall.heads[RUN].snapshot.status == "done"
+    assert hall.runs[RUN].head.snapshot.status == "done"

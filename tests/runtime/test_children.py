@@ -17,10 +17,10 @@ from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, Parallel, State
 from moothall.runtime import drive as worker
 from moothall.runtime.children import DEPTH, child_id, start_child, tell_parent
-from moothall.runtime.decide import Run
 from moothall.runtime.drive import drive
-from moothall.runtime.hall import Hall, advance, answer, begin, cancel, is_gone, reopen
-from moothall.runtime.journal import Head, Reader, Record, RunId, TellParent
+from moothall.runtime.hall import Hall, advance, answer, begin, cancel, reopen
+from moothall.runtime.holder import is_gone
+from moothall.runtime.journal import Head, Reader, Record, Run, RunId, TellParent
 from moothall.runtime.ports import Store
 from moothall.runtime.rebuild import rebuilt
 from moothall.stores.memory import MemoryStore
@@ -224,7 +224,7 @@ async def test_a_child_that_does_not_come_to_its_end_is_given_up_and_named(
     hall = family_hall(hands, machine, ERRAND)
     await parent_begun(hall, machine)
     await story(hall, hands)
-    head = hall.heads[RUN]
+    head = hall.runs[RUN].head
     assert head.snapshot.active == ("home",)
     assert head.snapshot.data.got[0].startswith(reason)
     assert (await journal(hall))[-1]["event"]["id"] == start.id
@@ -258,7 +258,7 @@ async def test_children_with_ids_are_told_apart_by_the_names_of_their_ends() -> 
     hall = family_hall(Hands(), machine, ERRAND, store=MemoryStore(strict=True))
     await parent_begun(hall, machine)
     assert sorted((await driven(hall)).data.got) == ["left", "right"]
-    assert await reopen(hall, RUN, machine) == hall.heads[RUN]
+    assert await reopen(hall, RUN, machine) == hall.runs[RUN].head
 
 
 @pytest.mark.anyio
@@ -288,14 +288,14 @@ async def test_an_end_that_is_told_twice_is_heard_and_charged_once(store: Sqlite
     hall = family_hall(Hands(), PARENT, ERRAND, store=store)
     await parent_begun(hall, PARENT)
     await driven(hall)
-    before = await names(store, RUN), hall.heads[RUN].spent
+    before = await names(store, RUN), hall.runs[RUN].head.spent
     (told,) = [one for entry in await store.entries(CHILD) for one in entry["effects"] if one["kind"] == "tell.parent"]
     effect = TellParent(**told["effect"])
     for _ in range(2):
         await hall.open(RUN)
         await tell_parent(hall, effect)
     await hall.open(RUN)
-    assert (await names(store, RUN), hall.heads[RUN].spent) == before == (before[0], {"calls": 2})
+    assert (await names(store, RUN), hall.runs[RUN].head.spent) == before == (before[0], {"calls": 2})
 
 
 @pytest.mark.anyio
@@ -316,7 +316,7 @@ async def test_a_child_whose_result_goes_wrong_is_given_up_and_its_parent_goes_o
         data=Basket,
         states=ERRAND.states,
         moves=ERRAND.moves,
-        result=lambda basket: basket.misprint,
+        result=lambda basket: basket.misprint,  # type: ignore[attr-defined]
     )
     hall = family_hall(Hands(), PARENT, misprinted)
     await parent_begun(hall, PARENT)
@@ -337,7 +337,7 @@ async def test_a_child_whose_parent_was_deleted_ends_in_peace(opened: bool) -> N
         await hall.open(RUN)
     await store.forget(RUN)
     snapshot = await child_driven(hall)
-    assert (snapshot.status, hall.heads[CHILD].pending) == ("done", ())
+    assert (snapshot.status, hall.runs[CHILD].head.pending) == ("done", ())
 
 
 @pytest.mark.anyio
@@ -362,7 +362,7 @@ async def test_a_child_at_work_is_called_off_when_its_state_is_left() -> None:
     hands.shut("bread")
     hall = family_hall(hands, IMPATIENT, ERRAND)
     driving = await at_work(hall, IMPATIENT, hands)
-    await advance(hall, RUN, Named("enough"), "enough-1")
+    await advance(hall, RUN, (Named("enough"), "enough-1"))
     try:
         async with asyncio.timeout(SOON):
             await driving
@@ -371,7 +371,7 @@ async def test_a_child_at_work_is_called_off_when_its_state_is_left() -> None:
     assert hands.stopped == ["bread"]
     stored = await hall.store.load(CHILD)
     assert (stored.status, stored.head["snapshot"]["reason"]) == ("cancelled", "sending left waiting")
-    assert hall.heads[RUN].spent == {"calls": 2}
+    assert hall.runs[RUN].head.spent == {"calls": 2}
     assert "done.invoke" not in await happened(hall)
 
 
@@ -388,10 +388,10 @@ async def test_a_child_is_called_off_by_whoever_drives_its_parent_next(child: Ma
     await lost(driving)
     hall = family_hall(Hands(), IMPATIENT, child, store=store)
     await hall.open(RUN)
-    await advance(hall, RUN, Named("enough"), "enough-1")
+    await advance(hall, RUN, (Named("enough"), "enough-1"))
     await driven(hall)
     assert (await store.load(CHILD)).status == "cancelled"
-    assert hall.heads[RUN].pending == ()
+    assert hall.runs[RUN].head.pending == ()
 
 
 @pytest.mark.anyio
@@ -399,11 +399,11 @@ async def test_a_child_that_was_never_begun_is_not_begun_to_be_called_off() -> N
     hands = Hands()
     hall = family_hall(hands, IMPATIENT, ERRAND)
     await parent_begun(hall, IMPATIENT)
-    await advance(hall, RUN, Named("enough"), "enough-1")
+    await advance(hall, RUN, (Named("enough"), "enough-1"))
     await driven(hall)
     assert hands.asked == ["coat"]
     assert [one.record.run for one in await hall.store.runs()] == [RUN]
-    assert (hall.heads[RUN].spent, hall.heads[RUN].pending) == ({"calls": 1}, ())
+    assert (hall.runs[RUN].head.spent, hall.runs[RUN].head.pending) == ({"calls": 1}, ())
 
 
 @pytest.mark.anyio
@@ -411,7 +411,7 @@ async def test_what_a_called_off_child_has_not_spent_is_there_for_what_comes_ins
     machine, hands = impatient(StartChild("errand")), Hands()
     hall = family_hall(hands, machine, ERRAND)
     await parent_begun(hall, machine, limits={"calls": 5})
-    await advance(hall, RUN, Named("enough"), "enough-1")
+    await advance(hall, RUN, (Named("enough"), "enough-1"))
     await driven(hall)
     assert hands.asked == ["coat"]
 
@@ -422,11 +422,11 @@ async def test_what_a_child_at_work_has_not_spent_is_there_for_what_comes_instea
     hands.shut("bread")
     hall = family_hall(hands, machine, ERRAND)
     driving = await at_work(hall, machine, hands, {"calls": 5})
-    await advance(hall, RUN, Named("enough"), "enough-1")
+    await advance(hall, RUN, (Named("enough"), "enough-1"))
     async with asyncio.timeout(SOON):
         await driving
     assert hands.asked == ["bread", "coat"]
-    assert hall.heads[RUN].spent == {"calls": 2}
+    assert hall.runs[RUN].head.spent == {"calls": 2}
 
 
 @pytest.mark.anyio
@@ -442,7 +442,7 @@ async def test_three_generations_are_called_off_together_and_only_what_they_spen
     hands.shut("a")
     hall = family_hall(hands, machine, *below)
     driving = await at_work(hall, machine, hands, {"calls": 9})
-    await advance(hall, RUN, Named("enough"), "enough-1")
+    await advance(hall, RUN, (Named("enough"), "enough-1"))
     async with asyncio.timeout(SOON):
         await driving
     runs = await hall.store.runs()
@@ -452,7 +452,7 @@ async def test_three_generations_are_called_off_together_and_only_what_they_spen
         "errand": "cancelled",
     }
     assert [one.head["pending"] for one in runs] == [[], [], []]
-    assert hall.heads[RUN].spent == {"calls": 1}
+    assert hall.runs[RUN].head.spent == {"calls": 1}
 
 
 @pytest.mark.anyio
@@ -463,20 +463,20 @@ async def test_the_end_of_a_child_that_nobody_waits_for_is_ignored_and_its_spend
     await lost(await at_work(first, IMPATIENT, hands, {"calls": 9}))
     hall = family_hall(Hands(), IMPATIENT, ERRAND, store=store)
     await hall.open(RUN)
-    await advance(hall, RUN, Named("enough"), "enough-1")
-    share = {one.key: one.share for one in hall.heads[RUN].pending}["0.0"]
+    await advance(hall, RUN, (Named("enough"), "enough-1"))
+    share = {one.key: one.share for one in hall.runs[RUN].head.pending}["0.0"]
     assert share == {"calls": 4}
-    assert hall.heads[RUN].spent == {}
+    assert hall.runs[RUN].head.spent == {}
     assert (await child_driven(hall)).status == "done"
     await hall.open(RUN)
-    head = hall.heads[RUN]
+    head = hall.runs[RUN].head
     assert head.spent == {"calls": 2}
     assert [one.key for one in head.pending] == ["2.0"]
     (end,) = [entry for entry in await store.entries(RUN) if entry["cause"] == "0.0"]
     assert (end["event"]["name"], end["event"]["usage"]) == ("effect.delivered", {"calls": 2})
     assert end["ignored"]
     assert (await driven(hall)).data == Basket()
-    assert hall.heads[RUN].spent == {"calls": 3}
+    assert hall.runs[RUN].head.spent == {"calls": 3}
 
 
 @pytest.mark.anyio
@@ -489,7 +489,7 @@ async def test_a_child_of_a_cancelled_parent_is_cancelled() -> None:
     snapshot = await driven(hall)
     assert snapshot.status == "cancelled"
     assert (await store.load(CHILD)).status == "cancelled"
-    assert hall.heads[RUN].pending == ()
+    assert hall.runs[RUN].head.pending == ()
     assert await store.due(hall.clock.now(), 10) == []
 
 
@@ -509,7 +509,7 @@ async def test_the_other_children_are_called_off_when_the_first_has_won() -> Non
     assert (snapshot.status, snapshot.data) == ("done", Basket(("fast",)))
     assert hands.stopped == ["slowly"]
     assert (await hall.store.load(f"{RUN}-0-1")).status == "cancelled"
-    assert hall.heads[RUN].spent == {"calls": 2}
+    assert hall.runs[RUN].head.spent == {"calls": 2}
 
 
 @pytest.mark.anyio
@@ -528,7 +528,7 @@ async def test_a_child_that_tidies_up_before_it_stops_is_waited_for_and_paid_for
     hands.shut("bread")
     hall = family_hall(hands, IMPATIENT, careful)
     driving = await at_work(hall, IMPATIENT, hands, {"calls": 9})
-    await advance(hall, RUN, Named("enough"), "enough-1")
+    await advance(hall, RUN, (Named("enough"), "enough-1"))
     try:
         async with asyncio.timeout(SOON):
             await driving
@@ -536,8 +536,8 @@ async def test_a_child_that_tidies_up_before_it_stops_is_waited_for_and_paid_for
         await lost(driving)
     assert sorted(hands.asked) == ["bread", "broom", "coat"]
     assert (await hall.store.load(CHILD)).status == "done"
-    assert hall.heads[RUN].spent == {"calls": 3}
-    assert hall.heads[RUN].snapshot.data == Basket()
+    assert hall.runs[RUN].head.spent == {"calls": 3}
+    assert hall.runs[RUN].head.snapshot.data == Basket()
 
 
 # asking a person
@@ -563,8 +563,8 @@ async def test_the_answer_to_a_child_takes_its_parent_on(store: SqliteStore) -> 
     await answer(hall, CHILD, "the baker's")
     assert (await driven(hall, CHILD)).status == "done"
     await hall.open(RUN)
-    assert hall.heads[RUN].snapshot.data == Basket(("the baker's",))
-    assert hall.heads[RUN].snapshot.status == "done"
+    assert hall.runs[RUN].head.snapshot.data == Basket(("the baker's",))
+    assert hall.runs[RUN].head.snapshot.status == "done"
 
 
 # shares
@@ -660,7 +660,7 @@ async def test_a_child_cannot_spend_more_than_its_share_however_much_its_parent_
     await parent_begun(hall, machine, limits={"calls": 100})
     await driven(hall)
     assert hands.asked == ["a", "b"]
-    assert hall.heads[RUN].spent == {"calls": 2}
+    assert hall.runs[RUN].head.spent == {"calls": 2}
     assert (await hall.store.load(CHILD)).status == "limited"
 
 
@@ -671,7 +671,7 @@ async def test_a_machine_s_own_budget_counts_where_it_is_less_than_its_share() -
     await parent_begun(hall, PARENT, limits={"calls": 5, "usd": 2.0})
     await driven(hall)
     assert (await hall.store.load(CHILD)).record.limits == {"calls": 1, "usd": 2.0}
-    assert hall.heads[RUN].snapshot.reason.startswith("child errand: limited: limit of 1 calls")
+    assert hall.runs[RUN].head.snapshot.reason.startswith("child errand: limited: limit of 1 calls")
 
 
 TWO_AFTER_ANOTHER = Machine(
@@ -689,7 +689,7 @@ async def test_what_a_child_did_not_spend_is_there_for_the_next() -> None:
     assert (await driven(hall)).status == "done"
     runs = {one.record.run: one.record.limits for one in await hall.store.runs()}
     assert (runs[CHILD], runs[f"{RUN}-2-0"]) == ({"calls": 5}, {"calls": 3})
-    assert hall.heads[RUN].spent == {"calls": 4}
+    assert hall.runs[RUN].head.spent == {"calls": 4}
 
 
 @pytest.mark.anyio
@@ -699,7 +699,7 @@ async def test_what_children_report_they_used_is_their_parent_s_spending() -> No
     hall = family_hall(hands, PARENT, ERRAND)
     await parent_begun(hall, PARENT, limits={"usd": 1.0})
     await driven(hall)
-    assert hall.heads[RUN].spent == {"calls": 2, "tokens": 42, "usd": 0.125}
+    assert hall.runs[RUN].head.spent == {"calls": 2, "tokens": 42, "usd": 0.125}
 
 
 @pytest.mark.anyio
@@ -708,7 +708,7 @@ async def test_time_that_a_child_was_given_is_nothing_that_its_parent_spends() -
     hall = family_hall(Hands(), machine, ERRAND)
     await parent_begun(hall, machine)
     await driven(hall)
-    assert hall.heads[RUN].spent == {"calls": 2}
+    assert hall.runs[RUN].head.spent == {"calls": 2}
 
 
 def nested(deep: int) -> list[Machine]:
@@ -739,7 +739,7 @@ async def test_a_share_is_passed_down_and_what_was_spent_is_passed_up(calls: int
     assert sorted(record.depth for record in runs) == [0, 1, 2, 3]
     assert {tuple(record.limits.items()) for record in runs} == {(("calls", calls),)}
     assert (snapshot.status, len(hands.calls)) == (status, asked)
-    assert hall.heads[RUN].spent == {"calls": asked}
+    assert hall.runs[RUN].head.spent == {"calls": asked}
 
 
 @pytest.mark.anyio
@@ -802,7 +802,7 @@ async def test_a_child_may_be_driven_by_another_worker_and_its_parent_by_a_third
     assert (await child_driven(second)).status == "done"
     third = family_hall(Hands(), PARENT, ERRAND, store=store)
     await third.open(RUN)
-    assert third.heads[RUN].snapshot.data == Basket(("bread", "milk"))
+    assert third.runs[RUN].head.snapshot.data == Basket(("bread", "milk"))
     assert await store.owners() == []
 
 
@@ -831,7 +831,7 @@ async def until_there(hall: Hall, state: str) -> None:
     """Come back when the run has reached a state; every turn lets the pulse beat."""
     async with asyncio.timeout(SOON):
         while True:
-            if state in hall.heads[RUN].snapshot.active:
+            if state in hall.runs[RUN].head.snapshot.active:
                 return
             await asyncio.sleep(QUICK)
 
@@ -1054,7 +1054,7 @@ async def test_children_that_end_at_the_same_moment_tell_a_parent_that_is_not_dr
     others.open("bread")
     assert [one.status for one in await asyncio.gather(*children)] == ["done"] * 20
     await hall.open(RUN)
-    assert hall.heads[RUN].snapshot.data == Basket(("bread",) * 20)
+    assert hall.runs[RUN].head.snapshot.data == Basket(("bread",) * 20)
     assert await store.owners() == []
 
 

@@ -20,11 +20,11 @@ async def test_who_comes_second_with_the_same_cause_gets_the_first_decision() ->
     one, other = hall_of(Hands(), store), hall_of(Hands(), store)
     await begun(one, machine)
     await reopen(other, RUN, machine)
-    await advance(one, RUN, Fetched("bread"), "0.0")
-    second = await advance(other, RUN, Fetched("stale bread"), "0.0")
+    await advance(one, RUN, (Fetched("bread"), "0.0"))
+    second = await advance(other, RUN, (Fetched("stale bread"), "0.0"))
     assert (second.received, second.seq) == ("duplicate", 1)
-    assert other.heads[RUN] == one.heads[RUN]
-    assert other.heads[RUN].snapshot.data == Basket(("bread",))
+    assert other.runs[RUN].head == one.runs[RUN].head
+    assert other.runs[RUN].head.snapshot.data == Basket(("bread",))
 
 
 @pytest.mark.anyio
@@ -33,10 +33,10 @@ async def test_who_comes_second_with_another_cause_decides_again_on_what_the_fir
     one, other = hall_of(Hands(), store), hall_of(Hands(), store)
     await begun(one, machine)
     await reopen(other, RUN, machine)
-    await advance(one, RUN, Fetched("bread"), "0.0")
-    second = await advance(other, RUN, Fetched("milk"), "0.1")
+    await advance(one, RUN, (Fetched("bread"), "0.0"))
+    second = await advance(other, RUN, (Fetched("milk"), "0.1"))
     assert (second.received, second.seq) == ("taken", 2)
-    assert other.heads[RUN].snapshot.data == Basket(("bread", "milk"))
+    assert other.runs[RUN].head.snapshot.data == Basket(("bread", "milk"))
     assert [entry["seq"] for entry in await journal(other)] == [0, 1, 2]
 
 
@@ -47,10 +47,10 @@ async def test_who_comes_second_after_the_run_has_ended_is_ignored() -> None:
     await begun(one, machine)
     await reopen(other, RUN, machine)
     await cancel(one, RUN, "enough", "stop-1")
-    second = await advance(other, RUN, Fetched("bread"), "0.0")
+    second = await advance(other, RUN, (Fetched("bread"), "0.0"))
     assert second.received == "ignored"
-    assert other.heads[RUN].snapshot.status == "cancelled"
-    assert other.heads[RUN].snapshot.data == Basket()
+    assert other.runs[RUN].head.snapshot.status == "cancelled"
+    assert other.runs[RUN].head.snapshot.data == Basket()
 
 
 @pytest.mark.anyio

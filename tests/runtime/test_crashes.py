@@ -144,5 +144,5 @@ async def test_a_run_that_dies_at_every_single_write_still_comes_home(tmp_path: 
         finally:
             store.close()
     assert deaths == 5
-    assert hall.heads[RUN].snapshot.status == "done"
+    assert hall.runs[RUN].head.snapshot.status == "done"
     assert hands.asked == ["bread", "milk", "salt", "tea"]

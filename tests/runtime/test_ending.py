@@ -38,7 +38,7 @@ async def test_an_accepted_event_from_outside_moves_the_run() -> None:
     await begun(hall, PICNIC)
     received = await tell(hall, RUN, Rained(2), "weather-1")
     assert received.received == "taken"
-    assert hall.heads[RUN].snapshot.active == ("packing",)
+    assert hall.runs[RUN].head.snapshot.active == ("packing",)
     assert (await journal(hall))[-1]["event"] == {"name": "rained", "inches": 2}
 
 
@@ -59,7 +59,7 @@ async def test_an_event_that_is_not_accepted_is_refused_with_what_is() -> None:
     await tell(hall, RUN, Rained(), "weather-1")
     with pytest.raises(Refused, match=r"packing does not accept rained; it accepts fetched, run\.cancelled"):
         await tell(hall, RUN, Rained(), "weather-2")
-    assert hall.heads[RUN].seq == 1
+    assert hall.runs[RUN].head.seq == 1
 
 
 @pytest.mark.anyio
@@ -88,7 +88,7 @@ async def test_what_comes_after_the_end_says_how_the_run_had_ended() -> None:
     hall = hall_of(Hands())
     await begun(hall, line("bread", "milk"))
     await cancel(hall, RUN, "the guests are ill", "stop-1")
-    assert (await advance(hall, RUN, Fetched("bread"), "0.0")).received == "ignored"
+    assert (await advance(hall, RUN, (Fetched("bread"), "0.0"))).received == "ignored"
     assert (await journal(hall))[-1]["ignored"] == "its effect is no longer wanted: the run was already cancelled"
 
 
@@ -97,7 +97,7 @@ async def test_what_comes_after_its_state_was_left_says_so() -> None:
     hall = hall_of(Hands())
     await begun(hall, PICNIC)
     await tell(hall, RUN, Rained(), "weather-1")
-    assert (await advance(hall, RUN, Fetched("bread"), "0.0")).received == "ignored"
+    assert (await advance(hall, RUN, (Fetched("bread"), "0.0"))).received == "ignored"
     assert (await journal(hall))[-1]["ignored"].endswith("the state that wanted it was left")
 
 
@@ -106,10 +106,10 @@ async def test_a_journal_whose_ignored_event_was_explained_in_other_words_is_the
     hall = hall_of(Hands())
     await begun(hall, line("bread"))
     await cancel(hall, RUN, "the guests are ill", "stop-1")
-    await advance(hall, RUN, Fetched("bread"), "0.0")
-    run, reader, entries = hall.runs[RUN], Reader(hall.runs[RUN].machine, hall.effects(RUN)), await journal(hall)
+    await advance(hall, RUN, (Fetched("bread"), "0.0"))
+    run, reader, entries = hall.runs[RUN].run, Reader(hall.runs[RUN].machine, hall.effects(RUN)), await journal(hall)
     before = [*entries[:-1], {**entries[-1], "ignored": "nobody wants it"}]
-    assert compared(run, reader, before) == hall.heads[RUN]
+    assert compared(run, reader, before) == hall.runs[RUN].head
     taken = [*entries[:-1], {key: part for key, part in entries[-1].items() if key != "ignored"}]
     assert isinstance(found := compared(run, reader, taken), Difference)
     assert (found.seq, found.part) == (2, "ignored")
@@ -129,7 +129,7 @@ async def test_a_journal_whose_end_is_told_with_more_advice_today_is_the_same_an
     hall = hall_of(Hands())
     await begun(hall, machine)
     head = await drive(hall, RUN)
-    run, reader, entries = hall.runs[RUN], Reader(machine, hall.effects(RUN)), await journal(hall)
+    run, reader, entries = hall.runs[RUN].run, Reader(machine, hall.effects(RUN)), await journal(hall)
     told = entries[-1]["reason"].partition(" (in ")[0]
     bare = told.removesuffix("; buy some")
     assert bare != told
@@ -145,7 +145,7 @@ async def test_a_machine_with_a_row_for_it_is_cancelled_in_its_own_way() -> None
     hall = hall_of(Hands())
     await begun(hall, PICNIC)
     await cancel(hall, RUN, "storm", "stop-1")
-    assert hall.heads[RUN].snapshot.active == ("packing",)
+    assert hall.runs[RUN].head.snapshot.active == ("packing",)
     head = await drive(hall, RUN)
     assert (head.snapshot.status, head.snapshot.data) == ("done", Basket(("basket",)))
 
@@ -171,8 +171,8 @@ async def test_exit_moves_that_clean_up_are_performed_when_a_run_is_cancelled() 
 async def test_an_event_that_no_row_takes_is_kept_and_changes_nothing() -> None:
     hall = hall_of(Hands())
     head = await begun(hall, line("bread"))
-    received = await advance(hall, RUN, Rained(), "weather-1")
+    received = await advance(hall, RUN, (Rained(), "weather-1"))
     entry = (await journal(hall))[-1]
     assert received.seq == 1
     assert (entry["taken"], entry["from"], entry["to"]) == ([], ["fetching_bread"], ["fetching_bread"])
-    assert hall.heads[RUN].snapshot == head.snapshot
+    assert hall.runs[RUN].head.snapshot == head.snapshot

@@ -183,7 +183,7 @@ async def test_a_machine_that_needs_a_script_engine_says_so_where_there_is_none(
     await begun(hall, machine)
     with pytest.raises(Broken, match="needs a script engine, and none is connected"):
         await drive(hall, RUN)
-    assert hall.heads[RUN].seq == 0
+    assert hall.runs[RUN].head.seq == 0
 
 
 @pytest.mark.anyio

@@ -34,8 +34,8 @@ async def require_sound(hall: Hall, machine: Machine) -> list[Any]:
     """The entries of the fork: no cause is there twice, and its head is the one that they give."""
     entries = await hall.store.entries(FORK)
     assert not [cause for cause, times in Counter(entry["cause"] for entry in entries).items() if times > 1]
-    run = await with_origin(hall.store, hall.runs[FORK])
-    assert rebuilt(run, Reader(machine, hall.effects(FORK)), entries) == hall.heads[FORK]
+    run = await with_origin(hall.store, hall.runs[FORK].run)
+    assert rebuilt(run, Reader(machine, hall.effects(FORK)), entries) == hall.runs[FORK].head
     return entries
 
 
@@ -54,7 +54,7 @@ async def test_an_effect_that_faltered_before_the_fork_may_falter_as_often_after
     entries = await require_sound(hall, machine)
     names = [entry["event"]["name"] for entry in entries]
     assert names.count("effect.faltered") == before + after
-    assert hall.heads[FORK].snapshot.active == ("home",)
+    assert hall.runs[FORK].head.snapshot.active == ("home",)
 
 
 @pytest.mark.anyio
@@ -67,7 +67,7 @@ async def test_a_call_that_had_begun_before_the_fork_begins_again_with_consent_a
     await forked(hall, machine, at=marks[0])
     names = [entry["event"]["name"] for entry in await require_sound(hall, machine)]
     assert names.count("effect.began") == 2
-    assert hall.heads[FORK].snapshot.status == "done"
+    assert hall.runs[FORK].head.snapshot.status == "done"
 
 
 @pytest.mark.anyio
@@ -78,9 +78,9 @@ async def test_without_consent_a_person_may_have_it_done_again_in_the_fork() -> 
     await drive(hall, RUN)
     marks = [entry["seq"] for entry in await journal(hall) if entry["event"]["name"] == "effect.began"]
     await forked(hall, machine, repeats=False, at=marks[0])
-    (doubted,) = questions(hall.heads[FORK])
+    (doubted,) = questions(hall.runs[FORK].head)
     await answer(hall, FORK, {"outcome": "again"}, doubted.key)
     await drive(hall, FORK)
     names = [entry["event"]["name"] for entry in await require_sound(hall, machine)]
     assert (names.count("effect.repeated"), names.count("effect.began")) == (1, 2)
-    assert hall.heads[FORK].snapshot.status == "done"
+    assert hall.runs[FORK].head.snapshot.status == "done"

@@ -14,16 +14,30 @@ from moothall.kernel.events import Answered, Event, Exhausted, Named
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, Parallel, State, anywhere, otherwise
 from moothall.kernel.step import Append, Move
-from moothall.runtime import crew, decide
+from moothall.runtime import budget, crew, decide
 from moothall.runtime import drive as worker
-from moothall.runtime.decide import Happening, Run, first
+from moothall.runtime.decide import Incoming, first
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, advance, answer, begin, questions, reopen
-from moothall.runtime.journal import Head, Record
+from moothall.runtime.journal import Head, Record, Run
 from moothall.runtime.ports import Context, Performer
 from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import HastyClock, MovableClock
-from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, fan, hall_of, happened, journal, keep, line
+from tests.runtime.world import (
+    RUN,
+    Basket,
+    Fetch,
+    Fetched,
+    Hands,
+    begun,
+    decided,
+    fan,
+    hall_of,
+    happened,
+    journal,
+    keep,
+    line,
+)
 
 QUICK = 0.01
 SOON = 10.0
@@ -106,7 +120,7 @@ async def test_a_row_may_take_the_end_of_the_steps() -> None:
 @pytest.mark.anyio
 @pytest.mark.unreplayed("the bound is a lower one while this test runs")
 async def test_a_run_that_says_something_new_for_ever_is_stopped_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decide, "TRANSITIONS", 30)
+    monkeypatch.setattr(budget, "TRANSITIONS", 30)
     hall = hall_of(saying(str(number) for number in range(1_000)))
     await watched(hall, circle(), calls=900)
     head = await drive(hall, RUN)
@@ -152,13 +166,13 @@ async def test_a_row_may_take_the_end_of_a_circle_and_ask_a_person_who_lets_it_g
     hall = hall_of(hands)
     await watched(hall, machine)
     await drive(hall, RUN)
-    (question,) = questions(hall.heads[RUN])
+    (question,) = questions(hall.runs[RUN].head)
     assert isinstance(question.effect, AskPerson)
     assert len(hands.calls) == 5
     await answer(hall, RUN, True)
     await drive(hall, RUN)
     assert len(hands.calls) == 10
-    assert len(questions(hall.heads[RUN])) == 1
+    assert len(questions(hall.runs[RUN].head)) == 1
     await answer(hall, RUN, False)
     assert (await drive(hall, RUN)).snapshot.active == ("over",)
 
@@ -232,11 +246,11 @@ async def test_what_comes_from_outside_is_news() -> None:
     machine = circle(On("writing", "poked"), On("judging", "poked"))
     head = await watched(hall, machine)
     for number in range(12):
-        await advance(hall, RUN, Named("poked"), f"poke-{number}")
-        (pending,) = hall.heads[RUN].pending
+        await advance(hall, RUN, (Named("poked"), f"poke-{number}"))
+        (pending,) = hall.runs[RUN].head.pending
         assert isinstance(pending.effect, Fetch)
-        await advance(hall, RUN, Fetched(pending.effect.what), pending.key)
-        head = hall.heads[RUN]
+        await advance(hall, RUN, (Fetched(pending.effect.what), pending.key))
+        head = hall.runs[RUN].head
     assert [one.denied for one in head.pending] == [""]
 
 
@@ -256,7 +270,7 @@ async def test_a_machine_that_bounds_itself_is_never_stopped_for_going_in_circle
     await begun(hall, machine, limits={"calls": 100, "seconds": 1_000})
     assert (await drive(hall, RUN)).snapshot.status == "done"
     assert len(hands.calls) == 10
-    assert hall.heads[RUN].same == {}
+    assert hall.runs[RUN].head.same == {}
 
 
 @pytest.mark.anyio
@@ -266,9 +280,9 @@ async def test_the_count_survives_a_crash_anywhere_in_the_circle(entry: int) -> 
     hall = hall_of(hands, store)
     await watched(hall, machine)
     for _ in range(entry):
-        (pending,) = hall.heads[RUN].pending
+        (pending,) = hall.runs[RUN].head.pending
         assert isinstance(pending.effect, Fetch)
-        await advance(hall, RUN, Fetched(pending.effect.what), pending.key)
+        await advance(hall, RUN, (Fetched(pending.effect.what), pending.key))
     later = hall_of(hands, store)
     await reopen(later, RUN, machine)
     head = await drive(later, RUN)
@@ -388,8 +402,9 @@ async def test_the_same_word_said_as_something_else_is_new() -> None:
 def test_a_late_reply_that_is_ignored_does_not_begin_the_count_anew() -> None:
     machine = circle()
     run = Run(Record(RUN, machine.name, machine.digest, 0.0, limits={"calls": 9}, endless=True), machine)
-    head = decide.decide(run, first(run, Basket()).head, Happening(Fetched("draft"), "0.0", 1.0)).head
-    late = decide.decide(run, head, Happening(Fetched("old"), "0.7", 2.0))
+    begun_with = decided(first(run, Basket())).head
+    head = decided(decide.decide(run, begun_with, Incoming(Fetched("draft"), "0.0", 1.0))).head
+    late = decided(decide.decide(run, head, Incoming(Fetched("old"), "0.7", 2.0)))
     assert late.entry.ignored
     assert late.head.same == head.same
 
@@ -439,7 +454,7 @@ async def test_a_row_may_take_the_end_of_the_time_and_what_costs_nothing_may_fol
         head = await driving
     assert (head.snapshot.active, head.snapshot.data) == (("asking",), Basket(("seconds",)))
     await answer(hall, RUN, "well")
-    assert hall.heads[RUN].snapshot.status == "done"
+    assert hall.runs[RUN].head.snapshot.status == "done"
 
 
 # time-outs and beats
@@ -462,7 +477,7 @@ SLOW = Machine(
 
 def pulse(hall: Hall) -> None:
     """What a pulse does about effects that take too long."""
-    worker._stop_late(hall, RUN, hall.crew.drives[RUN])
+    hall.crew.drives[RUN].stop_late()
 
 
 @pytest.mark.anyio
@@ -674,7 +689,7 @@ async def test_what_is_dropped_at_the_end_has_a_moment_to_put_its_things_away() 
     await hands.tidying.wait()
     for _ in range(10):
         await asyncio.sleep(0)
-    assert hall.heads[RUN].snapshot.status == "done"
+    assert hall.runs[RUN].head.snapshot.status == "done"
     assert not driving.done(), "the run is over, but not everybody is gone"
     hands.may_go.set()
     await driving
@@ -715,7 +730,7 @@ async def test_what_is_dropped_on_the_way_does_not_hold_the_run_up() -> None:
     await hands.tidying.wait()
     for _ in range(20):
         await asyncio.sleep(0)
-    assert hall.heads[RUN].snapshot.status == "done"
+    assert hall.runs[RUN].head.snapshot.status == "done"
     hands.may_go.set()
     await driving
     assert hands.tidied == ["milk"]

@@ -82,15 +82,15 @@ async def test_what_was_said_until_then_is_kept_and_charged(wanted: tuple[Effect
     notes = [entry for entry in entries if entry["event"]["name"] == "effect.interrupted"]
     assert [note["event"]["text"] for note in notes] == ["".join(PIECES)] * len(wanted)
     assert speaker.cut_off == len(wanted)
-    head = hall.heads[RUN]
+    head = hall.runs[RUN].head
     more = 1 if event == "redirected" else 0
     assert head.spent == {"calls": len(wanted) + more, "tokens": 7.0 * len(wanted)}
     assert head.snapshot.active == ("home",)
-    assert rebuilt(hall.runs[RUN], Reader(machine, hall.effects(RUN)), entries) == head
+    assert rebuilt(hall.runs[RUN].run, Reader(machine, hall.effects(RUN)), entries) == head
 
 
 @pytest.mark.anyio
 async def test_where_nobody_listens_nothing_is_kept_but_what_was_reserved_is_charged() -> None:
     hall, speaker = await interrupted(machine_of(Fetch("soup")), "stopped", listens=False)
     assert "effect.interrupted" not in [entry["event"]["name"] for entry in await journal(hall)]
-    assert (speaker.cut_off, hall.heads[RUN].spent) == (1, {"calls": 1})
+    assert (speaker.cut_off, hall.runs[RUN].head.spent) == (1, {"calls": 1})

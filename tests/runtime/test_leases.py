@@ -17,13 +17,13 @@ from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, Parallel, State
 from moothall.runtime import drive as worker
 from moothall.runtime import hall as halls
-from moothall.runtime.decide import Happening, decide
+from moothall.runtime.decide import Incoming, decide
 from moothall.runtime.drive import CRASHES, drive
 from moothall.runtime.hall import Hall, advance, answer, cancel, reopen
 from moothall.runtime.ports import LEASE, Lease, Store
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
-from tests.runtime.clock import MovableClock
+from tests.runtime.clock import HastyClock, MovableClock
 from tests.runtime.world import (
     PROCESSES,
     RUN,
@@ -33,10 +33,12 @@ from tests.runtime.world import (
     Hands,
     asking,
     begun,
+    decided,
     fan,
     hall_of,
     happened,
     keep,
+    lease_in,
     line,
     pause,
 )
@@ -136,7 +138,7 @@ async def test_a_run_that_begins_with_a_question_is_born_free(any_store: Store) 
     hall = hall_of(Hands(), any_store)
     await begun(hall, asking())
     assert (await lease_of(any_store)).owner == ""
-    assert hall.leases[RUN] == await lease_of(any_store)
+    assert hall.runs[RUN].lease == await lease_of(any_store)
 
 
 @pytest.mark.anyio
@@ -168,7 +170,7 @@ async def test_a_second_hall_whose_rival_is_alive_is_refused_and_told_who_drives
     with pytest.raises(Refused, match=f"run trial is being driven by {ALIVE}:one; it goes on there"):
         await drive(other, RUN)
     assert hands.asked == []
-    assert await lease_of(any_store) == one.leases[RUN]
+    assert await lease_of(any_store) == one.runs[RUN].lease
 
 
 @pytest.mark.anyio
@@ -180,7 +182,7 @@ async def test_a_holder_whose_process_is_gone_is_taken_over_at_once(any_store: S
     await reopen(other, RUN, line("bread"))
     assert (await drive(other, RUN)).snapshot.status == "done"
     assert hands.asked == ["bread"]
-    assert clock.now() < gone.leases[RUN].until
+    assert clock.now() < lease_in(gone).until
 
 
 @pytest.mark.anyio
@@ -211,13 +213,31 @@ async def test_a_holder_on_another_host_is_left_alone_until_it_is_overdue(any_st
 
 @pytest.mark.anyio
 @pytest.mark.usefixtures("quick_pulse")
-async def test_a_holder_that_is_alive_but_overdue_is_taken_over(any_store: Store) -> None:
-    clock = MovableClock()
+async def test_a_holder_that_is_alive_but_overdue_is_taken_over_and_who_waits_for_that_is_told(
+    any_store: Store,
+) -> None:
+    clock, said = MovableClock(), list[str]()
     one, other = alive(Hands(), any_store, clock, "one"), alive(Hands(), any_store, clock, "other")
+    other.notice = said.append
     await begun(one, line("bread"))
     clock.move(LEASE + 1)
     await reopen(other, RUN, line("bread"))
+    assert not said
     assert (await drive(other, RUN)).snapshot.status == "done"
+    (text,) = said
+    assert text.startswith(f"run {RUN} is held by {one.owner}, whose time is over")
+
+
+@pytest.mark.anyio
+async def test_who_looks_at_an_overdue_lease_waits_by_the_clock_of_the_hall(any_store: Store) -> None:
+    clock = HastyClock()
+    far, near = hall_of(Hands(), any_store, clock), hall_of(Hands(), any_store, clock)
+    far.owner = "elsewhere:1:far"
+    await begun(far, line("bread"))
+    await clock.wait_until(clock.now() + LEASE + 1)
+    await reopen(near, RUN, line("bread"))
+    assert (await drive(near, RUN)).snapshot.status == "done"
+    assert clock.jumps[1:] == [worker.PULSE] * halls.FAR_LOOKS
 
 
 @pytest.mark.anyio
@@ -237,9 +257,9 @@ async def test_the_token_grows_with_every_new_holder(any_store: Store) -> None:
 async def test_an_old_token_commits_nothing_renews_nothing_and_lets_go_of_nothing(any_store: Store) -> None:
     hall = hall_of(Hands(), any_store)
     await begun(hall, line("bread"))
-    old = hall.leases[RUN]
+    old = lease_in(hall)
     new = await any_store.claim(RUN, old, next(PROCESSES), 2_000.0)
-    decision = decide(hall.runs[RUN], hall.heads[RUN], Happening(Fetched("bread"), "0.0", 1_001.0))
+    decision = decided(decide(hall.runs[RUN].run, hall.runs[RUN].head, Incoming(Fetched("bread"), "0.0", 1_001.0)))
     with pytest.raises(Conflict):
         await any_store.commit(RUN, decision.head, decision.entry, old, None)
     assert not await any_store.renew(RUN, old, 9_000.0)
@@ -289,7 +309,7 @@ async def test_a_hall_whose_lease_was_taken_and_given_back_holds_the_run_again_b
     hands.shut("milk")
     driving = asyncio.create_task(drive(one, RUN))
     await hands.wait_for_calls(1)
-    taken = await any_store.claim(RUN, one.leases[RUN], "other:1:x", clock.now() + LEASE)
+    taken = await any_store.claim(RUN, lease_in(one), "other:1:x", clock.now() + LEASE)
     assert taken is not None
     await any_store.release(RUN, taken)
     hands.open("bread")
@@ -447,7 +467,7 @@ async def test_a_cancel_by_another_hall_stops_what_is_performed_within_a_pulse(
     one.owner = f"{ALIVE}:one"
     await begun(one, machine)
     driving = asyncio.create_task(drive(one, RUN))
-    await hands.wait_for_calls(len(one.heads[RUN].pending))
+    await hands.wait_for_calls(len(one.runs[RUN].head.pending))
     await reopen(other, RUN, machine)
     await cancel(other, RUN, "enough", "stop-1")
     async with asyncio.timeout(SOON):
@@ -508,7 +528,7 @@ async def test_news_that_leave_the_only_effect_wanted_do_not_interrupt_it(
     driving = asyncio.create_task(drive(one, RUN))
     await hands.wait_for_calls(1)
     await reopen(other, RUN, machine)
-    await advance(other, RUN, Named("poked"), "poke-1")
+    await advance(other, RUN, (Named("poked"), "poke-1"))
     await until_true(lambda: _seen(one, 1))
     hands.open("bread")
     async with asyncio.timeout(SOON):
@@ -518,7 +538,7 @@ async def test_news_that_leave_the_only_effect_wanted_do_not_interrupt_it(
 
 
 async def _seen(hall: Hall, seq: int) -> bool:
-    return hall.heads[RUN].seq >= seq
+    return hall.runs[RUN].head.seq >= seq
 
 
 @pytest.mark.anyio
@@ -555,7 +575,7 @@ async def test_who_finds_its_lease_lost_stops_performing_and_says_who_has_the_ru
     driving = asyncio.create_task(drive(one, RUN))
     await hands.wait_for_calls(1)
     clock.move(LEASE + 1)
-    await any_store.claim(RUN, one.leases[RUN], f"{ALIVE}:other", clock.now() + LEASE)
+    await any_store.claim(RUN, lease_in(one), f"{ALIVE}:other", clock.now() + LEASE)
     with pytest.raises(Refused, match=f"driven by {ALIVE}:other"):
         async with asyncio.timeout(SOON):
             await driving

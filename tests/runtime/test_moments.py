@@ -15,11 +15,10 @@ from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.kernel.simulate import Simulation
 from moothall.kernel.step import Instant, Moment
-from moothall.runtime.decide import Run
 from moothall.runtime.drive import drive
 from moothall.runtime.fork import fork, origin_of
 from moothall.runtime.hall import Hall, begin
-from moothall.runtime.journal import Head, Reader, Record
+from moothall.runtime.journal import Head, Reader, Record, Run
 from moothall.runtime.rebuild import compared
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import HastyClock

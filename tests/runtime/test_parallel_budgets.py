@@ -68,7 +68,7 @@ class Provider:
     def _is_used_up(self, run: str) -> bool:
         """Whether something was used up when a call began, as far as the run that wants it knows."""
         assert self.hall is not None
-        spent, limits = self.hall.heads[run].spent, self.hall.runs[run].record.limits
+        spent, limits = self.hall.runs[run].head.spent, self.hall.runs[run].record.limits
         return any(spent.get(name, 0) >= limits[name] for name in self.cost if name in limits)
 
 

@@ -60,7 +60,7 @@ async def same_after_damage(hall: Hall, machine: Machine) -> Head:
     reader = Reader(machine, hall.effects(RUN))
     before = await store.load(RUN)
     whole = reader.head(before.head)
-    assert whole == hall.heads[RUN]
+    assert whole == hall.runs[RUN].head
     damage(store)
     assert (await store.load(RUN)).head == {}
     other = hall_of(Hands(), store)
@@ -158,7 +158,7 @@ async def test_a_fan_is_made_anew_at_every_entry_with_the_rest_in_flight(store: 
     hall = hall_of(Hands(), store)
     await begun(hall, machine, limits={"calls": 3, "usd": 5})
     for number in range(min(ends, 3)):
-        await advance(hall, RUN, Fetched("abc"[number], {"usd": 0.07}), f"0.{number}")
+        await advance(hall, RUN, (Fetched("abc"[number], {"usd": 0.07}), f"0.{number}"))
     head = await same_after_damage(hall, machine)
     assert len(head.pending) == 4 - min(ends, 3)
     assert head.pending[-1].denied == "calls"
@@ -169,9 +169,9 @@ async def test_answers_late_replies_and_repeats_are_made_anew(store: SqliteStore
     machine = fan("bread", "milk", moves=[On("fetching", "closed", to="poor")])
     hall = hall_of(Hands(), store)
     await begun(hall, machine)
-    await advance(hall, RUN, Fetched("bread", {"usd": 0.3}), "0.0")
-    await advance(hall, RUN, Named("closed"), "close-1")
-    late = await advance(hall, RUN, Fetched("milk", {"usd": 0.2}), "0.1")
+    await advance(hall, RUN, (Fetched("bread", {"usd": 0.3}), "0.0"))
+    await advance(hall, RUN, (Named("closed"), "close-1"))
+    late = await advance(hall, RUN, (Fetched("milk", {"usd": 0.2}), "0.1"))
     assert late.received == "ignored"
     head = await same_after_damage(hall, machine)
     assert head.spent["usd"] == 0.5
@@ -188,7 +188,7 @@ async def test_a_run_with_two_questions_is_made_anew_between_their_answers(store
 @pytest.mark.anyio
 async def test_history_counters_and_timers_are_made_anew(store: SqliteStore) -> None:
     hall = await driven(store, RETURNING)
-    await advance(hall, RUN, Named("paused", [LENGTHY]), "pause-1")
+    await advance(hall, RUN, (Named("paused", [LENGTHY]), "pause-1"))
     head = await same_after_damage(hall, RETURNING)
     assert head.snapshot.history
     assert head.wake() is not None
@@ -229,7 +229,7 @@ async def test_repairing_a_head_leaves_the_lease_alone(store: SqliteStore) -> No
     await begun(hall, line("bread"))
     damage(store)
     await reopen(hall_of(Hands(), store), RUN, line("bread"))
-    assert (await store.load(RUN)).lease == hall.leases[RUN] != Lease("", 1, 0.0)
+    assert (await store.load(RUN)).lease == hall.runs[RUN].lease != Lease("", 1, 0.0)
 
 
 @pytest.mark.anyio
@@ -249,13 +249,13 @@ async def test_a_journal_that_says_something_else_than_its_machine_is_broken(sto
     hall = await driven(store, machine)
     entries = [dict(entry) for entry in await store.entries(RUN)]
     reader = Reader(machine, hall.effects(RUN))
-    assert rebuilt(hall.runs[RUN], reader, entries) == hall.heads[RUN]
+    assert rebuilt(hall.runs[RUN].run, reader, entries) == hall.runs[RUN].head
     entries[1]["to"] = ["home"]
     with pytest.raises(Broken, match="entry 1 does not follow from the ones before it"):
-        rebuilt(hall.runs[RUN], reader, entries)
+        rebuilt(hall.runs[RUN].run, reader, entries)
     for headless in ([], entries[1:]):
         with pytest.raises(Broken, match="its journal has no beginning"):
-            rebuilt(hall.runs[RUN], reader, headless)
+            rebuilt(hall.runs[RUN].run, reader, headless)
 
 
 @pytest.mark.anyio
@@ -268,4 +268,4 @@ async def test_every_head_of_a_run_is_the_one_that_its_journal_makes(store: Sqli
     await drive(hall, RUN)
     entries, reader = await store.entries(RUN), Reader(machine, hall.effects(RUN))
     for seq, head in enumerate(heads):
-        assert rebuilt(hall.runs[RUN], reader, entries[: seq + 1]) == head
+        assert rebuilt(hall.runs[RUN].run, reader, entries[: seq + 1]) == head

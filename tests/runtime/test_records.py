@@ -13,11 +13,10 @@ from moothall.kernel.effects import ReadRecords, WriteRecords
 from moothall.kernel.events import Event, RecordsRead, RecordsWritten, SharedRecord
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
-from moothall.runtime.decide import Run
 from moothall.runtime.drive import drive
 from moothall.runtime.fork import fork, origin_of
 from moothall.runtime.hall import Hall, answer, begin, questions
-from moothall.runtime.journal import Head, Reader, Record
+from moothall.runtime.journal import Head, Reader, Record, Run
 from moothall.runtime.ports import Context, Store
 from moothall.runtime.rebuild import compared
 from moothall.runtime.retry import Retry, retry

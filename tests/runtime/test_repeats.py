@@ -15,14 +15,14 @@ from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.runtime import drive as worker
 from moothall.runtime.drive import drive
-from moothall.runtime.hall import Hall, advance, answer, questions, reopen
+from moothall.runtime.hall import Bindings, Hall, advance, answer, questions, reopen
 from moothall.runtime.ports import LEASE, Context, Performer
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import HastyClock, MovableClock
 from tests.runtime.test_crashes import Died, mortal
 from tests.runtime.till import ARGUMENTS, Till, in_doubt, keep_receipt, lost_in_the_middle, opened, paying
-from tests.runtime.world import PROCESSES, RUN, Basket, Fetched, begun, happened, journal, keep
+from tests.runtime.world import PROCESSES, RUN, Basket, Fetched, begun, happened, journal, keep, lease_in
 
 KEY = "trial.0.0"
 ONCE = paying("at-most-once")
@@ -180,11 +180,11 @@ async def test_a_check_that_fails_is_an_attempt_that_failed_and_nothing_is_paid_
 @pytest.mark.anyio
 async def test_a_call_whose_outcome_is_unknown_becomes_a_question_with_three_answers() -> None:
     hall = await in_doubt(Till(), ONCE)
-    (question,) = questions(hall.heads[RUN])
+    (question,) = questions(hall.runs[RUN].head)
     assert question.doubt == "pay had begun when its worker was lost; whether it was done is unknown"
     assert await happened(hall) == ["run.started", "effect.began", "effect.doubted"]
-    assert hall.heads[RUN].rests()
-    assert hall.heads[RUN].wake() is None
+    assert hall.runs[RUN].head.rests()
+    assert hall.runs[RUN].head.wake() is None
 
 
 @pytest.mark.anyio
@@ -232,7 +232,7 @@ async def test_again_means_the_same_key_a_new_mark_and_a_performer_that_knows_it
         return Returned("pay", "receipt")
 
     hall = await in_doubt(Till(), ONCE)
-    hall.performers = {CallTool.kind: Performer(CallTool, note)}
+    hall.bind(RUN, Bindings({CallTool.kind: Performer(CallTool, note)}))
     await answer(hall, RUN, {"outcome": "again"}, by="Ada")
     await drive(hall, RUN)
     assert [(one.key, one.attempt, one.again) for one in contexts] == [(KEY, 2, True)]
@@ -255,10 +255,10 @@ async def test_a_second_crash_after_again_is_a_second_question() -> None:
     await asyncio.wait([driving])
     later = await opened(till, ONCE, store)
     await drive(later, RUN)
-    assert len(questions(later.heads[RUN])) == 1
+    assert len(questions(later.runs[RUN].head)) == 1
     assert len(till.paid) == 2
     await answer(later, RUN, {"outcome": "done", "value": "receipt 2"})
-    assert later.heads[RUN].snapshot.active == ("paid",)
+    assert later.runs[RUN].head.snapshot.active == ("paid",)
 
 
 @pytest.mark.anyio
@@ -281,10 +281,10 @@ async def test_a_second_crash_after_again_is_a_second_question() -> None:
 async def test_a_wrong_finding_is_refused_and_the_question_stays_open(said: Any) -> None:
     till = Till()
     hall = await in_doubt(till, ONCE)
-    before = hall.heads[RUN]
+    before = hall.runs[RUN].head
     with pytest.raises(Refused, match="the answer"):
         await answer(hall, RUN, said)
-    assert hall.heads[RUN] == before
+    assert hall.runs[RUN].head == before
     assert len(questions(before)) == 1
     assert len(till.paid) == 1
 
@@ -330,10 +330,10 @@ async def test_an_answer_to_a_doubt_whose_state_was_left_is_kept_and_ignored(out
     till, store = Till(), MemoryStore(strict=True)
     hall = await in_doubt(till, ONCE, store)
     late = await opened(till, ONCE, store)
-    await advance(hall, RUN, Named("closed"), "close-1")
+    await advance(hall, RUN, (Named("closed"), "close-1"))
     told = await answer(late, RUN, {"outcome": outcome}, "0.0")
     assert told.received == "ignored"
-    assert late.heads[RUN].snapshot.active == ("shut",)
+    assert late.runs[RUN].head.snapshot.active == ("shut",)
     with pytest.raises(Refused, match="run trial is done; it accepts no answer"):
         await answer(late, RUN, {"outcome": outcome})
     assert len(till.paid) == 1
@@ -357,7 +357,7 @@ async def test_two_calls_in_doubt_are_two_questions_and_have_to_be_named() -> No
         await answer(hall, RUN, {"outcome": "done"})
     await answer(hall, RUN, {"outcome": "done", "value": "b"}, "0.1")
     await answer(hall, RUN, {"outcome": "done", "value": "a"}, "0.0")
-    assert hall.heads[RUN].snapshot.data == Basket(("b", "a"))
+    assert hall.runs[RUN].head.snapshot.data == Basket(("b", "a"))
     assert [entry["event"]["id"] for entry in (await journal(hall))[-2:]] == ["call-4", "call-3"]
 
 
@@ -376,18 +376,18 @@ async def test_what_stands_beside_a_call_in_doubt_goes_on() -> None:
     )
     till = Till()
     hall = await in_doubt(till, machine)
-    assert hall.heads[RUN].snapshot.data == Basket(("receipt 3",))
-    assert [one.key for one in questions(hall.heads[RUN])] == ["0.0"]
+    assert hall.runs[RUN].head.snapshot.data == Basket(("receipt 3",))
+    assert [one.key for one in questions(hall.runs[RUN].head)] == ["0.0"]
 
 
 @pytest.mark.anyio
 async def test_a_doubt_is_made_anew_from_the_journal(store: SqliteStore) -> None:
     hall = await in_doubt(Till(), ONCE, store)
-    before = hall.heads[RUN]
+    before = hall.runs[RUN].head
     head = store._db.execute("SELECT head FROM runs").fetchone()[0]
     store._db.execute("UPDATE runs SET head = ?", (head[:-1] + b"!",))
     assert await reopen(hall, RUN, ONCE) == before
-    assert len(questions(hall.heads[RUN])) == 1
+    assert len(questions(hall.runs[RUN].head)) == 1
 
 
 # at most once: failures, time and leases
@@ -473,7 +473,7 @@ async def test_who_lost_the_lease_in_the_middle_and_got_it_back_does_not_pay_twi
     await begun(hall, ONCE)
     driving = asyncio.create_task(drive(hall, RUN))
     await till.wait_for_call()
-    taken = await store.claim(RUN, hall.leases[RUN], next(PROCESSES), clock.now() + 60)
+    taken = await store.claim(RUN, lease_in(hall), next(PROCESSES), clock.now() + 60)
     assert taken is not None
     await store.release(RUN, taken)
     till.gate = None
@@ -520,7 +520,7 @@ async def pouring_in_doubt(store: MemoryStore) -> Hall:
 async def test_an_effect_of_the_users_own_ends_in_its_first_outcome_with_the_value_that_was_found() -> None:
     hall = await pouring_in_doubt(MemoryStore(strict=True))
     await answer(hall, RUN, {"outcome": "done", "value": "a pint"})
-    assert hall.heads[RUN].snapshot.data == Basket(("a pint",))
+    assert hall.runs[RUN].head.snapshot.data == Basket(("a pint",))
 
 
 @pytest.mark.anyio
@@ -528,7 +528,7 @@ async def test_a_found_value_that_the_event_cannot_carry_is_refused() -> None:
     hall = await pouring_in_doubt(MemoryStore(strict=True))
     with pytest.raises(Refused, match="expected a text"):
         await answer(hall, RUN, {"outcome": "done", "value": {"pints": 1}})
-    assert len(questions(hall.heads[RUN])) == 1
+    assert len(questions(hall.runs[RUN].head)) == 1
 
 
 @pytest.mark.anyio

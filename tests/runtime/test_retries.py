@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moothall.errors import Broken, DefinitionError, EffectFailed
-from moothall.kernel.events import Began, Doubted, Event, Exhausted, Faltered, GaveUp, Named, Repeated
+from moothall.kernel.events import AttemptFailed, Began, Doubted, Event, Exhausted, GaveUp, Named, Repeated
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.runtime.backoff import LONGEST, Again, NoMore, retry
-from moothall.runtime.decide import Happening, Run, decide, first
+from moothall.runtime.decide import Incoming, decide, first
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, advance, reopen
-from moothall.runtime.journal import Head, Pending, Reader, Record, encode_entry
+from moothall.runtime.journal import Pending, Reader, Record, Run, encode_entry
 from moothall.runtime.ports import Context
 from moothall.runtime.rebuild import rebuilt
 from moothall.stores.memory import MemoryStore
@@ -33,6 +33,7 @@ from tests.runtime.world import (
     Fetched,
     Hands,
     begun,
+    decided,
     fan,
     hall_of,
     happened,
@@ -54,7 +55,7 @@ class Patient(Fetch):
 
 def pause(run: str = RUN, attempt: int = 1, key: str = "0.0", after: float = 0) -> float:
     """The pause after an attempt that went wrong."""
-    decision = retry(run, Pending(key, Patient("bread"), attempt=attempt), Faltered("gone", after))
+    decision = retry(run, Pending(key, Patient("bread"), attempt=attempt), AttemptFailed("gone", after))
     assert isinstance(decision, Again)
     return decision.after
 
@@ -94,12 +95,12 @@ def test_who_asks_to_be_left_alone_for_a_while_is_and_never_for_less_than_the_pa
     ],
 )
 def test_after_the_last_attempt_there_is_no_other(effect: Fetch, attempt: int, decision: NoMore) -> None:
-    assert retry(RUN, Pending("0.0", effect, attempt=attempt), Faltered("gone", after=5)) == decision
+    assert retry(RUN, Pending("0.0", effect, attempt=attempt), AttemptFailed("gone", after=5)) == decision
 
 
 def test_what_may_be_done_once_is_never_tried_again() -> None:
-    (pending,) = first(run_of(paying("at-most-once")), Basket()).head.pending
-    assert retry(RUN, pending, Faltered("gone", after=5)) == NoMore("gone")
+    (pending,) = decided(first(run_of(paying("at-most-once")), Basket())).head.pending
+    assert retry(RUN, pending, AttemptFailed("gone", after=5)) == NoMore("gone")
 
 
 # in the journal
@@ -138,7 +139,7 @@ async def test_a_pause_that_was_asked_for_is_kept_to_the_second() -> None:
     await begun(hall, line("bread"))
     driving = asyncio.create_task(drive(hall, RUN))
     await clock.wait_for_waiting()
-    assert hall.heads[RUN].wake() == clock.now() + 30
+    assert hall.runs[RUN].head.wake() == clock.now() + 30
     clock.move(29.9)
     await asyncio.sleep(0)
     assert len(hands.calls) == 1
@@ -189,20 +190,20 @@ async def test_an_attempt_that_goes_wrong_after_its_state_was_left_is_ignored_an
     machine = fan("bread", moves=[On("fetching", "closed", to="poor")])
     hall = hall_of(Hands())
     await begun(hall, machine)
-    await advance(hall, RUN, Named("closed"), "close-1")
-    told = await advance(hall, RUN, Faltered("gone", usage={"usd": 0.5}), "0.0-1")
+    await advance(hall, RUN, (Named("closed"), "close-1"))
+    told = await advance(hall, RUN, (AttemptFailed("gone", usage={"usd": 0.5}), "0.0-1"))
     assert told.received == "ignored"
-    assert hall.heads[RUN].spent == {"calls": 1, "usd": 0.5}
-    assert hall.heads[RUN].pending == ()
+    assert hall.runs[RUN].head.spent == {"calls": 1, "usd": 0.5}
+    assert hall.runs[RUN].head.pending == ()
 
 
 @pytest.mark.anyio
 async def test_an_attempt_that_is_told_twice_counts_once() -> None:
     hall = hall_of(Hands())
     await begun(hall, line("bread"))
-    assert (await advance(hall, RUN, Faltered("gone"), "0.0-1")).received == "taken"
-    assert (await advance(hall, RUN, Faltered("gone"), "0.0-1")).received == "duplicate"
-    assert [one.attempt for one in hall.heads[RUN].pending] == [2]
+    assert (await advance(hall, RUN, (AttemptFailed("gone"), "0.0-1"))).received == "taken"
+    assert (await advance(hall, RUN, (AttemptFailed("gone"), "0.0-1"))).received == "duplicate"
+    assert [one.attempt for one in hall.runs[RUN].head.pending] == [2]
 
 
 # across a crash
@@ -345,7 +346,7 @@ async def test_an_attempt_beside_others_does_not_take_what_they_have_reserved() 
     await hands.wait_for_calls(2)
     for _ in range(10):
         await asyncio.sleep(0)
-    assert [(one.effect, one.denied) for one in hall.heads[RUN].pending] == [
+    assert [(one.effect, one.denied) for one in hall.runs[RUN].head.pending] == [
         (Fetch("bread"), "calls"),
         (Fetch("milk"), ""),
     ]
@@ -413,7 +414,9 @@ async def test_half_a_character_in_the_message_of_an_error_does_not_bring_the_wo
 Story = Sequence[tuple[str, str, float, int]]
 MARKS: Mapping[str, Any] = {
     "began": lambda number, after: Began(),
-    "faltered": lambda number, after: Faltered(f"reason {number}", after, {"usd": number / 8} if number % 2 else {}),
+    "faltered": lambda number, after: AttemptFailed(
+        f"reason {number}", after, {"usd": number / 8} if number % 2 else {}
+    ),
     "doubted": lambda number, after: Doubted("unknown"),
     "repeated": lambda number, after: Repeated("Ada"),
     "fetched": lambda number, after: Fetched(f"thing {number}", {"tokens": number}),
@@ -450,13 +453,13 @@ def run_of(machine: Machine, limits: Mapping[str, float] | None = None, *, endle
     return Run(Record(RUN, machine.name, machine.digest, 1_000.0, limits=limits or {}, endless=endless), machine)
 
 
-def happening(told: tuple[str, str, float, int], at: int) -> Happening:
+def happening(told: tuple[str, str, float, int], at: int) -> Incoming:
     """One thing that happens, with the cause that it has."""
     name, key, after, number = told
     event: Event = MARKS[name](number, after)
     if name in ("closed", "poked"):
-        return Happening(event, f"told-{at}", 1_000.0 + at)
-    return Happening(event, key if name in ENDS else f"{key}-{name}-{at}", 1_000.0 + at)
+        return Incoming(event, f"told-{at}", 1_000.0 + at)
+    return Incoming(event, key if name in ENDS else f"{key}-{name}-{at}", 1_000.0 + at)
 
 
 @given(story=stories, limits=st.sampled_from([{}, {"calls": 4.0}, {"usd": 0.5, "seconds": 8.0}, {"transitions": 6.0}]))
@@ -465,11 +468,11 @@ def test_whatever_marks_come_in_whatever_order_the_journal_makes_the_same_head_a
     story: Story, limits: Mapping[str, float]
 ) -> None:
     run = run_of(WALK, limits, endless=True)
-    decision = first(run, Basket())
+    decision = decided(first(run, Basket()))
     entries = [encode_entry(decision.entry)]
     heads = [decision.head]
     for at, told in enumerate(story, 1):
-        decision = decide(run, decision.head, happening(told, at))
+        decision = decided(decide(run, decision.head, happening(told, at)))
         entries.append(encode_entry(decision.entry))
         heads.append(decision.head)
     reader = Reader(WALK, {"fetch": Fetch})
@@ -481,9 +484,9 @@ def test_whatever_marks_come_in_whatever_order_the_journal_makes_the_same_head_a
 @settings(max_examples=200, deadline=None)
 def test_marks_move_nothing_and_an_effect_that_is_not_in_flight_is_never_brought_back(story: Story) -> None:
     run = run_of(WALK)
-    head = first(run, Basket()).head
+    head = decided(first(run, Basket())).head
     for at, told in enumerate(story, 1):
-        after = decide(run, head, happening(told, at)).head
+        after = decided(decide(run, head, happening(told, at))).head
         assert {one.key for one in after.pending} <= {one.key for one in head.pending}
         if told[0] in ("began", "doubted", "repeated"):
             assert after.snapshot == head.snapshot
@@ -511,7 +514,8 @@ async def test_two_runs_that_fail_at_the_same_moment_do_not_come_back_at_the_sam
     for name in ("one", "two"):
         run = run_of(line("bread"))
         run = replace(run, record=replace(run.record, run=name))
-        head: Head = decide(run, first(run, Basket()).head, Happening(Faltered("gone"), "0.0-1", 1_000.0)).head
+        begun_with = decided(first(run, Basket())).head
+        head = decided(decide(run, begun_with, Incoming(AttemptFailed("gone"), "0.0-1", 1_000.0))).head
         wakes.append(head.wake())
     assert wakes[0] != wakes[1]
 

@@ -9,9 +9,9 @@ from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.kernel.step import Absent, Answer, Ask, Failed, Moment, Move, Scripted, Value
 from moothall.runtime.drive import drive
-from moothall.runtime.hall import Cast, Hall, advance
+from moothall.runtime.hall import Bindings, Hall, advance
 from moothall.runtime.journal import Reader
-from moothall.runtime.ports import LEASE, Performer, Scene
+from moothall.runtime.ports import LEASE, Performer, ScriptContext
 from moothall.runtime.rebuild import compared, rebuilt
 from tests.runtime.clock import MovableClock
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, begun, hall_of, journal, keep
@@ -50,14 +50,14 @@ class Engine:
         self.answers = answers
         self.asked: list[tuple[str, Any, str]] = []
 
-    async def __call__(self, ask: Ask, scene: Scene) -> Answer:
+    async def __call__(self, ask: Ask, scene: ScriptContext) -> Answer:
         self.asked.append((ask.script, ask.scope, scene.cause))
         return self.answers[ask.script.rstrip("?")].pop(0)
 
 
 def connected(engine: Engine, hands: Hands) -> Hall:
     hall = hall_of(hands)
-    hall.casts[RUN] = Cast({Fetch.kind: Performer(Fetch, hands)}, evaluate=engine)
+    hall.bind(RUN, Bindings({Fetch.kind: Performer(Fetch, hands)}, evaluate=engine))
     return hall
 
 
@@ -86,16 +86,16 @@ async def test_a_run_whose_scripts_took_long_is_held_as_long_as_any_other() -> N
     clock, hands = MovableClock(), Hands()
 
     class Slow(Engine):
-        async def __call__(self, ask: Ask, scene: Scene) -> Answer:
+        async def __call__(self, ask: Ask, scene: ScriptContext) -> Answer:
             if ask.script == "enough?":
                 clock.move(LEASE * 0.8)
             return await super().__call__(ask, scene)
 
     hall = hall_of(hands, clock=clock)
     engine = Slow(note=[Value("a"), Absent()], enough=[Value(False)])
-    hall.casts[RUN] = Cast({Fetch.kind: Performer(Fetch, hands)}, evaluate=engine)
+    hall.bind(RUN, Bindings({Fetch.kind: Performer(Fetch, hands)}, evaluate=engine))
     await begun(hall, SCRIPTED)
-    await advance(hall, RUN, Fetched("bread"), "0.0")
+    await advance(hall, RUN, (Fetched("bread"), "0.0"))
     assert (await hall.store.load(RUN)).lease.until > clock.now() + LEASE / 2
 
 
@@ -105,7 +105,7 @@ async def test_a_journal_is_decided_again_without_an_engine() -> None:
     hall = connected(engine, Hands())
     await begun(hall, SCRIPTED)
     head = await drive(hall, RUN)
-    run, reader, entries = hall.runs[RUN], Reader(SCRIPTED, {Fetch.kind: Fetch}), await journal(hall)
+    run, reader, entries = hall.runs[RUN].run, Reader(SCRIPTED, {Fetch.kind: Fetch}), await journal(hall)
     assert rebuilt(run, reader, entries) == head
     assert compared(run, reader, entries) == head
     without = [{name: part for name, part in entry.items() if name != "answers"} for entry in entries]
@@ -129,9 +129,9 @@ async def test_where_another_writer_comes_first_the_script_is_asked_again_about_
     engine = Engine(note=[Value("a"), Value("b"), Value("c")], enough=[Value(False), Value(False), Value(True)])
     hall = connected(engine, Hands())
     await begun(hall, SCRIPTED)
-    stale = hall.heads[RUN]
-    await advance(hall, RUN, Fetched("milk"), "from-outside")
-    hall.heads[RUN] = stale
-    await advance(hall, RUN, Fetched("milk"), "from-elsewhere")
+    stale = hall.runs[RUN].head
+    await advance(hall, RUN, (Fetched("milk"), "from-outside"))
+    hall.runs[RUN].head = stale
+    await advance(hall, RUN, (Fetched("milk"), "from-elsewhere"))
     assert [entry["cause"] for entry in await journal(hall)] == ["start", "from-outside", "from-elsewhere"]
     assert (await journal(hall))[-1]["answers"] == [{"value": True}]

@@ -129,12 +129,12 @@ async def test_a_call_that_was_begun_counts_against_the_budget_even_if_its_state
 async def test_a_repeated_cause_returns_the_first_decision_and_changes_nothing() -> None:
     hall = hall_of(Hands())
     await begun(hall, line("bread", "milk"))
-    first = await advance(hall, RUN, Fetched("bread"), "0.0")
-    before = hall.heads[RUN]
-    again = await advance(hall, RUN, Fetched("something else"), "0.0")
+    first = await advance(hall, RUN, (Fetched("bread"), "0.0"))
+    before = hall.runs[RUN].head
+    again = await advance(hall, RUN, (Fetched("something else"), "0.0"))
     assert (first.received, first.seq) == ("taken", 1)
     assert (again.received, again.seq) == ("duplicate", 1)
-    assert hall.heads[RUN] == before
+    assert hall.runs[RUN].head == before
     assert len(await journal(hall)) == 2
 
 
@@ -142,10 +142,10 @@ async def test_a_repeated_cause_returns_the_first_decision_and_changes_nothing()
 async def test_a_key_that_was_never_issued_moves_nothing() -> None:
     hall = hall_of(Hands())
     head = await begun(hall, line("bread"))
-    received = await advance(hall, RUN, Fetched("bread"), "7.3")
+    received = await advance(hall, RUN, (Fetched("bread"), "7.3"))
     assert received.received == "ignored"
-    assert hall.heads[RUN].snapshot == head.snapshot
-    assert hall.heads[RUN].pending == head.pending
+    assert hall.runs[RUN].head.snapshot == head.snapshot
+    assert hall.runs[RUN].head.pending == head.pending
 
 
 FAREWELL = Machine(

@@ -66,7 +66,7 @@ async def test_an_alarm_rings_when_its_time_has_come_and_not_before() -> None:
     await clock.wait_for_waiting()
     clock.move(59.9)
     await clock.wait_for_waiting()
-    assert hall.heads[RUN].seq == 0
+    assert hall.runs[RUN].head.seq == 0
     clock.move(0.1)
     assert (await driving).snapshot.active == ("late",)
 

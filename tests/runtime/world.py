@@ -11,9 +11,12 @@ from moothall.kernel.effects import AskPerson, Effect
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
-from moothall.runtime.hall import Hall, begin, name_of_this_process
+from moothall.kernel.step import Ask
+from moothall.runtime.decide import Decision
+from moothall.runtime.hall import Hall, begin
+from moothall.runtime.holder import name_of_this_process
 from moothall.runtime.journal import Head, Record
-from moothall.runtime.ports import Clock, Context, Performer, Store
+from moothall.runtime.ports import Clock, Context, Lease, Performer, Store
 from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import HastyClock
 
@@ -119,6 +122,12 @@ def machine_limits(machine: Machine) -> Mapping[str, float]:
     return {} if machine.budget is None else machine.budget.limits()
 
 
+def decided(decision: Decision | Ask) -> Decision:
+    """A decision of a machine that asks no script."""
+    assert isinstance(decision, Decision)
+    return decision
+
+
 async def journal(hall: Hall) -> list[Mapping[str, Any]]:
     """The entries of the run."""
     return await hall.store.entries(RUN)
@@ -160,6 +169,13 @@ def asking(within: float | None = None) -> Machine:
         states=[State("asking", enter=AskPerson("Well?", within=within)), Final("answered"), Final("expired")],
         moves=[On("asking", "answered", to="answered"), On("asking", "expired", to="expired")],
     )
+
+
+def lease_in(hall: Hall) -> Lease:
+    """The lease with which a hall holds the run."""
+    lease = hall.lease_of(RUN)
+    assert lease is not None
+    return lease
 
 
 def pause(hall: Hall) -> None:

@@ -41,8 +41,6 @@ PLACEHOLDERS = (".git", "moothall.toml", "HEAD")
 GUARD = "if [ -e @OUT@/secret ] || grep -aqs 600 /proc/@BYSTANDER@/cmdline; then echo ESC''APED; exit; fi"
 
 
-IGNORED = "git_status still waits after 30 seconds for a .gitignore that is a pipe, where the workspace is a repository"
-
 PRELUDE = """
 import ctypes, fcntl, glob, os, re, resource, signal, socket, struct, sys, threading, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -74,7 +72,6 @@ class Attempt:
     tty: bool = False
     leak: bool = False
     keeps: tuple[str, ...] = ()
-    gets_out: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +82,13 @@ class Trap:
     command: str
     path: str = "notes.txt"
     folder: str = "."
-    gets_out: str = ""
+    pipes: tuple[str, ...] = ()
+    """What would hold up the user's own git, too, as it does wherever it comes from."""
 
 
 def rows(table: tuple[Attempt, ...] | tuple[Trap, ...]) -> list[ParameterSet]:
-    """The rows of a table as cases; one that is known to get out must do so until it is mended."""
-    return [
-        pytest.param(row, id=row.name, marks=[pytest.mark.xfail(reason=row.gets_out)] if row.gets_out else [])
-        for row in table
-    ]
+    """The rows of a table as cases."""
+    return [pytest.param(row, id=row.name) for row in table]
 
 
 READ = (
@@ -191,7 +186,7 @@ WRITE = (
     Attempt("settings of git for all", "git config --global core.fsmonitor 'touch @OUT@/pwned'; git config --system core.fsmonitor 'touch @OUT@/pwned'", then="git config --global core.fsmonitor && echo ESC''APED; true"),
     Attempt("the sandbox's own program", python("for name in ('/proc/1/exe', '/proc/self/exe', '/usr/bin/bwrap'):\n    if attempt(lambda: open(name, 'r+b')): escaped(name)")),
     Attempt("a race of links by a child that stays", "sh -c 'while :; do ln -sfn @OUT@ d; rm -f d; mkdir d 2>/dev/null; rmdir d; done' & i=0; while [ $i -lt 200 ]; do echo x > d/pwned; i=$((i+1)); done; true"),
-    Attempt("a child that waits for the end", python("if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        [os.close(n) for n in range(3)]\n        while os.path.exists('/proc/2'): time.sleep(0.01)\n        open('late', 'w').write('@MARK@')\n    os._exit(0)"), then="[ -e late ] && echo ESC''APED; true"),
+    Attempt("a child that waits for the end", python("if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        [os.close(n) for n in range(3)]\n        while os.path.exists('/proc/2'): time.sleep(0.01)\n        while True: open('late', 'a').write('@MARK@')\n    os._exit(0)"), then="touch late; once=$(wc -c < late); sleep 0.5; [ $(wc -c < late) = $once ] || echo ESC''APED"),
     Attempt("attributes that stay", "echo x > f; chattr +i f && echo ESC''APED; chattr -i f; setfattr -n trusted.x -v y f && echo ESC''APED; true"),
     Attempt("an owner that is another", python("open('f', 'w')\nfor who in (1, 1000, 65534):\n    if attempt(lambda: (os.chown('f', who, who), 1)): escaped(who)")),
     Attempt("a repository in place of the workspace", "git init --bare . ; mkdir -p objects refs; echo 'ref: refs/heads/x' > HEAD; printf '[core]\\n\\tbare = true\\n\\tfsmonitor = touch @OUT@/pwned\\n' > config"),
@@ -537,7 +532,7 @@ TRAPS = (
     Trap("a folder that was saved becomes a link", "rm -rf keep; ln -s @OUT@ keep", path="keep/secret", folder="keep"),
     Trap("a file that was saved becomes a link", "rm keep/victim; ln -s @OUT@/victim keep/victim", path="keep/victim"),
     Trap("pipes without an end", "mkdir sub; mkfifo notes.txt .gitattributes sub/.git sub/x", folder="sub"),
-    Trap("a pipe for a list of what is ignored", "mkfifo .gitignore; echo x > notes.txt", gets_out=IGNORED),
+    Trap("a pipe for a list of what is ignored", "mkdir sub; mkfifo .gitignore sub/.gitignore; echo x > notes.txt", pipes=(".gitignore", "sub/.gitignore")),
     Trap("a socket", python("socket.socket(socket.AF_UNIX).bind('notes.txt')")),
     Trap("a repository below with a monitor", "git init -q sub; git -C sub config core.fsmonitor 'touch @OUT@/pwned'; echo x > sub/a; ln -s sub/a notes.txt", path="sub/a", folder="sub"),
     Trap("a repository below with an include", "git init -q sub; printf '[core]\\n\\thooksPath = h\\n\\tsshCommand = touch @OUT@/pwned\\n\\tpager = touch @OUT@/pwned\\n[diff]\\n\\texternal = touch @OUT@/pwned\\n' > sub/evil; git -C sub config include.path ../evil; git -C sub config includeIf.gitdir:/.path ../evil; echo x > sub/a", path="sub/a", folder="sub"),
@@ -589,5 +584,7 @@ def test_what_a_command_leaves_does_not_lead_the_hosts_tools_out(scene: Scene, t
     assert "Traceback" not in said
     assert "was not called" not in said
     assert scene.outside() == before
+    for name in trap.pipes:
+        (scene.workspace / name).unlink()
     hold(scene, Answer(said, False), before, repository=True)
     assert (scene.workspace / "keep" / "victim").read_text() == "old\n"

@@ -90,6 +90,16 @@ async def test_a_command_that_is_too_long_is_refused(workspace: Path) -> None:
     assert os.listdir(workspace) == []
 
 
+async def test_a_child_that_writes_on_is_gone_before_the_result_is_there(workspace: Path) -> None:
+    mark = f"mark{secrets.token_hex(8)}"
+    child = f"setsid sh -c 'while :; do echo {mark} >> late; done' > /dev/null 2>&1 &"
+    execution = await Bubblewrap().run(["sh", "-c", f"{child} until [ -s late ]; do :; done"], workspace=workspace)
+    left = (workspace / "late").stat().st_size
+    assert processes_with(mark) == []
+    assert (execution.exit_code, execution.killed) == (0, False)
+    assert (workspace / "late").stat().st_size == left > 0
+
+
 async def test_a_cancelled_command_is_gone_with_all_that_it_started(workspace: Path) -> None:
     mark = f"mark{secrets.token_hex(8)}"
     command = f"setsid sleep 600 & sh -c 'touch begun; sleep 600; : {mark}'"

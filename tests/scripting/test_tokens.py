@@ -2,7 +2,7 @@
 
 import pytest
 
-from moothall.machines.workflow.tokens import EVERYTHING, LOOKUP, assigns, expanded, functions, reads, scan
+from moothall.machines.workflow.tokens import EVERYTHING, LOOKUP, assigns, expand, functions, reads, scan
 
 CALL = f'{LOOKUP}("f")?.function'
 
@@ -51,7 +51,7 @@ CALL = f'{LOOKUP}("f")?.function'
     ],
 )
 def test_the_shorthand_is_expanded_in_code_and_nowhere_else(text: str, result: str) -> None:
-    assert expanded(text, scan(text).tokens) == result
+    assert expand(text, scan(text).tokens) == result
 
 
 def test_the_tools_that_a_condition_asks_for_are_known() -> None:

@@ -15,7 +15,7 @@ from moothall.errors import Refused
 from moothall.kernel.step import Absent, Answer, Failed, Value
 from moothall.scripting.children import Limits
 from moothall.scripting.javascript import JavaScript
-from moothall.scripting.workflow import Batch, Choice, Chosen, Script, Scripts, changed
+from moothall.scripting.workflow import Batch, Choice, Chosen, Script, Scripts, apply_change
 from tests.scripting.asking import NOW, SCOPE, SHARED, Evaluate, batch, evaluator
 
 SEEN: dict[str, object] = {
@@ -31,6 +31,14 @@ SEEN: dict[str, object] = {
     "getAgent('reviewer').getParsingToolCalls()[0].function.name": "review_work",
     "getAgent('reviewer').getToolCalls()": [],
     "this.getAgent('nobody') === undefined": True,
+    "[agents.has('coder'), agents.has('nobody'), agents.keys().includes('coder')]": [True, False, True],
+    "agents.size === agents.keys().length && agents.values().every(one => agents.has(one.getRole()))": True,
+    "[contexts.size === contexts.values().length, contexts.has('history'), ...contexts.keys()].slice(0, 3)": [
+        True,
+        True,
+        "history",
+    ],
+    "Object.keys(agents).length === agents.size": True,
     "Object.keys(agents)": ["coder", "reviewer"],
     "getToolCalls('coder').length": 1,
     "this.getToolCalls('nobody')": [],
@@ -114,7 +122,7 @@ def test_a_script_that_changes_nothing_says_so(evaluate: Evaluate) -> None:
 
 
 def test_a_change_is_put_into_the_data_by_key() -> None:
-    assert changed({"a": 1, "b": 2}, {"set": {"a": 3, "c": 4}, "removed": ["b"]}) == {"a": 3, "c": 4}
+    assert apply_change({"a": 1, "b": 2}, {"set": {"a": 3, "c": 4}, "removed": ["b"]}) == {"a": 3, "c": 4}
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
 from typing import Any
 
 from moothall.errors import Conflict, EffectFailed
-from moothall.kernel.events import Delivered
+from moothall.kernel.events import Answered, Delivered
 from moothall.runtime.journal import Entry
 from moothall.runtime.ports import Store
 from tests.simulation.ledger import Ledger
@@ -73,6 +73,16 @@ class Fault(Enum):
     RECORD_WRITTEN = "a record was written with the step that wanted it"
     RECORD_RACED = "a record had another version than the one that was to be replaced"
     CHILD_DONE = "a child ended, and its parent heard of it"
+    RETRIED = "somebody retried a run that had ended badly or was set aside"
+    RETRY_REFUSED = "somebody wanted to retry a run that could not be retried"
+    ADOPTED = "a run goes on under another definition"
+    REWORDED = "a machine says what it says in other words"
+    MENDED = "a machine has rows for failures that it did not have before"
+    EXTENDED = "a machine decides otherwise where no run has been yet"
+    FORKED = "a run goes its own way from an entry of another"
+    FORM_FILLED = "a person answered a question with several fields"
+    FORM_REFUSED = "what a person filled in did not fit"
+    OWN_PERFORMED = "a function of the author's performed an effect"
     CHILD_CALLED_OFF = "a child ended that nobody wanted any more"
 
 
@@ -129,6 +139,10 @@ _KEPT = {
     "effect.interrupted": Fault.INTERRUPTED,
     "records.written": Fault.RECORD_WRITTEN,
     "error.effect.conflict": Fault.RECORD_RACED,
+    "run.retried": Fault.RETRIED,
+    "run.adopted": Fault.ADOPTED,
+    "run.forked": Fault.FORKED,
+    "sounded": Fault.OWN_PERFORMED,
 }
 _SLOW = {"commit": Fault.COMMIT_SLOW, "claim": Fault.CLAIM_SLOW, "renew": Fault.RENEW_SLOW}
 
@@ -207,6 +221,8 @@ class FaultyStore(StoreShim):
             self._fate.note(_KEPT[event.name])
         if "nothing was heard" in getattr(event, "reason", ""):
             self._fate.note(Fault.TIMED_OUT)
+        if isinstance(event, Answered) and isinstance(event.value, Mapping):
+            self._fate.note(Fault.FORM_FILLED)
         if event.name == Delivered.name and entry.ignored:
             self._fate.note(Fault.CHILD_CALLED_OFF)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from moothall.kernel.effects import Effect
-from moothall.kernel.events import Mark
+from moothall.kernel.events import Forked, Mark, Retried
 from moothall.runtime.journal import Entry, Pending, RunId, encode_entry
 from moothall.runtime.ports import Context, Lease, Store
+from moothall.runtime.retry import BAD_ENDS
 from tests.simulation.shim import Given
 
 
@@ -23,7 +24,7 @@ class Ledger:
         self._tokens: dict[RunId, int] = {}
         self._holders: dict[RunId, str] = {}
         self._relieved: set[RunId] = set()
-        """Runs with a child that was called off and left something over for what was denied."""
+        """Runs in which something may be there for what was denied: a child was called off, or the budget is new."""
 
     def written(self, name: str, given: Given, result: Any) -> None:
         """A write has reached the store."""
@@ -47,7 +48,7 @@ class Ledger:
     def acknowledged(self, name: str, given: Given) -> None:
         """Whoever wrote this has been told that it is written."""
         if name == "begin":
-            self.heard.setdefault(given["record"].run, set()).add(0)
+            self.heard.setdefault(given["record"].run, set()).add(given["entry"].seq)
         if name == "commit":
             together = (*given.get("earlier", ()), given["entry"])
             self.heard.setdefault(given["run"], set()).update(entry.seq for entry in together)
@@ -55,6 +56,11 @@ class Ledger:
     def is_fenced(self, run: RunId, lease: Lease) -> bool:
         """Whether somebody took the run from the holder of this lease."""
         return lease.token < self._tokens.get(run, 1)
+
+    def ended_badly(self) -> list[RunId]:
+        """The runs of which the latest entry says that they ended, but not well."""
+        latest = {run: entries[max(entries)] for run, entries in self.entries.items()}
+        return [run for run, entry in latest.items() if entry.status in BAD_ENDS]
 
     def begun(self, run: RunId) -> bool:
         """Whether the store has this run."""
@@ -67,7 +73,8 @@ class Ledger:
         if entry.seq in kept:
             self.wrongs.append(f"{run}: entry {entry.seq} was written twice")
         kept[entry.seq] = entry
-        if entry.ignored and not isinstance(entry.event, Mark):
+        is_anew = isinstance(entry.event, Retried | Forked)
+        if is_anew or (entry.ignored and not isinstance(entry.event, Mark)):
             self._relieved.add(run)
         for wanted in entry.effects:
             self._wanted[f"{run}.{wanted.key}"] = wanted

@@ -36,6 +36,8 @@ DEPTH = 2
 REDIRECTED = "redirected"
 """What a person may say while an agent speaks."""
 SPOKEN = "spoken"
+FOUND = "found"
+"""What a person says that an effect in doubt has brought."""
 RATINGS, SHARED = "ratings", "shared"
 """The record that all runs of a world write, each over the version that it read."""
 
@@ -43,7 +45,7 @@ RATINGS, SHARED = "ratings", "shared"
 class Errand(Effect):
     """Something that is wanted; the kinds differ in what may happen to them after a crash."""
 
-    outcomes = (Fetched,)
+    outcomes: ClassVar[tuple[type[Event], ...]] = (Fetched,)
     costs: ClassVar[Mapping[str, float]] = {"calls": 1}
     what: str
 
@@ -69,8 +71,36 @@ class Hurry(Errand):
     timeout = 8.0
 
 
+class Sounded(Event):
+    """A depth was sounded."""
+
+    value: str
+
+
+class Sound(Errand):
+    """Sound a depth: an effect of an author's own, performed by a function that gives no event but its value."""
+
+    kind = "sound"
+    outcomes = (Sounded,)
+
+
+class Moor(Sound):
+    """Moor: at most once."""
+
+    kind = "moor"
+    repeats = "at-most-once"
+
+
 KINDS: tuple[type[Effect], ...] = (Fetch, Stamp, Enter, Hurry)
 """What performers perform here."""
+OWN: tuple[type[Effect], ...] = (Sound, Moor)
+"""What authors' own functions perform."""
+FORM = {
+    "type": "object",
+    "properties": {"when": {"type": "string", "minLength": 1}, "berths": {"type": "integer"}},
+    "required": ["when", "berths"],
+}
+"""The fields of a question with several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +117,8 @@ class Drawing:
 
     draw: Random
     known: dict[str, Machine] = field(default_factory=dict)
+    mended: dict[str, Machine] = field(default_factory=dict)
+    """The machines that lack rows for failures, as they are with them."""
 
     def errand(self) -> Callable[[str], Effect]:
         """A kind of errand; most are idempotent."""
@@ -158,6 +190,27 @@ def asking(drawing: Drawing, name: str, then: str) -> Stage:
     """Ask a person, with or without a deadline."""
     question = AskPerson(f"{name}?", within=drawing.draw.choice((None, 5.0, 45.0)))
     return Stage(State(name, enter=question), (On(name, [Answered, Expired], to=then, do=noted),))
+
+
+def filling_in(drawing: Drawing, name: str, then: str) -> Stage:
+    """Ask a person for several things at once."""
+    question = AskPerson(f"{name}: when, and for how many?", FORM, within=drawing.draw.choice((None, 45.0)))
+    return Stage(State(name, enter=question), (On(name, [Answered, Expired], to=then, do=noted),))
+
+
+def sounding(drawing: Drawing, name: str, then: str) -> Stage:
+    """Do something that authors perform themselves, alone or with an errand beside it."""
+    own = drawing.draw.choice((Sound, Sound, Moor))
+    if drawing.draw.random() < 0.5:
+        rows = (On(name, Sounded, to=then, do=noted), *_failures(name, then))
+        return Stage(State(name, enter=own(name)), rows)
+    ends = [Sounded, Fetched, *FAILURES]
+
+    def complete(basket: Basket, event: Event) -> bool:
+        return len(basket.got) == 1
+
+    rows = (On(name, ends, to=then, when=complete, do=noted), On(name, ends, do=noted))
+    return Stage(State(name, enter=[_emptied, own(name), Fetch(name)]), rows)
 
 
 def asking_beside(drawing: Drawing, name: str, then: str) -> Stage:
@@ -235,6 +288,8 @@ LEAVES: tuple[Maker, ...] = (
     speaking,
     rating,
     rating,
+    filling_in,
+    sounding,
 )
 STAGES: tuple[Maker, ...] = (*LEAVES, delegating, delegating)
 
@@ -249,10 +304,34 @@ def _machine(drawing: Drawing, name: str, depth: int) -> Machine:
     farewell = [Fetch("farewell")] if draw.random() < 0.2 else []
     states: list[Node] = [*(stage.node for stage in stages), *clearing, Final("home", enter=farewell), Final("away")]
     moves = [*(row for stage in stages for row in stage.rows), *rows]
-    if draw.random() < 0.15:
-        moves = [row for row in moves if row.event is not FAILURES]
+    is_unfinished = draw.random() < 0.2
     costs = {Fetch.kind: {"calls": 1, "tokens": 3}} if draw.random() < 0.5 else {}
-    return Machine(name, data=Basket, states=states, moves=moves, budget=_budget(draw), costs=costs)
+    machine = Machine(name, data=Basket, states=states, moves=moves, budget=_budget(draw), costs=costs)
+    if not is_unfinished:
+        return machine
+    drawing.mended[name] = machine
+    return replace(machine, moves=[row for row in moves if row.event is not FAILURES])
+
+
+def reworded(machine: Machine, words: str) -> Machine:
+    """The machine with every question in other words."""
+    return replace(machine, states=[_reworded(node, words) for node in machine.states])
+
+
+def _reworded(node: Node, words: str) -> Node:
+    if not isinstance(node, State | Parallel):
+        return node
+    enter: list[Any] = list(node.enter) if isinstance(node.enter, list | tuple) else [node.enter]
+    said = [
+        replace(action, prompt=f"{words}: {action.prompt}") if isinstance(action, AskPerson) else action
+        for action in enter
+    ]
+    return replace(node, enter=said, states=[_reworded(inner, words) for inner in node.states])
+
+
+def extended(machine: Machine, name: str) -> Machine:
+    """The machine with one end more, to which no move leads: another definition that takes the same steps."""
+    return replace(machine, states=[*machine.states, Final(name)])
 
 
 def _budget(draw: Random) -> Budget | None:

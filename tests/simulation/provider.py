@@ -7,13 +7,14 @@ from collections import Counter
 from typing import Any
 
 from moothall.kernel.events import Event
+from moothall.performers.own import own_performers
 from moothall.runtime.drive import CRASHES
 from moothall.runtime.ports import Context, Performer
 from tests.runtime.world import Fetched
 from tests.simulation.faults import SELDOM, Fate, Fault
 from tests.simulation.ledger import Ledger
 from tests.simulation.loop import here
-from tests.simulation.machines import KINDS, SPOKEN
+from tests.simulation.machines import KINDS, OWN, SPOKEN, Sound
 
 LONG = 4.0
 """Of the loop's time: longer than a lease."""
@@ -43,7 +44,13 @@ class Hands:
 
     def performers(self) -> dict[str, Performer]:
         """These hands for every kind of errand."""
-        return {kind.kind: Performer(kind, self) for kind in KINDS}
+        return {kind.kind: Performer(kind, self) for kind in KINDS} | own_performers(dict.fromkeys(OWN, self.sound))
+
+    async def sound(self, effect: Sound, context: Context) -> str:
+        """What performs effects of an author's own: what it gives becomes the event."""
+        event = await self(effect, context)
+        assert isinstance(event, Fetched)
+        return event.what
 
     async def __call__(self, effect: Any, context: Context) -> Event:
         key, asked = context.key, self._receiver.asked

@@ -15,7 +15,7 @@ from moothall.runtime.ports import Store
 READS = frozenset(
     ("load", "runs", "entries", "thread", "find", "due", "suspects", "owners", "seq", "audit", "anchored")
 )
-READS |= {"records", "outbox", "behind", "strays"}
+READS |= {"wait_for_work", "records", "outbox", "behind", "strays"}
 METHODS = {
     name: tuple(signature(method).parameters)[1:]
     for port in Store.__mro__

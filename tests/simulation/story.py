@@ -17,15 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from moothall.errors import MoothallError
-from moothall.runtime.ports import LEASE, Stored
+from moothall.runtime.hall import with_origin
+from moothall.runtime.journal import Run
+from moothall.runtime.ports import LEASE, Store, Stored
+from moothall.runtime.retry import BAD_ENDS
 from tests.runtime.clock import SPEED
 from tests.simulation.faults import Fault
 from tests.simulation.loop import complete
+from tests.simulation.machines import extended, reworded
 from tests.simulation.people import People
 from tests.simulation.truths import wrongs_of, wrongs_of_child, wrongs_of_records
 from tests.simulation.world import EVER, PATIENCE, Place, World
 
-ACTS = (6, 14)
+ACTS = (6, 18)
 ROUNDS = 40
 ON_DISK = 16
 """Every so many worlds one has its store on a disk."""
@@ -47,9 +51,9 @@ class Ended:
         return hashlib.blake2b("\n".join(self.trace).encode(), digest_size=16).hexdigest()
 
 
-def world_of(seed: int, folder: Path) -> Ended:
-    """Let the world of a seed live and end."""
-    world = World(seed, folder / f"{seed}.db" if seed % ON_DISK == 0 else None)
+def world_of(seed: int, folder: Path, connect: Callable[[], Store] | None = None) -> Ended:
+    """Let the world of a seed live and end, with the stores that `connect` gives where it is given."""
+    world = World(seed, folder / f"{seed}.db" if seed % ON_DISK == 0 else None, connect)
     entries = 0
     try:
         entries = complete(world.loop, _live(world))
@@ -152,6 +156,36 @@ def _cancel(world: World, people: People) -> None:
     door.process.start(people.cancels(door, world.draw.choice(world.runs)))
 
 
+def _retry(world: World, people: People) -> None:
+    door = _door(world)
+    door.process.start(people.retries(door, world.draw.choice(world.ledger.ended_badly() or world.runs)))
+
+
+def _fork(world: World, people: People) -> None:
+    door = _door(world)
+    door.process.start(people.forks(door, world.draw.choice(world.runs)))
+
+
+def _redefine(world: World, people: People) -> None:
+    """A machine is told in other words, mended, or made to decide otherwise somewhere."""
+    name, number = world.draw.choice(list(world.known)), len(world.fate.trace)
+    chance = world.draw.random()
+    if name in world.mended and chance < 0.5:
+        _mend(world, name)
+    elif chance < 0.8:
+        world.redefine(name, reworded(world.known[name], f"words-{number}"))
+        world.fate.note(Fault.REWORDED)
+    else:
+        world.redefine(name, extended(world.known[name], f"never-{number}"))
+        world.fate.note(Fault.EXTENDED)
+
+
+def _mend(world: World, name: str) -> None:
+    """A machine gets the rows that it lacks."""
+    world.redefine(name, world.mended.pop(name))
+    world.fate.note(Fault.MENDED)
+
+
 _ACTS: tuple[Callable[[World, People], None], ...] = (
     _kill,
     _kill,
@@ -166,6 +200,10 @@ _ACTS: tuple[Callable[[World, People], None], ...] = (
     _redirect,
     _redirect,
     _cancel,
+    _retry,
+    _retry,
+    _fork,
+    _redefine,
 )
 
 
@@ -204,7 +242,14 @@ async def _rest(world: World) -> None:
 
 
 async def _help(world: World, people: People) -> None:
-    """Answer every question and end what was set aside, until all is over."""
+    """Mend and retry what ended badly, answer every question and end what was set aside, until all is over."""
+    for stored in await world.truth.runs():
+        if stored.status in BAD_ENDS and world.draw.random() < 0.5:
+            if stored.record.machine in world.mended:
+                _mend(world, stored.record.machine)
+            place = world.place("door")
+            await _done(place, people.retries(place, stored.record.run))
+            await _rest(world)
     for _ in range(ROUNDS):
         living = [stored.record.run for stored in await world.truth.runs() if _lives(stored)]
         if not living or world.wrongs:
@@ -212,6 +257,7 @@ async def _help(world: World, people: People) -> None:
         for run in living:
             place = world.place("door")
             await _done(place, people.help(place, run))
+        await asyncio.sleep(0.1)  # whoever has just let go may not be heard yet
         await _rest(world)
     world.wrongs.append("no end comes in sight, however often somebody answers")
 
@@ -227,12 +273,13 @@ async def _tell(world: World, people: People) -> None:
         record = stored.record
         entries = await world.truth.entries(record.run)
         if world.looked_at.get(record.run) != stored.seq:
-            world.wrongs += wrongs_of(world.known[record.machine], stored, entries, world.receiver)
+            run = await with_origin(world.truth, Run(record, world.definitions[stored.definition()]))
+            world.wrongs += wrongs_of(run, stored, entries, world.receiver)
             world.wrongs += world.ledger.differs(record.run, entries)
         if record.parent:
             world.wrongs += wrongs_of_child(record, await world.truth.entries(record.parent))
         world.looked_at[record.run] = stored.seq
-    world.wrongs += await wrongs_of_records(world.truth)
+    world.wrongs += await wrongs_of_records(world.truth, people.found_done)
 
 
 async def _stop(world: World) -> None:

@@ -9,21 +9,34 @@ from typing import Any
 import pytest
 
 from moothall.errors import EffectFailed, Refused
-from moothall.kernel.effects import Alarm, StartChild
-from moothall.kernel.events import ChildDone, Exhausted, Faltered, Named
+from moothall.kernel.effects import Alarm, AskPerson, StartChild
+from moothall.kernel.events import Answered, AttemptFailed, ChildDone, Exhausted, Named
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.runtime.children import child_id
 from moothall.runtime.drive import PULSE, drive
-from moothall.runtime.hall import Cast, Hall, Part, advance, answer, begin, cancel, leave, let_go, reopen, visiting
+from moothall.runtime.hall import (
+    Bindings,
+    ChildSpec,
+    Hall,
+    advance,
+    answer,
+    begin,
+    cancel,
+    leave,
+    let_go,
+    reopen,
+    visiting,
+)
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import LEASE, Performer
+from moothall.runtime.retry import Retry, retry
 from moothall.runtime.serve import serve
 from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import SPEED, FastClock
 from tests.runtime.world import RUN, Basket, Fetch, Fetched, Hands, asking, fan, hall_of, keep, line, machine_limits
 from tests.simulation.loop import VirtualLoop, complete
-from tests.simulation.machines import Enter, Stamp
+from tests.simulation.machines import Enter, Stamp, extended, reworded
 from tests.simulation.shim import Given, StoreShim
 
 Act = Callable[[], Awaitable[None]]
@@ -183,7 +196,7 @@ def test_an_old_answer_of_the_store_does_not_bring_back_what_was_done() -> None:
         await hands.wait_for_calls(2)
         other = hall_of(hands, hall.store, hall.clock)
         await reopen(other, RUN, fan("bread", "milk"))
-        await advance(other, RUN, Named("knock"), "knock-1")
+        await advance(other, RUN, (Named("knock"), "knock-1"))
         gate = store.hold("load", answer=True)
         await asyncio.sleep(1.5 * PULSE)
         hands.open("bread")
@@ -204,7 +217,7 @@ def test_a_late_acknowledgement_does_not_bring_back_what_was_done() -> None:
         driving = asyncio.create_task(drive(hall, RUN))
         await hands.wait_for_calls(2)
         gate = store.hold("commit", answer=True)
-        telling = asyncio.create_task(advance(hall, RUN, Named("knock"), "knock-1"))
+        telling = asyncio.create_task(advance(hall, RUN, (Named("knock"), "knock-1")))
         await asyncio.sleep(1.5 * PULSE)
         hands.open("bread")
         await asyncio.sleep(0.1)
@@ -227,7 +240,7 @@ def test_an_attempt_that_ends_late_does_not_count_for_the_next_one() -> None:
         await hands.wait_for_calls(2)
         other = hall_of(hands, hall.store, hall.clock)
         await reopen(other, RUN, fan("bread", "milk"))
-        await advance(other, RUN, Faltered("spilt elsewhere"), "0.0-1")
+        await advance(other, RUN, (AttemptFailed("spilt elsewhere"), "0.0-1"))
         await asyncio.sleep(2 * PULSE)
         hands.open("bread")
         await asyncio.sleep(2 * PULSE)
@@ -245,10 +258,10 @@ def test_what_the_budget_does_not_cover_is_not_covered_after_one_more_failure() 
             "poor", data=Basket, budget=Budget(calls=1), states=[State("one", enter=Fetch("bread"))], moves=[]
         )
         await begun(hall, RUN, machine)
-        await advance(hall, RUN, Faltered("spilt"), "0.0-1")
-        assert hall.heads[RUN].pending[0].denied == "calls"
-        await advance(hall, RUN, Faltered("spilt again"), "0.0-2")
-        assert hall.heads[RUN].pending[0].denied == "calls"
+        await advance(hall, RUN, (AttemptFailed("spilt"), "0.0-1"))
+        assert hall.runs[RUN].head.pending[0].denied == "calls"
+        await advance(hall, RUN, (AttemptFailed("spilt again"), "0.0-2"))
+        assert hall.runs[RUN].head.pending[0].denied == "calls"
 
     in_a_world(scene)
 
@@ -395,8 +408,9 @@ def test_a_worker_that_takes_a_run_back_with_a_commit_does_not_trust_its_marks_f
 
 def with_child(hall: Hall, child: Machine) -> None:
     """Let the run of a hall start this child."""
-    own = Cast(hall.performers)
-    hall.casts[RUN] = Cast(hall.performers, child=lambda name: Part(child, "", False, lambda given: Basket(), own))
+    own = Bindings(hall.performers)
+    part = ChildSpec(child, "", False, lambda given: Basket(), own)
+    hall.bind(RUN, Bindings(hall.performers, child=lambda name: part))
 
 
 PATIENT = Machine(
@@ -449,8 +463,26 @@ def test_a_child_that_is_called_off_is_not_forgotten_because_somebody_else_leave
         await asyncio.sleep(0.1)
         with visiting(hall, child):
             await reopen(hall, child, line("bread"))
-            await advance(hall, child, Named("knock"), "knock-1")
+            await advance(hall, child, (Named("knock"), "knock-1"))
         gate.set()
+        head = await driving
+        assert (head.snapshot.status, head.pending) == ("cancelled", ())
+
+    in_a_world(scene)
+
+
+def test_a_child_that_is_called_off_may_be_just_being_opened_by_somebody_else() -> None:
+    async def scene(hall: Hall, store: Gate, hands: Hands) -> None:
+        await called_off(hall, hands)
+        gate, child, changed = store.hold("entries"), child_id(RUN, "0.0"), extended(line("bread"), "never")
+        with_child(hall, changed)
+        with visiting(hall, child):
+            opening = asyncio.create_task(reopen(hall, child, changed))
+            await asyncio.sleep(0.01)
+            driving = asyncio.create_task(drive(hall, RUN))
+            await asyncio.sleep(0.01)
+            gate.set()
+            await opening
         head = await driving
         assert (head.snapshot.status, head.pending) == ("cancelled", ())
 
@@ -507,7 +539,7 @@ def test_a_parent_hears_of_its_childs_end_also_from_a_hall_that_knows_it_from_be
 def test_a_worker_that_cannot_look_for_work_for_a_moment_looks_again() -> None:
     async def scene(hall: Hall, store: Gate, hands: Hands) -> None:
         await begun(hall)
-        await store.release(RUN, hall.leases[RUN])
+        await store.release(RUN, hall.runs[RUN].lease)
         leave(hall, RUN)
         store.fail("due", "owners")
         stop = asyncio.Event()
@@ -516,5 +548,63 @@ def test_a_worker_that_cannot_look_for_work_for_a_moment_looks_again() -> None:
         stop.set()
         await serving
         assert hands.asked == ["bread"]
+
+    in_a_world(scene)
+
+
+def test_a_step_in_other_words_begins_with_their_adoption() -> None:
+    held = Machine(
+        "held",
+        data=Basket,
+        states=[
+            State("asking", enter=[Fetch("bread"), AskPerson("Well?")]),
+            State("asking_again", enter=AskPerson("Really?")),
+            Final("home"),
+        ],
+        moves=[On("asking", Answered, to="asking_again"), On("asking_again", Answered, to="home")],
+    )
+
+    async def scene(hall: Hall, store: Gate, hands: Hands) -> None:
+        await begun(hall, RUN, held)
+        other, words = hall_of(hands, hall.store, hall.clock), reworded(held, "Please say")
+        await reopen(other, RUN, words)
+        await answer(other, RUN, "well", "0.1")
+        names = [entry["event"]["name"] for entry in await store.inner.entries(RUN)]
+        assert names == ["run.started", "run.adopted", "answered"]
+        stored = await store.inner.load(RUN)
+        assert stored.definition() == words.digest
+        assert [one["effect"]["prompt"] for one in stored.head["pending"]] == ["Please say: Really?"]
+
+    in_a_world(scene)
+
+
+def test_a_run_that_is_over_may_be_opened_whatever_its_machine_would_decide_today() -> None:
+    async def scene(hall: Hall, store: Gate, hands: Hands) -> None:
+        await begun(hall, RUN, line("bread"))
+        await drive(hall, RUN)
+        head = await reopen(hall_of(hands, hall.store, hall.clock), RUN, line("milk"))
+        assert (head.snapshot.status, len(await store.inner.entries(RUN))) == ("done", 2)
+
+    in_a_world(scene)
+
+
+def test_a_retry_with_a_larger_budget_covers_all_that_was_denied_at_once() -> None:
+    poor = fan("bread", "milk", "salt")
+
+    async def scene(hall: Hall, store: Gate, hands: Hands) -> None:
+        record = Record(RUN, poor.name, poor.digest, hall.clock.now(), limits={"calls": 1})
+        await begin(hall, record, poor, Basket())
+        hands.shut("bread")
+        driving = asyncio.create_task(drive(hall, RUN))
+        await hands.wait_for_calls(1)
+        hands.open("bread")
+        assert (await driving).snapshot.status == "limited"
+        await retry(hall, RUN, poor, Retry("ada", {"calls": 3}))
+        head = await drive(hall, RUN)
+        assert (head.snapshot.status, head.spent, sorted(hands.asked)) == (
+            "done",
+            {"calls": 3},
+            ["bread", "milk", "salt"],
+        )
 
     in_a_world(scene)

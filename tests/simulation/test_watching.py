@@ -10,21 +10,23 @@ from typing import Any
 
 import pytest
 
-from moothall.kernel.events import Event
+from moothall.kernel.events import Event, Retried
 from moothall.runtime import decide as deciding
 from moothall.runtime import drive as worker
 from moothall.runtime import hall as halls
-from moothall.runtime.crew import Drive
+from moothall.runtime import retry as retrying
 from moothall.runtime.decide import Decision
+from moothall.runtime.drive import Drive
 from moothall.runtime.hall import Hall
 from moothall.runtime.journal import Entry, Head, Pending, RunId
 from moothall.runtime.ports import Context, Lease
 from moothall.stores.memory import MemoryStore
+from tests.runtime.world import decided
 from tests.simulation.story import world_of
 
 SEEDS = 200
 Patch = pytest.MonkeyPatch
-_commit, _perform = MemoryStore.commit, worker.perform
+_commit, _perform = MemoryStore.commit, Drive.perform
 
 
 def fences_nobody(patch: Patch) -> None:
@@ -79,10 +81,10 @@ def changes_its_key(patch: Patch) -> None:
 def performs_what_is_denied(patch: Patch) -> None:
     """A worker that does not heed the budget."""
 
-    async def perform(hall: Hall, run: RunId, doing: Drive, pending: Pending) -> Event:
-        return await _perform(hall, run, doing, replace(pending, denied=""))
+    async def perform(drive: Drive, pending: Pending) -> Event:
+        return await _perform(drive, replace(pending, denied=""))
 
-    patch.setattr(worker, "perform", perform)
+    patch.setattr(Drive, "perform", perform)
     patch.setattr(worker, "used_up", lambda *given: "")
 
 
@@ -101,10 +103,20 @@ def keeps_no_account(patch: Patch) -> None:
     """A hall that keeps a head in which nothing was spent."""
 
     def decide(*given: Any) -> Decision:
-        decision = deciding.decide(*given)
+        decision = decided(deciding.decide(*given))
         return replace(decision, head=replace(decision.head, spent={}))
 
     patch.setattr(halls, "decide", decide)
+
+
+def forgets_what_a_retry_has_cost(patch: Patch) -> None:
+    """A retry that begins with a full purse."""
+    patch.setattr(retrying, "Retried", lambda *given, **named: replace(Retried(*given, **named), spent={}))
+
+
+def pays_again(patch: Patch) -> None:
+    """A retry that charges what it decides again as if it had come for the first time."""
+    patch.setattr(halls, "without_bill", lambda run, head, event, cause: event)
 
 
 MISTAKES: dict[Callable[[Patch], None], str] = {
@@ -116,6 +128,8 @@ MISTAKES: dict[Callable[[Patch], None], str] = {
     performs_what_is_denied: "is performed though there is no",
     takes_nothing_over: "nobody comes to drive it",
     keeps_no_account: "by the journal",
+    forgets_what_a_retry_has_cost: "was spent, and it was",
+    pays_again: "is paid for again",
 }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 from moothall.errors import EffectFailed, MoothallError
 from moothall.kernel.machine import Machine
 from moothall.runtime.drive import drive
-from moothall.runtime.hall import Cast, Hall, Part, begin, let_go_unless_driven, reopen, visiting
+from moothall.runtime.hall import Bindings, ChildSpec, Hall, begin, let_go_unless_driven, reopen, visiting
 from moothall.runtime.journal import Head, Record, RunId
 from moothall.runtime.ports import Store
 from moothall.runtime.serve import serve
@@ -55,7 +56,7 @@ class Worker(Place):
 class World:
     """One world of one seed."""
 
-    def __init__(self, seed: int, file: Path | None = None) -> None:
+    def __init__(self, seed: int, file: Path | None = None, connect: Callable[[], Store] | None = None) -> None:
         self.draw = Random(seed)
         self.loop = VirtualLoop(self.draw.random)
         self.fate = Fate(self.draw)
@@ -64,11 +65,13 @@ class World:
         self.machines: dict[RunId, Machine] = {
             f"run-{number}": drawing.machine(f"machine-{number}") for number in range(self.draw.randint(1, 3))
         }
-        self.known = drawing.known
+        self.known, self.mended = drawing.known, drawing.mended
+        self.definitions = {machine.digest: machine for machine in self.known.values()}
+        """All that the machines ever were, by digest."""
         self.workers: list[Worker] = []
         self.places: list[Place] = []
         self.looked_at: dict[RunId, int] = {}
-        self._file = file
+        self._file, self._connect = file, connect
         self._stores: list[Store] = []
         self._memory = MemoryStore(strict=True)
         self.truth = self._connected()
@@ -77,9 +80,13 @@ class World:
 
     def _connected(self) -> Store:
         """The store as a new process finds it."""
-        if self._file is None:
+        store: Store
+        if self._connect is not None:
+            store = self._connect()
+        elif self._file is None:
             return self._memory
-        store = SqliteStore(self._file, durability="normal")
+        else:
+            store = SqliteStore(self._file, durability="normal")
         self._stores.append(store)
         return store
 
@@ -103,19 +110,23 @@ class World:
         self.places.append(place)
         return place
 
-    def _cast(self, place: Place) -> Cast:
+    def bindings(self, place: Place) -> Bindings:
         """Who performs the effects of runs here, and the children that they may start."""
 
-        def child(name: str) -> Part:
-            return Part(self.known[name], "", False, lambda given: Basket(), self._cast(place))
+        def child(name: str) -> ChildSpec:
+            return ChildSpec(self.known[name], "", False, lambda given: Basket(), self.bindings(place))
 
-        return Cast(place.hall.performers, child=child)
+        return Bindings(place.hall.performers, child=child)
 
     async def open(self, place: Place, run: RunId) -> Head:
         """Open a run at a place, with the machine that it began with."""
         stored = await place.hall.store.load(run)
-        place.hall.casts[run] = self._cast(place)
+        place.hall.bind(run, self.bindings(place))
         return await reopen(place.hall, run, self.known[stored.record.machine])
+
+    def redefine(self, name: str, machine: Machine) -> None:
+        """Let a machine have another definition from now on, wherever runs are opened."""
+        self.known[name] = self.definitions[machine.digest] = machine
 
     @property
     def runs(self) -> list[RunId]:
@@ -151,7 +162,7 @@ class World:
         machine, hall = self.machines[run], place.hall
         record = Record(run, machine.name, machine.digest, place.clock.now(), limits=machine_limits(machine))
         with visiting(hall, run):
-            hall.casts[run] = self._cast(place)
+            hall.bind(run, self.bindings(place))
             try:
                 await begin(hall, record, machine, Basket())
                 if self.fate.calm or self.draw.random() < 0.8:

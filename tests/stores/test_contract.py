@@ -1,8 +1,7 @@
 """What every store promises, whichever it is."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -11,17 +10,22 @@ from hypothesis import strategies as st
 
 from moothall.errors import Conflict, DefinitionError, Refused
 from moothall.kernel.events import SharedRecord
-from moothall.runtime.ports import Lease, Outdated, Store
+from moothall.runtime.ports import Lease, Outdated, Redaction, Store
 from moothall.stores.memory import MemoryStore
+from moothall.stores.postgresql import PostgresStore
 from moothall.stores.sqlite import SqliteStore
 from tests.stores.values import entry, head, record
 
 TEXTS = ["plain", "Grüße, 你好, 🌊", 'quotes " and \\ and \n', "nul \x00 inside", ""]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    found: Store = MemoryStore(strict=True) if request.param == "memory" else SqliteStore(tmp_path / "runs.db")
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    found: Store = MemoryStore(strict=True)
+    if request.param == "sqlite":
+        found = SqliteStore(tmp_path / "runs.db")
+    elif request.param == "postgresql":
+        found = PostgresStore(request.getfixturevalue("database"))
     yield found
     found.close()
 
@@ -277,13 +281,46 @@ async def test_every_mirror_gets_every_write_in_order_from_where_it_was(store: S
 
 
 @pytest.mark.anyio
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 @given(keys=st.sets(st.text(max_size=3), max_size=8), prefix=st.text(max_size=2))
-async def test_the_records_whose_keys_begin_alike_come_in_order(keys: set[str], prefix: str) -> None:
-    with TemporaryDirectory() as folder:
-        for store in (MemoryStore(), SqliteStore(Path(folder) / "runs.db")):
-            await begun(store)
-            await store.commit("one", head(1), entry(1), records=[noted(key, key) for key in keys])
-            alike = [record.key for record in await store.records("notes", prefix=prefix)]
-            assert alike == sorted(key for key in keys if key.startswith(prefix))
-            store.close()
+async def test_the_records_whose_keys_begin_alike_come_in_order(store: Store, keys: set[str], prefix: str) -> None:
+    run = collection = f"run-{len(await store.runs())}"
+    await begun(store, run)
+    await store.commit(run, head(1), entry(1), records=[SharedRecord(collection, key, key, 0) for key in keys])
+    alike = [record.key for record in await store.records(collection, prefix=prefix)]
+    assert alike == sorted(key for key in keys if key.startswith(prefix))
+
+
+@pytest.mark.anyio
+async def test_texts_are_taken_out_of_entries_head_and_records_and_all_else_stays(store: Store) -> None:
+    long = "a long text " * 100
+    await store.begin(record("one"), head(0, long), entry(0, long))
+    kept = SharedRecord("notes", "a", {"text": "mine"})
+    await store.commit("one", head(1, "second", "done"), entry(1, long), records=(kept,))
+    await begun(store, "two")
+    entries, plain = await store.entries("one"), (await store.load("one")).head
+    first = {**entries[0], "event": {"name": "walked", "data": "gone"}, "forgotten": [NOTE]}
+    other = {**plain, "snapshot": {**plain["snapshot"], "data": "gone"}}
+    records = (SharedRecord("notes", "a", {"text": "gone"}, 1),)
+    await store.redact(Redaction("one", {0: first}, other, records))
+    assert await store.entries("one") == [first, entries[1]]
+    loaded = await store.load("one")
+    assert (loaded.head, loaded.status, loaded.seq) == (other, "done", 1)
+    assert await store.records("notes") == list(records)
+    assert [out.record for out in await store.outbox("any")] == [*records, *records]
+    assert len(await store.entries("two")) == 1
+    assert isinstance(await store.scrub(), str)
+    assert await store.find("one", "cause-0") == 0
+
+
+@pytest.mark.anyio
+async def test_texts_are_not_taken_out_of_a_run_that_has_moved(store: Store) -> None:
+    await begun(store)
+    entries, plain = await store.entries("one"), (await store.load("one")).head
+    await store.commit("one", head(1), entry(1))
+    with pytest.raises(Conflict, match="run one was moved by another writer"):
+        await store.redact(Redaction("one", {0: {**entries[0], "forgotten": [NOTE]}}, plain))
+    assert (await store.entries("one"))[0] == entries[0]
+
+
+NOTE = {"at": 1.5, "by": "olga", "what": "run"}

@@ -11,7 +11,7 @@ import pytest
 
 from moothall.errors import Broken, Conflict
 from moothall.kernel.codec import encode
-from moothall.stores.plain import LONG, written
+from moothall.stores.plain import LONG, to_bytes
 from moothall.stores.seals import Sealing
 from moothall.stores.sqlite import SqliteStore
 from tests.stores.values import entry, head, record
@@ -391,7 +391,7 @@ async def test_a_store_without_a_name_is_a_store_without_anchors(tmp_path: Path)
 async def test_a_run_that_says_it_is_its_own_origin_is_broken(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "runs.db")
     await walked(store, "one")
-    kept = written(encode(replace(record("one"), origin="one", shared=3)))
+    kept = to_bytes(encode(replace(record("one"), origin="one", shared=3)))
     store._db.execute("UPDATE runs SET record = ?", (Sealing(b"").record("one", kept) + kept,))
     store._places.clear()
     with pytest.raises(Broken, match="cannot have been forked from one"):

@@ -120,6 +120,14 @@ def test_a_file_that_is_no_database_is_refused_with_a_remedy(file: Path) -> None
     assert file.read_text().startswith("dear diary")
 
 
+def test_a_store_whose_pages_are_damaged_is_refused_with_the_advice_to_bring_back_a_copy(file: Path) -> None:
+    SqliteStore(file).close()
+    content = file.read_bytes()
+    file.write_bytes(content[:100] + bytes(byte ^ 0x5A for byte in content[100:]))
+    with pytest.raises(Refused, match="bring back a copy of it, or name another with --store sqlite:FILE"):
+        SqliteStore(file)
+
+
 @pytest.fixture
 def sealed_off() -> Iterator[Path]:
     """A folder that this process may read and not write, even where it is started as root."""
@@ -262,7 +270,7 @@ async def test_a_file_that_somebody_else_holds_is_a_failure_of_the_world_and_the
     store._db.execute("PRAGMA busy_timeout = 1")
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(EffectFailed, match="the run stands where it stood"):
+    with pytest.raises(EffectFailed, match="the run is as it was before"):
         await store.commit("one", head(1), entry(1))
     other.execute("ROLLBACK")
     await store.commit("one", head(1), entry(1))

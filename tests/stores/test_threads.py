@@ -24,6 +24,7 @@ ALL = [message for messages in SAID for message in messages]
 OLD = (
     *(f"DROP TABLE {table}" for table in ("threads", "records", "outbox", "mirrors")),
     "DROP INDEX entries_by_cause",
+    *(f"ALTER TABLE runs DROP COLUMN {column}" for column in ("queue", "tenant", "priority")),
     "PRAGMA user_version = 2",
 )
 """Makes of a file what it would have been before there was an index of threads."""

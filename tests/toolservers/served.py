@@ -1,9 +1,12 @@
 """A server of tools for tests, written with the SDK: well-behaved, or wrong in one way.
 
-`python served.py MODE [PORT]` speaks over stdio, or over HTTP where a port is named.
+`python served.py MODE [PORT]` speaks over stdio, or over HTTP where a port is named. `gate` notes calls in its folder
+and ends none while a file `stuck` is there; `legacy` and `modern` speak one protocol, and note what they are asked.
 """
 
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,11 @@ def plain_server(mode: str) -> MCPServer:
         """When the water in a harbour is high."""
         if mode == "hang":
             await anyio.sleep_forever()
+        if mode == "gate":
+            with Path("calls.log").open("a") as file:  # noqa: ASYNC230
+                file.write("call\n")
+            while Path("stuck").exists():  # noqa: ASYNC110, ASYNC240 (another process takes it away)
+                await anyio.sleep(0.02)
         if mode == "crash":
             os._exit(3)
         if mode == "large":
@@ -67,11 +75,79 @@ async def serve_lies() -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
+SPEAKS = {"legacy": "server/discover", "modern": "initialize"}
+"""What a server does not know that speaks one protocol alone: the handshake, or the one that came after it."""
+
+
+def note_refusal(mode: str, message: Any) -> dict[str, Any] | None:
+    """The answer to what a server of one protocol does not know; what it is asked is noted."""
+    method = message.get("method", "") if isinstance(message, dict) else ""
+    with Path(os.environ["METHODS"]).open("a") as log:
+        print(method, file=log)
+    if method != SPEAKS[mode]:
+        return None
+    error = {"code": -32601, "message": f"Method not found: {method}"}
+    return {"jsonrpc": "2.0", "id": message.get("id"), "error": error}
+
+
+def relay_stdio(mode: str) -> None:
+    """A server that speaks one protocol alone over stdio: what it knows is passed on to one that speaks both."""
+    behind = subprocess.Popen([sys.executable, __file__, "ok"], stdin=subprocess.PIPE)
+    assert behind.stdin is not None
+    for line in sys.stdin.buffer:
+        if (refusal := note_refusal(mode, json.loads(line))) is not None:
+            print(json.dumps(refusal), flush=True)
+        else:
+            behind.stdin.write(line)
+            behind.stdin.flush()
+    behind.stdin.close()
+    behind.wait()
+
+
+def one_protocol(app: Any, mode: str) -> Any:
+    """The same application, which speaks one protocol alone."""
+
+    async def filtered(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await app(scope, receive, send)
+            return
+        body = b""
+        while True:
+            part = await receive()
+            body += part.get("body", b"")
+            if not part.get("more_body"):
+                break
+        if (refusal := note_refusal(mode, json.loads(body))) is not None:
+            headers = [(b"content-type", b"application/json")]
+            await send({"type": "http.response.start", "status": 400, "headers": headers})
+            await send({"type": "http.response.body", "body": json.dumps(refusal).encode()})
+            return
+        given = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def again() -> Any:
+            return given.pop() if given else await receive()
+
+        await app(scope, again, send)
+
+    return filtered
+
+
+def serve_http(mode: str, port: int) -> None:
+    """Serve over HTTP."""
+    import uvicorn
+
+    server = lying_server() if mode == "lie" else plain_server(mode)
+    app = server.streamable_http_app()
+    uvicorn.run(one_protocol(app, mode) if mode in SPEAKS else app, host="127.0.0.1", port=port, log_level="warning")
+
+
 if __name__ == "__main__":
     mode, port = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    if mode == "lie":
+    if port:
+        serve_http(mode, port)
+    elif mode in SPEAKS:
+        relay_stdio(mode)
+    elif mode == "lie":
         anyio.run(serve_lies)
-    elif port:
-        plain_server(mode).run("streamable-http", host="127.0.0.1", port=port)
     else:
         plain_server(mode).run("stdio")

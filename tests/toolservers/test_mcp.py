@@ -3,10 +3,7 @@
 import asyncio
 import json
 import os
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +16,10 @@ from moothall.agents.toolserver import CallLost, Pinned, ServerChanged, Toolserv
 from moothall.errors import EffectFailed
 from moothall.toolservers.mcp import MCPServer
 from tests.cli.ran import Moot, in_this_process
+from tests.toolservers.reached import SERVED as SERVED_FILE
+from tests.toolservers.reached import served_over_http
 
-SERVED = str(Path(__file__).with_name("served.py"))
+SERVED = str(SERVED_FILE)
 TIDE = {"harbour": "Brest"}
 
 
@@ -42,10 +41,12 @@ def test_a_server_over_stdio_is_asked_what_it_offers_and_called() -> None:
 @pytest.mark.parametrize(
     ("mode", "kind", "is_final", "said"),
     [
-        ("hang", CallLost, False, "nothing was heard of it for 5 s"),
+        pytest.param("hang", CallLost, False, "nothing was heard of it for 5 s", marks=pytest.mark.slow),
         ("crash", CallLost, False, "Connection closed"),
         ("fail", EffectFailed, True, "tide failed"),
-        ("large", EffectFailed, True, "returned 10000014 characters, more than 200000"),
+        pytest.param(
+            "large", EffectFailed, True, "returned 10000014 characters, more than 200000", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_what_a_server_does_wrong_ends_as_documented(
@@ -54,6 +55,89 @@ def test_what_a_server_does_wrong_ends_as_documented(
     with pytest.raises(EffectFailed, match=said) as failure:
         asyncio.run(called(mode, within=5 if mode == "hang" else 60))
     assert (type(failure.value), failure.value.final) == (kind, is_final)
+
+
+async def called_for_long(folder: Path) -> Any:
+    server = Toolserver(command=(sys.executable, SERVED, "gate"), folder=str(folder))
+    pins = await MCPServer("harbour", server, None, os.environ).tools()
+    calling = asyncio.create_task(MCPServer("harbour", server, pins, os.environ).call("tide", TIDE))
+    while not (folder / "calls.log").exists() and not calling.done():  # noqa: ASYNC110 (another process writes it)
+        await asyncio.sleep(0.01)
+    (folder / "stuck").unlink()
+    return await calling
+
+
+def test_a_call_that_takes_longer_than_a_server_is_kept_without_work_is_not_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moothall.toolservers.mcp.REST", 0.001)
+    (tmp_path / "stuck").touch()
+    assert asyncio.run(called_for_long(tmp_path)) == {"result": "14:20 in Brest"}
+
+
+async def called_over_http(mode: str, folder: Path, within: float = 30) -> Any:
+    """What a call gives of a server over HTTP; it was pinned as a well-behaved one."""
+    pins = await MCPServer("harbour", reached("ok"), None, os.environ).tools()
+    with served_over_http(mode, folder) as url:
+        return await MCPServer("harbour", Toolserver(url=url, timeout=within), pins, os.environ).call("tide", TIDE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mode", "kind", "is_final", "said"),
+    [
+        ("hang", CallLost, False, "nothing was heard of it for 5 s"),
+        ("crash", CallLost, False, "server harbour: "),
+        ("fail", EffectFailed, True, "tide failed"),
+        ("large", EffectFailed, True, "returned 10000014 characters, more than 200000"),
+        ("drift", ServerChanged, None, "sink is new"),
+        ("lie", ServerChanged, None, "the description of tide is another"),
+    ],
+)
+def test_what_a_server_does_wrong_over_http_ends_as_documented(
+    tmp_path: Path, mode: str, kind: type[Exception], is_final: bool | None, said: str
+) -> None:
+    with pytest.raises(kind, match=said) as failure:
+        asyncio.run(called_over_http(mode, tmp_path, 5 if mode == "hang" else 60))
+    assert (type(failure.value), getattr(failure.value, "final", None)) == (kind, is_final)
+
+
+async def believed_over_http(folder: Path) -> Any:
+    with served_over_http("lie", folder) as url:
+        pins = await MCPServer("harbour", Toolserver(url=url), None, os.environ).tools()
+        return await MCPServer("harbour", Toolserver(url=url), pins, os.environ).call("tide", TIDE)
+
+
+@pytest.mark.slow
+def test_a_server_over_http_that_lies_about_its_schema_is_not_believed(tmp_path: Path) -> None:
+    with pytest.raises(EffectFailed, match="is not of type 'integer'") as failure:
+        asyncio.run(believed_over_http(tmp_path))
+    assert failure.value.final
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["stdio", "http"])
+@pytest.mark.parametrize(("protocol", "spoken"), [("legacy", "initialize"), ("modern", "server/discover")])
+def test_a_server_that_speaks_one_protocol_alone_is_understood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, protocol: str, spoken: str
+) -> None:
+    methods = tmp_path / "methods.log"
+    monkeypatch.setenv("METHODS", str(methods))
+
+    async def call(server: Toolserver) -> Any:
+        pins = await MCPServer("harbour", server, None, os.environ).tools()
+        return await MCPServer("harbour", server, pins, os.environ).call("tide", TIDE)
+
+    if way == "stdio":
+        command = (sys.executable, SERVED, protocol)
+        answer = asyncio.run(call(Toolserver(command=command, env_from=("METHODS",))))
+    else:
+        with served_over_http(protocol, tmp_path) as url:
+            answer = asyncio.run(call(Toolserver(url=url)))
+    assert answer == {"result": "14:20 in Brest"}
+    asked = methods.read_text().split()
+    assert {spoken, "tools/list", "tools/call"} <= set(asked)
+    assert ("initialize" in asked) == (protocol == "legacy")
 
 
 def test_a_server_that_lies_about_its_schema_is_not_believed() -> None:
@@ -125,7 +209,7 @@ def returned(moot: Moot, run: str) -> list[Any]:
 def test_a_server_that_nobody_looked_at_offers_nothing(moot: Moot, home: Path) -> None:
     set_server(home, "ok", 'policy = "allow"')
     ran = moot("run", "--role", "coder", "Look.", "--model", "scripted:script.json", "--run-id", "r", "--quiet")
-    assert "nobody has looked at harbour" in ran.err
+    assert "harbour offers tools that you have not looked at" in ran.err
     assert ran.code == 0
     assert returned(moot, "r") == []
 
@@ -168,33 +252,13 @@ def test_a_call_whose_server_crashed_waits_for_a_person(moot: Moot, home: Path) 
 
 
 def test_a_server_over_http_serves_tools_in_a_run(moot: Moot, home: Path, tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = (tmp_path / "server.log").open("w")
-    serving = subprocess.Popen([sys.executable, SERVED, "ok", str(port)], stdout=log, stderr=log)
-    try:
-        _wait_for(port, serving)
-        lines = ["[servers.harbour]", f'url = "http://127.0.0.1:{port}/mcp"', 'policy = "allow"']
+    with served_over_http("ok", tmp_path) as url:
+        lines = ["[servers.harbour]", f'url = "{url}"', 'policy = "allow"']
         (home / "settings.toml").write_text("\n".join(lines))
         assert "harbour_tide" in moot("trust", "--server", "harbour").out
         ran = moot("run", "--role", "coder", "Look.", "--model", "scripted:script.json", "--run-id", "r", "--quiet")
         assert (ran.code, ran.out) == (0, "at two\n")
         assert returned(moot, "r") == [{"result": "14:20 in Brest"}]
-    finally:
-        serving.kill()
-        serving.wait()
-        log.close()
-
-
-def _wait_for(port: int, serving: "subprocess.Popen[bytes]") -> None:
-    """Wait until a server listens."""
-    until = time.monotonic() + 60
-    while time.monotonic() < until and serving.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-    raise AssertionError("the server does not listen")
 
 
 def test_the_servers_of_a_project_are_started_by_trusting_it_and_not_before(moot: Moot, home: Path) -> None:

@@ -255,6 +255,19 @@ async def test_that_there_is_no_sandbox_is_not_an_error_of_the_tool(tools: Mappi
         await call(tools, "execute_terminal", command="refuse")
 
 
+@pytest.mark.parametrize("place", [".gitignore", "deep/below/.gitattributes"])
+async def test_git_is_not_asked_where_it_would_wait_for_a_pipe(
+    root: Path, tools: Mapping[str, WorkspaceTool], place: str
+) -> None:
+    (root / place).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(root / place)
+    for name in ("git_status", "git_diff"):
+        assert f"{place} is not a file, and git would wait for it" in await failure(tools, name)
+    (root / place).unlink()
+    (root / place).symlink_to("nowhere")
+    assert "--porcelain=v1" in await call(tools, "git_status")
+
+
 async def test_git_is_asked_in_the_sandbox_without_monitor_filter_or_pager(tools: Mapping[str, WorkspaceTool]) -> None:
     said = await call(tools, "git_diff", path="a b")
     assert "core.fsmonitor=false" in said

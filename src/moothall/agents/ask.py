@@ -21,7 +21,7 @@ from functools import lru_cache
 from inspect import iscoroutinefunction, isfunction, isroutine
 from string import Formatter
 from types import NoneType
-from typing import Any, ClassVar, Literal, get_args, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, get_args, get_origin, get_type_hints, overload
 
 from moothall.agents.outside import Outside, library_of
 from moothall.agents.workspace import BUILT_IN, Policy
@@ -31,6 +31,15 @@ from moothall.kernel.effects import AskPerson, Effect, Repeats, StartChild
 from moothall.kernel.events import Answered, ChildDone, Event, Expired
 from moothall.kernel.frozen import RARE, Frozen, maker
 from moothall.kernel.machine import Budget, Machine
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    V = TypeVar("V", default=Any)
+else:  # defaults are for type checkers alone
+    from typing import TypeVar
+
+    V = TypeVar("V")
 
 YesNo = bool
 """The shape of an answer that is yes or no."""
@@ -62,23 +71,26 @@ class ToolCall(Frozen):
     id: str = ""
 
 
-class Replied(Event):
-    """An agent replied: its text, the value where a shape was asked for, the calls where it wants tools first."""
+class Replied(Event, Generic[V]):
+    """An agent replied: its text, the value where a shape was asked for, the calls where it wants tools first.
+
+    A move for a reply with a shape may say so: `reply: Replied[Verdict]`.
+    """
 
     agent: str
     text: str = ""
-    value: Any = None
+    value: V = None  # type: ignore[assignment]
     shape: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
     calls: tuple[ToolCall, ...] = ()
     id: str = field(default="", kw_only=True, metadata=RARE)
 
 
-class Returned(Event):
-    """A tool returned a value."""
+class Returned(Event, Generic[V]):
+    """A tool returned a value; a move may say of which type: `returned: Returned[Receipt]`."""
 
     tool: str
-    value: Any = None
+    value: V = None  # type: ignore[assignment]
     usage: Mapping[str, float] = field(default_factory=dict)
     id: str = ""
     executed: str = field(default="", kw_only=True, metadata=RARE)
@@ -233,7 +245,7 @@ class Asking:
         return {} if self.function is None else {self.agent: self.function}
 
     def __call__(self, data: Any, event: Any) -> AskAgent:
-        picked = _picked(self, data, self._picks)
+        picked = _pick_fields(self, data, self._picks)
         manner = self.manner
         return make_ask_agent(
             self.agent,
@@ -281,7 +293,7 @@ class Turning:
     @property
     def _tools(self) -> str:
         asked = {"allow": "", "ask": ", a person is asked", "deny": ", denied"}
-        return ", ".join(f"{one.name} ({one.repeats}{asked[one.policy]})" for one in self.tools)
+        return ", ".join(f"{tool.name} ({tool.repeats}{asked[tool.policy]})" for tool in self.tools)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -293,11 +305,14 @@ class Turning:
 
     @property
     def functions(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        return {**self.asking.functions, **{one.name: one.function for one in self.tools if one.function is not None}}
+        return {
+            **self.asking.functions,
+            **{tool.name: tool.function for tool in self.tools if tool.function is not None},
+        }
 
     @property
     def checks(self) -> Mapping[str, ToolFunction]:
-        return {one.name: one.check for one in self.tools if one.check is not None}
+        return {tool.name: tool.check for tool in self.tools if tool.check is not None}
 
     def __call__(self, data: Any, event: Any) -> StartChild:
         return turn_of(self.asking(data, event), self.tools, self.rounds)
@@ -335,7 +350,7 @@ class Calling:
         return {} if self.tool.check is None else {self.tool.name: self.tool.check}
 
     def __call__(self, data: Any, event: Any) -> CallTool:
-        tool, picked = self.tool, _picked(self, data, self._picks)
+        tool, picked = self.tool, _pick_fields(self, data, self._picks)
         return make_call_tool(tool.name, picked, repeats=tool.repeats, timeout=tool.timeout, id="", approved="")
 
 
@@ -356,7 +371,7 @@ class Starting:
         return f"child {self.child}({', '.join(self.paths)})" + (f" as {self.id}" if self.id else "")
 
     def __call__(self, data: Any, event: Any) -> StartChild:
-        picked = _picked(self, data, _picks(self.paths))
+        picked = _pick_fields(self, data, _picks(self.paths))
         given = {path.rpartition(".")[2]: value for path, value in picked.items()}
         return StartChild(self.child, given, self.id, self.budget.limits() if self.budget is not None else {})
 
@@ -389,7 +404,7 @@ class Questioning:
         return {shape_name(self.answer): self.answer}
 
     def __call__(self, data: Any, event: Any) -> AskPerson:
-        prompt = render(self.prompt, _picked(self, data, _picks(self.paths)))
+        prompt = render(self.prompt, _pick_fields(self, data, _picks(self.paths)))
         return AskPerson(prompt, schema(self.answer), shape_name(self.answer), self.within, self.who)
 
 
@@ -448,7 +463,8 @@ def ask(
 ) -> Asking | Turning:
     """Ask an agent, by name or by its async function; `{field}` in the template takes a field of the run's data.
 
-    An Agent of pydantic-ai and a Runnable of LangChain count as functions, by the name that they have.
+    An Agent of pydantic-ai and a Runnable of LangChain count as functions, by the name that they have. The output type
+    of an Agent is the shape of its reply where `reply` names none.
 
     With tools, the agent may have them called, in at most `rounds` rounds, before it replies; each call is an effect of
     its own, so that a crash repeats at most those that were under way.
@@ -457,7 +473,9 @@ def ask(
     that it shares with others. `model`, `level`, `temperature`, `fallback` (models) and `attempts` are for this ask
     alone; `id` is found again in the event in which it ends.
     """
-    name, function = _outside(agent) or _called(agent)
+    name, function = _outside(agent) or _name_and_function(agent)
+    if reply is None and library_of(agent):
+        reply = output_shape(agent)
     if type(rounds) is not int or rounds < 1:
         raise DefinitionError(f"ask {name}: rounds is a whole number of at least 1, not {rounds!r}")
     if thread and tools:
@@ -479,14 +497,18 @@ def _require_manner(what: str, manner: Manner) -> None:
         raise DefinitionError(f"{what}: temperature is a number of at least 0, not {given!r}")
 
 
-def turn_of(asked: AskAgent, tools: Sequence[str | ToolFunction | Tool], rounds: int = 8) -> StartChild:
+def turn_of(
+    asked: AskAgent, tools: Sequence[str | ToolFunction | Tool], rounds: int = 8, *, calls: int = 0
+) -> StartChild:
     """The same ask of an agent that may have tools called first: it takes its turn as a run of its own.
 
     It ends in `Replied` or `GaveUp` with the ask's id. Functions of tools stand in the table, or come with `agents=`.
+    `calls` is the most that it may have called in all rounds together; 0 leaves that to the rounds.
     """
     given = tuple(map(as_tool, tools))
-    used = [encode(_use_of(one)) for one in given]
-    return StartChild(turn_name(given, rounds), {"ask": encode(asked), "tools": used}, asked.id)
+    used = [encode(_use_of(tool)) for tool in given]
+    most = {"most": calls} if calls else {}
+    return StartChild(turn_name(given, rounds), {"ask": encode(asked), "tools": used, **most}, asked.id)
 
 
 def _use_of(tool: Tool) -> dict[str, Any]:
@@ -516,7 +538,7 @@ def tool(
 
     With the policy `ask` a person approves each call that an agent wants, with `deny` none is made.
     """
-    name, found = _called(function)
+    name, found = _name_and_function(function)
     if repeats not in get_args(Repeats):
         raise DefinitionError(f"tool {name}: repeats is one of {', '.join(get_args(Repeats))}, not {repeats!r}")
     if (check is None) == (repeats == "check-first"):
@@ -586,19 +608,19 @@ def form(
     """
     if not fields:
         raise DefinitionError(f"form {prompt!r}: it asks nothing; give it at least one field")
-    ids = [one.id for one in fields]
+    ids = [field.id for field in fields]
     if len(set(ids)) < len(ids):
         raise DefinitionError(f"form {prompt!r}: two fields have the same id; they are {', '.join(ids)}")
     wanted = {
         "type": "object",
-        "properties": {one.id: _described(one) for one in fields},
-        "required": [one.id for one in fields if not one.optional],
+        "properties": {field.id: _describe_form(field) for field in fields},
+        "required": [field.id for field in fields if not field.optional],
         "additionalProperties": False,
     }
     return AskPerson(prompt, wanted, "", within, who, id=id)
 
 
-def _described(asked: FormField) -> dict[str, Any]:
+def _describe_form(asked: FormField) -> dict[str, Any]:
     found = {**asked.schema, "description": asked.text}
     if asked.by:
         found["asked_by"] = asked.by
@@ -649,7 +671,7 @@ def returned_type(function: Callable[..., Any]) -> Any:
 def render(template: str, arguments: Mapping[str, Any]) -> str:
     """A template with its arguments filled in; what is not a text is shown as JSON."""
     try:
-        return "".join(literal + _shown(arguments, path) for literal, path in _parsed(template))
+        return "".join(literal + _format_argument(arguments, path) for literal, path in _parse_template(template))
     except KeyError as error:
         has = ", ".join(arguments) or "none"
         raise DefinitionError(f"{template[:LONGEST_LABEL]!r} wants the argument {error}; it was given {has}") from error
@@ -663,7 +685,7 @@ def texts(*parts: str) -> Mapping[str, Any]:
     return {TEXTS: list(parts)}
 
 
-def _shown(arguments: Mapping[str, Any], path: str | None) -> str:
+def _format_argument(arguments: Mapping[str, Any], path: str | None) -> str:
     if path is None:
         return ""
     value = arguments[path]
@@ -673,30 +695,42 @@ def _shown(arguments: Mapping[str, Any], path: str | None) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _parsed(template: str) -> tuple[tuple[str, str | None], ...]:
+def _parse_template(template: str) -> tuple[tuple[str, str | None], ...]:
     return tuple((literal, path) for literal, path, _, _ in Formatter().parse(template))
 
 
-def _outside(one: object) -> tuple[str, Any] | None:
-    """An agent of another library, by the name that it has; None where it is none."""
-    if not library_of(one):
+def output_shape(agent: object) -> Any:
+    """The type that an agent of another library says it gives; None where that is a text, or says nothing."""
+    kind = getattr(agent, "output_type", None)
+    if kind is None or kind is str or not (isinstance(kind, type) or get_origin(kind) is not None):
         return None
-    name = getattr(one, "name", None)
+    try:
+        require_storable(kind, "")
+    except DefinitionError:  # functions that give the output, or what has no place in JSON
+        return None
+    return kind
+
+
+def _outside(tool: object) -> tuple[str, Any] | None:
+    """An agent of another library, by the name that it has; None where it is none."""
+    if not library_of(tool):
+        return None
+    name = getattr(tool, "name", None)
     if not isinstance(name, str) or not name:
-        kind = type(one).__name__
+        kind = type(tool).__name__
         raise DefinitionError(f"this {kind} has no name; name it, or ask('NAME', …) and pass agents={{'NAME': …}}")
-    return name, one
+    return name, tool
 
 
-def _called(one: Any) -> tuple[str, Callable[..., Any] | None]:
-    if isinstance(one, str):
-        return one, None
-    if not callable(one):
-        raise DefinitionError(f"{one!r} is neither a name nor an async function")
-    name = getattr(one, "__name__", type(one).__name__)
-    if isfunction(one) and not iscoroutinefunction(one):
+def _name_and_function(tool: Any) -> tuple[str, Callable[..., Any] | None]:
+    if isinstance(tool, str):
+        return tool, None
+    if not callable(tool):
+        raise DefinitionError(f"{tool!r} is neither a name nor an async function")
+    name = getattr(tool, "__name__", type(tool).__name__)
+    if isfunction(tool) and not iscoroutinefunction(tool):
         raise DefinitionError(f"{name} is not async: write `async def {name}`")
-    return name, one
+    return name, tool
 
 
 def template_fields(template: str, where: str) -> tuple[str, ...]:
@@ -719,7 +753,7 @@ def _picks(paths: Sequence[str]) -> Picks:
     return tuple((path, tuple(path.split("."))) for path in paths)
 
 
-def _picked(action: Picking, data: Any, picks: Picks) -> dict[str, Any]:
+def _pick_fields(action: Picking, data: Any, picks: Picks) -> dict[str, Any]:
     """Fields of the data as plain JSON, by their dotted paths."""
     found = {}
     for path, parts in picks:
@@ -729,7 +763,7 @@ def _picked(action: Picking, data: Any, picks: Picks) -> dict[str, Any]:
                 is_object = hasattr(value, "__dataclass_fields__") or not isinstance(value, Mapping)
                 value = getattr(value, part) if is_object else value[part]
             found[path] = encode(value)
-        except (AttributeError, DefinitionError) as error:  # a text has methods, which are no JSON
+        except (AttributeError, DefinitionError) as error:  # a text has methods, which are not JSON
             if not (advice := _advice(action, path, data)):
                 raise
             raise type(error)(f"{error}; {advice}") from error

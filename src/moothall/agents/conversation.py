@@ -68,12 +68,12 @@ def failure_of(seat: Seat, call: ToolCall, reason: str) -> Message:
     return {"role": "tool", "by": seat.agent, "id": call.id, "tool": call.tool, "error": reason}
 
 
-def kept(seat: Seat, said: Iterable[Message]) -> list[Message]:
+def window_of(seat: Seat, said: Iterable[Message]) -> list[Message]:
     """What is left of a conversation: since it was cleared, and no more than fits."""
     found = [*seat.starting, *said]
-    cleared = max((at for at, one in enumerate(found) if one["role"] == "clear"), default=-1)
-    system = [one for one in found[:cleared] if one["role"] == "system"] if cleared >= 0 else []
-    groups = list(_grouped([*system, *found[cleared + 1 :]]))
+    cleared = max((at for at, message in enumerate(found) if message["role"] == "clear"), default=-1)
+    system = [message for message in found[:cleared] if message["role"] == "system"] if cleared >= 0 else []
+    groups = list(_message_groups([*system, *found[cleared + 1 :]]))
     length = sum(map(_length, groups))
     left: list[list[Message]] = []
     for group in groups:
@@ -81,7 +81,7 @@ def kept(seat: Seat, said: Iterable[Message]) -> list[Message]:
             length -= _length(group)
         else:
             left.append(group)
-    return [one for group in left for one in group]
+    return [message for group in left for message in group]
 
 
 def is_enough(seat: Seat, said: Sequence[Message]) -> bool:
@@ -89,85 +89,87 @@ def is_enough(seat: Seat, said: Sequence[Message]) -> bool:
 
     What the system says stands at the start of a conversation, and not in its thread.
     """
-    if any(one["role"] == "clear" for one in said):
+    if any(message["role"] == "clear" for message in said):
         return True
-    whole = next((at for at, one in enumerate(said) if one["role"] != "tool"), len(said))
+    whole = next((at for at, message in enumerate(said) if message["role"] != "tool"), len(said))
     return _length(said[whole:]) > seat.most
 
 
-def _grouped(said: Sequence[Message]) -> Iterator[list[Message]]:
+def _message_groups(said: Sequence[Message]) -> Iterator[list[Message]]:
     """Messages that cannot be parted: calls and what they returned."""
     group: list[Message] = []
-    for one in said:
-        if group and one["role"] != "tool":
+    for message in said:
+        if group and message["role"] != "tool":
             yield group
             group = []
-        group.append(one)
+        group.append(message)
     if group:
         yield group
 
 
 def _length(group: Sequence[Message]) -> int:
-    return sum(len(_content(one)) for one in group)
+    return sum(len(_content(message)) for message in group)
 
 
-def _content(one: Message) -> str:
-    if one["role"] != "tool":
-        return str(one["text"])
-    return str(one["error"]) if "error" in one else _plain(one.get("value"))
+def _content(message: Message) -> str:
+    if message["role"] != "tool":
+        return str(message["text"])
+    return str(message["error"]) if "error" in message else _plain(message.get("value"))
 
 
 def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def seen(seat: Seat, said: Iterable[Message], parsing: Iterable[str] = ()) -> tuple[Message, ...]:
+def view_of(seat: Seat, said: Iterable[Message], parsing: Iterable[str] = ()) -> tuple[Message, ...]:
     """A conversation as one of those who take part sees it; of others' parsing tools the calls are enough."""
     silent = frozenset(parsing)
-    return tuple(_seen(seat, one) for one in kept(seat, said) if _concerns(seat, one, silent))
+    return tuple(
+        _view_of_message(seat, message) for message in window_of(seat, said) if _concerns(seat, message, silent)
+    )
 
 
-def _concerns(seat: Seat, one: Message, silent: frozenset[str]) -> bool:
-    return one["role"] != "tool" or one["by"] == seat.agent or one["tool"] not in silent
+def _concerns(seat: Seat, message: Message, silent: frozenset[str]) -> bool:
+    return message["role"] != "tool" or message["by"] == seat.agent or message["tool"] not in silent
 
 
-def _seen(seat: Seat, one: Message) -> Message:
-    is_own = one.get("by") == seat.agent
-    if one["role"] == "system":
-        return {"role": "system", "text": one["text"]}
-    if one["role"] == "tool" and is_own:
-        return {name: part for name, part in one.items() if name != "by"}
-    if one["role"] == "tool":
-        how = f"failed: {one['error']}" if "error" in one else f"returned: {_plain(one.get('value'))}"
-        return spoken("user", f"[{one['by']}: {one['tool']} {how}]")
-    side = one["role"] if seat.side == "assistant" else OPPOSITE[one["role"]]
-    calls = one.get("calls", ())
+def _view_of_message(seat: Seat, message: Message) -> Message:
+    is_own = message.get("by") == seat.agent
+    if message["role"] == "system":
+        return {"role": "system", "text": message["text"]}
+    if message["role"] == "tool" and is_own:
+        return {name: part for name, part in message.items() if name != "by"}
+    if message["role"] == "tool":
+        how = f"failed: {message['error']}" if "error" in message else f"returned: {_plain(message.get('value'))}"
+        return speech("user", f"[{message['by']}: {message['tool']} {how}]")
+    side = message["role"] if seat.side == "assistant" else OPPOSITE[message["role"]]
+    calls = message.get("calls", ())
     if is_own:
-        return spoken(side, one["text"], calls)
-    if "by" not in one:
-        return spoken(side, one["text"])
-    told = [f"[{one['by']} called {call['tool']}({_plain(call['arguments'])})]" for call in calls]
-    text = f"{one['by']}: {one['text']}" if one["text"] else ""
-    return spoken("user", "\n".join(filter(None, (text, *told))))
+        return speech(side, message["text"], calls)
+    if "by" not in message:
+        return speech(side, message["text"])
+    told = [f"[{message['by']} called {call['tool']}({_plain(call['arguments'])})]" for call in calls]
+    text = f"{message['by']}: {message['text']}" if message["text"] else ""
+    return speech("user", "\n".join(filter(None, (text, *told))))
 
 
-def spoken(side: str, text: str, calls: Sequence[Any] = ()) -> Message:
+def speech(side: str, text: str, calls: Sequence[Any] = ()) -> Message:
     """Something that somebody said, as a model is shown it."""
     return {"role": side, "text": text, "calls": list(calls)} if side == "assistant" else {"role": side, "text": text}
 
 
 def shown_to_scripts(seat: Seat, said: Iterable[Message]) -> list[dict[str, Any]]:
     """A conversation as the scripts of a workflow see it: roles and contents, as providers have them."""
-    return [_shown(one) for one in kept(seat, said)]
+    return [_plain_message(message) for message in window_of(seat, said)]
 
 
-def _shown(one: Message) -> dict[str, Any]:
-    if one["role"] == "tool":
-        return {"role": "tool", "content": _content(one), "tool_call_id": one["id"], "name": one["tool"]}
-    calls = [called(ToolCall(**call)) for call in one.get("calls", ())]
-    return {"role": one["role"], "content": one["text"], **({"tool_calls": calls} if calls else {})}
+def _plain_message(message: Message) -> dict[str, Any]:
+    if message["role"] == "tool":
+        return {"role": "tool", "content": _content(message), "tool_call_id": message["id"], "name": message["tool"]}
+    calls = [plain_call(ToolCall(**call)) for call in message.get("calls", ())]
+    return {"role": message["role"], "content": message["text"], **({"tool_calls": calls} if calls else {})}
 
 
-def called(call: ToolCall) -> dict[str, Any]:
+def plain_call(call: ToolCall) -> dict[str, Any]:
     """A call of a tool as scripts see it."""
     return {"id": call.id, "type": "function", "function": {"name": call.tool, "arguments": encode(call.arguments)}}

@@ -66,7 +66,7 @@ class Memory(Frozen):
             raise BadValue(f"max_embeddings is {self.max_embeddings!r}; it must be at least 1")
 
     def remember(self, item: Item) -> Memory:
-        """Take in one item. What was recalled is no news and changes nothing."""
+        """Take in one item. What was recalled is not news and changes nothing."""
         content = _RECALLED.sub("", item.content).strip() if OPENING in item.content else item.content
         if item.kind == "recalled" or (not content.strip() and item.content):
             return self
@@ -82,9 +82,9 @@ class Memory(Frozen):
         items = self.due()
         if not items:
             return self
-        complete = _completed(summary, items)
+        complete = _complete_summary(summary, items)
         kept = self.raw[-KEPT_RAW:]
-        summaries = _merged((*self.summaries, complete), self.max_embeddings)
+        summaries = _merge_summaries((*self.summaries, complete), self.max_embeddings)
         after = replace(self, raw=kept, covered=len(kept), summaries=summaries)
         if lost := lost_key_items(self, after):
             raise Broken(f"a compaction lost {len(lost)} key items, first {lost[0].content[:80]!r}; please report it")
@@ -130,7 +130,7 @@ def extract(items: Sequence[Item]) -> Summary:
         for index, sentence in sentences
         if sentence.endswith("?") and index == len(items) - 1
     )
-    return _completed(Summary(discussions=tuple(discussions), pending=tuple(open_questions)), items)
+    return _complete_summary(Summary(discussions=tuple(discussions), pending=tuple(open_questions)), items)
 
 
 def prompt_text(recall: Recall, query: str, *, budget: int) -> str:
@@ -140,10 +140,10 @@ def prompt_text(recall: Recall, query: str, *, budget: int) -> str:
     return f"{OPENING}\n{text}\n{CLOSING}" if text else ""
 
 
-def _completed(summary: Summary, items: Sequence[Item]) -> Summary:
+def _complete_summary(summary: Summary, items: Sequence[Item]) -> Summary:
     """A summary with all key items, the time range and the number of decisions of what it summarises."""
     said = "\n".join(summary.decisions)
-    missing = (_told(item) for item in items if item.is_key and item.content not in said)
+    missing = (_item_text(item) for item in items if item.is_key and item.content not in said)
     return replace(
         summary,
         decisions=(*summary.decisions, *missing),
@@ -153,7 +153,7 @@ def _completed(summary: Summary, items: Sequence[Item]) -> Summary:
     )
 
 
-def _told(item: Item) -> str:
+def _item_text(item: Item) -> str:
     return f"{item.who}: {item.content}" if item.who else item.content
 
 
@@ -163,17 +163,17 @@ def _sentences(item: Item) -> list[str]:
 
 def _first_sentence(item: Item) -> str:
     sentence = _sentences(item)[0]
-    return _told(replace(item, content=sentence if len(sentence) <= 240 else f"{sentence[:239]}…"))
+    return _item_text(replace(item, content=sentence if len(sentence) <= 240 else f"{sentence[:239]}…"))
 
 
-def _merged(summaries: tuple[Summary, ...], most: int) -> tuple[Summary, ...]:
+def _merge_summaries(summaries: tuple[Summary, ...], most: int) -> tuple[Summary, ...]:
     while len(summaries) > most:
         first, second, *rest = summaries
-        summaries = (_joined(first, second), *rest)
+        summaries = (_join_summaries(first, second), *rest)
     return summaries
 
 
-def _joined(older: Summary, newer: Summary) -> Summary:
+def _join_summaries(older: Summary, newer: Summary) -> Summary:
     """Two summaries as one: nothing decided or left open is dropped, and the newest points of discussion stay.
 
     Its embedding is the mean of both, weighted by how much they cover, so that no model has to be asked again.

@@ -18,9 +18,9 @@ class Outside(Protocol):
         ...
 
 
-def library_of(one: object) -> str:
+def library_of(guest: object) -> str:
     """The library whose agent this is; "" where it is none."""
-    for kind in type(one).__mro__:
+    for kind in type(guest).__mro__:
         library = kind.__module__.partition(".")[0]
         if CLASSES.get(library) == kind.__name__:
             return library

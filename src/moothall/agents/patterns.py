@@ -10,11 +10,13 @@ import re
 import subprocess
 import sys
 from functools import lru_cache
-from re import _constants as codes  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
+from importlib import import_module
 from typing import Any
 
 from moothall.errors import DefinitionError
+
+codes: Any = import_module("re._constants")
+parser: Any = import_module("re._parser")
 
 LONGEST = 500
 """The most characters of an entry."""
@@ -32,7 +34,7 @@ def check_entry(entry: str) -> None:
         try:
             re.compile(entry[1:-1])
         except (re.error, RecursionError, OverflowError) as error:
-            raise ValueError(f"{entry!r} is no regular expression: {error}") from error
+            raise ValueError(f"{entry!r} is not a regular expression: {error}") from error
 
 
 def is_expression(entry: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from moothall.agents.ask import ToolCall
 from moothall.kernel.frozen import Frozen
@@ -62,6 +62,21 @@ class Model(Protocol):
     async def reply(self, request: Request) -> Reply:
         """Answer one request."""
         ...
+
+
+@runtime_checkable
+class Opening(Protocol):
+    """A model that can be opened before it is asked: its client and a connection, and nothing that costs."""
+
+    async def open(self) -> None:
+        """Open what a reply will need."""
+        ...
+
+
+async def open_ahead(model: Model) -> None:
+    """Open a model before it is asked, where there is anything to open."""
+    if isinstance(model, Opening):
+        await model.open()
 
 
 class Guest:

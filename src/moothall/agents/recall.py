@@ -102,6 +102,7 @@ def stem(word: str) -> str:
     return word
 
 
+@lru_cache(maxsize=16_384)
 def content_words(text: str) -> frozenset[str]:
     """The stems of a text that are more than function words."""
     return frozenset(stem(word) for word in _WORD.findall(text) if word.lower() not in FUNCTION_WORDS)

@@ -26,6 +26,9 @@ from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
 
+COMMENT = "$comment"
+"""The key of a note for readers, which means nothing."""
+
 
 class Example(Frozen):
     """Something that was said once, to show a model how it is meant."""
@@ -77,11 +80,11 @@ class Role(Frozen):
         """The entries of its lists that match no tool that there is."""
         every = tuple(tools)
         entries = (*(self.includedTools or ()), *self.excludedTools)
-        return tuple(one for one in entries if not any(is_match(one, tool) for tool in every))
+        return tuple(entry for entry in entries if not any(is_match(entry, tool) for tool in every))
 
 
 @lru_cache(maxsize=1)
-def shipped() -> Mapping[str, Mapping[str, Any]]:
+def shipped_roles() -> Mapping[str, Mapping[str, Any]]:
     """The roles of the library, as role files write them."""
     folder = files("moothall.agents").joinpath("library")
     plain: dict[str, dict[str, Any]] = json.loads(folder.joinpath("roles.json").read_text(encoding="utf-8"))
@@ -96,11 +99,12 @@ def roles(given: Mapping[str, Any], where: str = "the roles", used: Iterable[str
     """
     if not isinstance(given, Mapping):
         raise DefinitionError(f"{where}: expected an object of roles by name, got {type(given).__name__}")
+    given = {name: role for name, role in given.items() if name != COMMENT}
     needed, found = None if used is None else frozenset(used), dict[str, Role]()
-    plain = over_shipped({name: one for name, one in given.items() if isinstance(one, Mapping)})
-    for name, one in {**given, **plain}.items():
+    plain = over_shipped({name: role for name, role in given.items() if isinstance(role, Mapping)})
+    for name, role in {**given, **plain}.items():
         try:
-            found[name] = decode(Role, tidied(name, one)[0], name)
+            found[name] = decode(Role, tidy_role(name, role)[0], name)
         except (Refused, ValueError) as error:
             if needed is None or name in needed:
                 raise DefinitionError(f"{where}: {error}") from error
@@ -111,9 +115,11 @@ def role_notes(given: Mapping[str, Any], used: Iterable[str] | None = None) -> l
     """What is passed over in a file of roles, and the roles in it that cannot be read and are not used."""
     needed = None if used is None else frozenset(used)
     notes = []
-    for name, one in given.items():
+    for name, role in given.items():
+        if name == COMMENT:
+            continue
         try:
-            plain, passed_over = tidied(name, one)
+            plain, passed_over = tidy_role(name, role)
             decode(Role, plain, name)
             notes += passed_over
         except (Refused, ValueError) as error:
@@ -122,7 +128,7 @@ def role_notes(given: Mapping[str, Any], used: Iterable[str] | None = None) -> l
     return notes
 
 
-def tidied(name: str, plain: Any) -> tuple[Any, list[str]]:
+def tidy_role(name: str, plain: Any) -> tuple[Any, list[str]]:
     """A role without what other programs write into such files, and what that was."""
     if not isinstance(plain, Mapping):
         raise ValueError(f"{name}: expected an object, got {type(plain).__name__}")
@@ -130,14 +136,14 @@ def tidied(name: str, plain: Any) -> tuple[Any, list[str]]:
     found = _known_fields(plain, Role, name, notes)
     for key, tidy in (("parsingTools", _tidy_tool), ("examples", _tidy_example)):
         if isinstance(found.get(key), list | tuple):
-            found[key] = [tidy(one, f"{name}.{key}[{at}]", notes) for at, one in enumerate(found[key])]
+            found[key] = [tidy(item, f"{name}.{key}[{at}]", notes) for at, item in enumerate(found[key])]
     return {key: value for key, value in found.items() if value is not None or key == "includedTools"}, notes
 
 
 def _known_fields(plain: Mapping[str, Any], kind: type[Any], where: str, notes: list[str]) -> dict[str, Any]:
     """The fields that are known; of the others it is said what they may have meant."""
-    known = {one.name: one.name.lower() for one in fields(kind)}
-    for key in [str(key) for key in plain if key not in known]:
+    known = {field.name: field.name.lower() for field in fields(kind)}
+    for key in [str(key) for key in plain if key not in known and key != COMMENT]:
         close = get_close_matches(key[:64].lower(), known.values(), 1, 0.75)
         meant = next((name for name, low in known.items() if close and low == close[0]), "")
         notes.append(f"{where}: {key!r} is not known and passed over" + (f"; did you mean {meant!r}?" if meant else ""))
@@ -208,7 +214,7 @@ def role_of(name: str, known: Mapping[str, Role]) -> Role:
 
 def over_shipped(given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
     """The shipped roles with others laid over them, as role files write them."""
-    return {**shipped(), **{name: _over(shipped().get(name, {}), fields) for name, fields in given.items()}}
+    return {**shipped_roles(), **{name: _over(shipped_roles().get(name, {}), fields) for name, fields in given.items()}}
 
 
 def _over(below: Mapping[str, Any], fields: Mapping[str, Any]) -> Mapping[str, Any]:

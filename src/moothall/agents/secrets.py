@@ -34,8 +34,10 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 from moothall.agents.ask import AskAgent, CallTool, Replied, Returned, Unusable
 from moothall.agents.conversation import Converse
 from moothall.errors import Refused
+from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import AskPerson, StartChild
 from moothall.kernel.events import Answered
+from moothall.kernel.foreign import is_model, written_as
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.generated import defined
 
@@ -98,16 +100,16 @@ class Cleaner:
     """Replaces secrets in texts, and in the texts inside any other value."""
 
     def __init__(self, secrets: Sequence[Secret] = ()) -> None:
-        longest_first = sorted(secrets, key=lambda one: (-len(one.value), one.name))
-        signs = [sign for one in longest_first for sign in _signs_of(one)] + _provider_signs()
+        longest_first = sorted(secrets, key=lambda secret: (-len(secret.value), secret.name))
+        signs = [sign for secret in longest_first for sign in _signs_of(secret)] + _provider_signs()
         self._rank = {sign: rank for rank, sign in enumerate(signs)}
         self._by_letter = _by_letter(signs)
         self._short = lru_cache(maxsize=512)(self._cleaned)
         self._long = lru_cache(maxsize=8)(self._cleaned)
         self._names: set[str] = set()
-        values = [one.value for one in secrets]
-        self._reach = max((WIDEST * len(one) for one in values if any(map(str.isspace, one))), default=0)
-        self._parted = re.compile(r"\s" if any(not one.isascii() for one in values) else r"\s|[^\x00-\x7f]")
+        values = [secret.value for secret in secrets]
+        self._reach = max((WIDEST * len(value) for value in values if any(map(str.isspace, value))), default=0)
+        self._parted = re.compile(r"\s" if any(not value.isascii() for value in values) else r"\s|[^\x00-\x7f]")
 
     def __call__(self, value: Any) -> Any:
         """The same value without secrets; itself where there are none."""
@@ -142,7 +144,13 @@ class Cleaner:
             return self._mapping(value)
         if isinstance(value, str):
             return self._renewed(str(value)) or value
-        return value
+        return self._foreign(value) if _is_foreign(kind) else value
+
+    def _foreign(self, value: Any) -> Any:
+        """A model, a path or the like, looked at as it is written."""
+        plain = encode(value)
+        clean = self._whole(plain)
+        return value if clean is plain else decode(type(value), clean)
 
     def _renewed(self, text: str) -> str | None:
         """A text without its secrets; None where it has none. Those of late are remembered: many come again."""
@@ -170,7 +178,7 @@ class Cleaner:
 
     def _are_clean(self, names: Collection[Any]) -> bool:
         """Whether these keys are texts without secrets; then they are remembered, for they come again and again."""
-        if not all(type(one) is str and self._renewed(one) is None for one in names):
+        if not all(type(name) is str and self._renewed(name) is None for name in names):
             return False
         if len(self._names) >= NAMES:
             self._names = set()
@@ -184,7 +192,7 @@ class Cleaner:
         if not signs:
             return None
         pieces = self._placeholders.split(text) if "[secret:" in text else [text]
-        pieces[::2] = [_replaced(piece, self._found(piece, signs)) for piece in pieces[::2]]
+        pieces[::2] = [_replace_found(piece, self._found(piece, signs)) for piece in pieces[::2]]
         new = "".join(pieces)
         return None if new == text else self._cleaned(new) or new
 
@@ -252,30 +260,35 @@ _SEQUENCES = frozenset((list, tuple, set, frozenset))
 def _free(key: Any, *taken: Mapping[Any, Any]) -> Any:
     """A key that no other has: two that were replaced would else be one."""
     number, free = 1, key
-    while any(free in one for one in taken):
+    while any(free in key for key in taken):
         number += 1
         free = f"{key} {number}"
     return free
 
 
-def _replaced(text: str, found: Sequence[Found]) -> str:
+def _replace_found(text: str, found: Sequence[Found]) -> str:
     """A text with placeholders for what was found, one for all that overlap."""
     parts, done = [], 0
-    for one in _joined(found):
-        parts += [text[done : one.start], one.placeholder]
-        done = one.end
+    for place in _join_overlaps(found):
+        parts += [text[done : place.start], place.placeholder]
+        done = place.end
     return "".join([*parts, text[done:]]) if parts else text
 
 
-def _joined(found: Sequence[Found]) -> list[Found]:
+def _join_overlaps(found: Sequence[Found]) -> list[Found]:
     joined: list[Found] = []
-    for one in found:
-        if joined and one.start < joined[-1].end:
+    for place in found:
+        if joined and place.start < joined[-1].end:
             last = joined.pop()
-            best = min(last, one, key=lambda each: each.rank)
-            one = Found(last.start, max(last.end, one.end), best.rank, best.placeholder)
-        joined.append(one)
+            best = min(last, place, key=lambda place: place.rank)
+            place = Found(last.start, max(last.end, place.end), best.rank, best.placeholder)
+        joined.append(place)
     return joined
+
+
+def _is_foreign(kind: Any) -> bool:
+    """Whether values of a type of others may have a text in them."""
+    return is_model(kind) or written_as(kind) is not None
 
 
 @lru_cache(maxsize=TYPES)
@@ -292,7 +305,7 @@ def _texts(kind: Any) -> Mapping[str, Any] | None:
         hints = get_type_hints(kind)
     except (NameError, TypeError):  # only a type checker knows them
         hints = {}
-    open_ = {one.name: hints.get(one.name, Any) for one in fields(kind) if one.init}
+    open_ = {field.name: hints.get(field.name, Any) for field in fields(kind) if field.init}
     tabled = _TABLED.get(kind, ())
     return {name: hint for name, hint in open_.items() if name not in tabled and not _is_closed(hint)}
 
@@ -315,7 +328,7 @@ def _is_closed(hint: Any) -> bool:
     origin = get_origin(hint)
     if origin is Literal or hint in _NUMBERS or (isinstance(hint, type) and issubclass(hint, Enum)):
         return True
-    inner = [one for one in get_args(hint) if one is not Ellipsis]
+    inner = [argument for argument in get_args(hint) if argument is not Ellipsis]
     if origin in (Union, types.UnionType, list, tuple, set, frozenset, Sequence):
         return bool(inner) and all(map(_is_closed, inner))
     return False
@@ -346,7 +359,7 @@ def _glance(kind: Any) -> Glance:
         return _glance_at_items
     if (texts := _texts(kind)) is not None:
         return _glance_at_fields(texts)
-    may_have_texts = issubclass(kind, Mapping | str)
+    may_have_texts = issubclass(kind, Mapping | str) or _is_foreign(kind)
     return lambda cleaner, value: may_have_texts
 
 
@@ -390,7 +403,7 @@ def _by_letter(signs: Sequence[Sign]) -> tuple[tuple[str, tuple[tuple[str, Sign]
     """The signs whose words have a letter, for each letter, with these words."""
     found: dict[str, list[tuple[str, Sign]]] = {}
     for sign in signs:
-        letter = next((one for one in _RAREST_FIRST if one in sign.word), "")
+        letter = next((character for character in _RAREST_FIRST if character in sign.word), "")
         found.setdefault(letter, []).append((sign.word, sign))
     return tuple((letter, tuple(alike)) for letter, alike in found.items())
 
@@ -427,14 +440,14 @@ def _sign(text: str, placeholder: str, before: str = "", after: str = "") -> Sig
 
 def _pattern(text: str, before: str, after: str) -> re.Pattern[str]:
     parts = re.findall(r"\\+|(?s:.)", text)
-    return re.compile(before + "".join(map(_escaped, parts)) + after)
+    return re.compile(before + "".join(map(_escape_pattern, parts)) + after)
 
 
 _ALSO = {" ": "+", "+": "-", "/": "_"}
 """What else stands for a character: a blank in addresses, and the other alphabet of base64."""
 
 
-def _escaped(part: str) -> str:
+def _escape_pattern(part: str) -> str:
     """A pattern for one character, or several backslashes, as JSON, HTML or an address escape it, and as it is."""
     if part.isascii() and part.isalnum():
         return part
@@ -463,21 +476,21 @@ _MIXED = "(?=[A-Za-z_+/.~-]{0,60}[0-9=]|[A-Z_+/.~-]{0,60}[a-z][a-z_+/.~-]{0,60}[
 _END = "(?![A-Za-z0-9_-])"
 
 
-def _begun(word: str, rest: str = "A-Za-z0-9_-") -> str:
+def _begun_pattern(word: str, rest: str = "A-Za-z0-9_-") -> str:
     escapes = (r"\\[bfnrt]", "%[0-9A-Fa-f]{2}", r"\\u[0-9A-Fa-f]{4}")
-    return f"{word}(?:(?<![{rest}]{word}){''.join(f'|(?<={one}{word})' for one in escapes)})"
+    return f"{word}(?:(?<![{rest}]{word}){''.join(f'|(?<={escape}{word})' for escape in escapes)})"
 
 
 _FORMATS: Mapping[str, Mapping[tuple[str, ...], str]] = {
-    "anthropic key": {("sk-ant-",): _begun("sk-ant-") + _DIGIT + "[A-Za-z0-9_-]{16,}+"},
+    "anthropic key": {("sk-ant-",): _begun_pattern("sk-ant-") + _DIGIT + "[A-Za-z0-9_-]{16,}+"},
     "openai key": {
-        ("sk-",): _begun("sk-")
+        ("sk-",): _begun_pattern("sk-")
         + f"(?:(?:proj|svcacct|admin|service|None|or|test|live)-{_DIGIT}[A-Za-z0-9_-]{{16,}}+"
         + "|(?=[A-Za-z]{0,60}[0-9])[A-Za-z0-9]{20,}+[A-Za-z0-9_-]*+)",
     },
-    "google key": {("AIza",): _begun("AIza") + "[A-Za-z0-9_-]{35}" + _END},
-    "google token": {("ya29.",): _begun(r"ya29\.") + "[A-Za-z0-9_-]{20,}+"},
-    "aws key id": {("AKIA", "ASIA"): _begun("A[KS]IA") + "[A-Z0-9]{16}(?![A-Za-z0-9])"},
+    "google key": {("AIza",): _begun_pattern("AIza") + "[A-Za-z0-9_-]{35}" + _END},
+    "google token": {("ya29.",): _begun_pattern(r"ya29\.") + "[A-Za-z0-9_-]{20,}+"},
+    "aws key id": {("AKIA", "ASIA"): _begun_pattern("A[KS]IA") + "[A-Z0-9]{16}(?![A-Za-z0-9])"},
     "aws secret key": {
         ("AKIA", "ASIA"): "A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])(?s:.){0,80}?(?<![A-Za-z0-9/+])([A-Za-z0-9/+]{40})"
         "(?![A-Za-z0-9/+=])",
@@ -485,27 +498,30 @@ _FORMATS: Mapping[str, Mapping[tuple[str, ...], str]] = {
         r"ECRET_ACCESS_KEY)[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
     },
     "github token": {
-        ("ghp_", "gho_", "ghs_", "ghu_", "ghr_"): _begun("gh[opsur]_") + "[A-Za-z0-9]{30,}+",
-        ("github_pat_",): _begun("github_pat_") + "[A-Za-z0-9_]{22,}+",
+        ("ghp_", "gho_", "ghs_", "ghu_", "ghr_"): _begun_pattern("gh[opsur]_") + "[A-Za-z0-9]{30,}+",
+        ("github_pat_",): _begun_pattern("github_pat_") + "[A-Za-z0-9_]{22,}+",
     },
-    "gitlab token": {("glpat-",): _begun("glpat-") + _DIGIT + r"[A-Za-z0-9_-]{20,}+(?:\.[a-z0-9]{2}\.[a-z0-9]{9})?"},
-    "slack token": {("xox",): _begun("xox[abeoprs]-") + _DIGIT + "[A-Za-z0-9-]{10,}+"},
-    "stripe key": {("k_live_", "k_test_"): _begun("[rs]k_(?:live|test)_") + "[A-Za-z0-9]{16,}+"},
-    "hugging face token": {("hf_",): _begun("hf_") + "[A-Za-z0-9]{30,}+"},
-    "groq key": {("gsk_",): _begun("gsk_") + "[A-Za-z0-9]{40,}+"},
-    "xai key": {("xai-",): _begun("xai-") + "[A-Za-z0-9]{40,}+"},
+    "gitlab token": {
+        ("glpat-",): _begun_pattern("glpat-") + _DIGIT + r"[A-Za-z0-9_-]{20,}+(?:\.[a-z0-9]{2}\.[a-z0-9]{9})?"
+    },
+    "slack token": {("xox",): _begun_pattern("xox[abeoprs]-") + _DIGIT + "[A-Za-z0-9-]{10,}+"},
+    "stripe key": {("k_live_", "k_test_"): _begun_pattern("[rs]k_(?:live|test)_") + "[A-Za-z0-9]{16,}+"},
+    "hugging face token": {("hf_",): _begun_pattern("hf_") + "[A-Za-z0-9]{30,}+"},
+    "groq key": {("gsk_",): _begun_pattern("gsk_") + "[A-Za-z0-9]{40,}+"},
+    "xai key": {("xai-",): _begun_pattern("xai-") + "[A-Za-z0-9]{40,}+"},
     "azure key": {
         ("AccountKey=", "AccessKey="): "(?:Account|Access)Key=([A-Za-z0-9+/]{40,}+={0,2})",
         ("sig=",): "(?<=[?&;])sig=([A-Za-z0-9%+/_-]{40,}+={0,2})",
-        ("JQQJ9",): _begun("", "A-Za-z0-9") + "[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{20,}+",
-        ("Q~",): _begun("", "A-Za-z0-9_~.-") + "[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~-]{31,34}(?![A-Za-z0-9_~-])",
+        ("JQQJ9",): _begun_pattern("", "A-Za-z0-9") + "[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{20,}+",
+        ("Q~",): _begun_pattern("", "A-Za-z0-9_~.-")
+        + "[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~-]{31,34}(?![A-Za-z0-9_~-])",
     },
     "api key": {
         ("pi-key", "pi-Key", "PI-KEY"): r"(?:pi-[kK]ey|PI-KEY)[\"'\\]{0,3}\s{0,4}[:=]\s{0,4}[\"'\\]{0,3}"
         + f"({_DIGIT}[A-Za-z0-9_-]{{20,}}+)",
     },
     "json web token": {
-        ("eyJ",): _begun("eyJ") + r"[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+",
+        ("eyJ",): _begun_pattern("eyJ") + r"[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+",
     },
     "private key": {
         ("PRIVATE KEY",): "-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"

@@ -22,15 +22,15 @@ def misfit_of(schema: Any, value: Any, where: str, depth: int = 0) -> str:
     if not isinstance(schema, Mapping) or depth > DEEPEST:
         return ""
     if "enum" in schema and isinstance(schema["enum"], list | tuple) and value not in schema["enum"]:
-        return f"{where} is one of {', '.join(map(repr, schema['enum']))}, not {_shown(value)}"
+        return f"{where} is one of {', '.join(map(repr, schema['enum']))}, not {_format_value(value)}"
     if "const" in schema and value != schema["const"]:
-        return f"{where} is {schema['const']!r}, not {_shown(value)}"
-    if wrong := _mistyped(schema.get("type"), value, where):
+        return f"{where} is {schema['const']!r}, not {_format_value(value)}"
+    if wrong := _type_problem(schema.get("type"), value, where):
         return wrong
     for keyword in ("anyOf", "oneOf"):
         several = schema.get(keyword)
         if isinstance(several, list | tuple) and several:
-            reasons = [misfit_of(one, value, where, depth + 1) for one in several]
+            reasons = [misfit_of(choice, value, where, depth + 1) for choice in several]
             if all(reasons):
                 return reasons[0]
     if isinstance(value, dict):
@@ -42,12 +42,12 @@ def misfit_of(schema: Any, value: Any, where: str, depth: int = 0) -> str:
     return ""
 
 
-def _mistyped(kinds: Any, value: Any, where: str) -> str:
+def _type_problem(kinds: Any, value: Any, where: str) -> str:
     names = [kinds] if isinstance(kinds, str) else list(kinds) if isinstance(kinds, list | tuple) else []
     known = [name for name in names if name in _TYPES]
     if not known or len(known) < len(names) or any(_is_of(name, value) for name in known):
         return ""
-    return f"{where} is of type {' or '.join(known)}, not {_shown(value)}"
+    return f"{where} is of type {' or '.join(known)}, not {_format_value(value)}"
 
 
 def _is_of(name: str, value: Any) -> bool:
@@ -69,6 +69,6 @@ def _misfit_of_object(schema: Mapping[str, Any], value: Mapping[str, Any], where
     return ""
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}…"

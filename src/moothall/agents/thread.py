@@ -32,10 +32,10 @@ def keep_said(thread: str) -> Callable[[Any, Replied], Move[Any]]:
 
 def seen_by(agent: str, said: Iterable[Message]) -> tuple[Message, ...]:
     """A thread as one of those who take part sees it."""
-    return tuple(_seen(agent, message) for message in said)
+    return tuple(_view_of_message(agent, message) for message in said)
 
 
-def _seen(agent: str, message: Message) -> Message:
+def _view_of_message(agent: str, message: Message) -> Message:
     speaker, text = message.get("by", ""), str(message.get("text", ""))
     if not speaker:
         return message

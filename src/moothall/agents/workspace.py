@@ -29,6 +29,8 @@ BUILT_IN: Mapping[str, tuple[Repeats, Policy]] = {
     "git_diff": ("pure", "allow"),
 }
 """The tools that come with Moothall: what a crash does to each, and whether a person is asked first."""
+READS = ("read_file", "list_directory", "search_files")
+"""The built-in tools that start no command and change nothing: all that there are in a folder to be read only."""
 
 INFRASTRUCTURE = "infrastructure"
 """The fault of an effect that could not be done because of how this machine is set up."""
@@ -55,12 +57,14 @@ class Workspace(Frozen):
     """What the agents of a run work with: a folder, what protects the machine from commands, and the tools' policies.
 
     A policy is named by its tool, or by `ROLE:TOOL`. `project` is the folder of the project whose own tools they have.
+    A folder that is `read_only` is looked into and nothing else: there are no tools that write, and no saves.
     """
 
     folder: str = ""
     sandbox: str = "bubblewrap"
     policies: Mapping[str, Policy] = field(default_factory=dict)
     project: str = ""
+    read_only: bool = False
 
 
 def policy_for(tool: str, role: str, policies: Mapping[str, Policy], usual: Policy) -> Policy:
@@ -73,7 +77,14 @@ class Unequipped(DefinitionError):
 
 
 class SandboxUnavailable(Unequipped):
-    """Commands cannot be protected here; the message says why and what helps."""
+    """Commands cannot be protected here; the message says why and what helps.
+
+    `problem` is the message without the way out that only some doors have: to do without a sandbox.
+    """
+
+    def __init__(self, problem: str, way_out: str = "") -> None:
+        super().__init__(problem + way_out)
+        self.problem = problem
 
 
 class Sandbox(Protocol):

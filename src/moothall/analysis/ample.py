@@ -27,11 +27,11 @@ def is_ample(graph: Graph, row: Row) -> bool:
         return False
     if not isinstance(place.node, State) or place.parent != ROOT:
         return False
-    known = _wanted(graph, place, row.descriptors)
+    known = _count_wanted(graph, place, row.descriptors)
     return 0 < known <= row.at_most
 
 
-def _wanted(graph: Graph, place: Place, names: Sequence[str]) -> float:
+def _count_wanted(graph: Graph, place: Place, names: Sequence[str]) -> float:
     """How many effects of a state can end in these events."""
     assert isinstance(place.node, State)
     visits = visits_of(place)

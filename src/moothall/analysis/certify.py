@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
@@ -45,11 +45,12 @@ from moothall.kernel.effects import Effect, StartChild
 from moothall.kernel.events import (
     Cancelled,
     Event,
-    Misbehaved,
+    ExecutionFailed,
     Named,
     Started,
     matches,
 )
+from moothall.kernel.frozen import RARE
 from moothall.kernel.interpreter import _Turn
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import History, State
@@ -58,6 +59,8 @@ from moothall.kernel.step import Snapshot, Status, Wanted
 Amounts = Mapping[str, float]
 
 _ROWS = "→"
+_ONCE = "once "
+"""What stands before a resource where it is counted without retries."""
 _PLACES = 10_000
 """Where a walk would come through about so many places, there is only an estimate."""
 _STEPS = 60_000
@@ -69,11 +72,15 @@ _NO_CHILDREN: Mapping[str, Certificate] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The most that any run can do, with its children: rows taken, and each resource by name."""
+    """The most that any run can do, with its children: rows taken, and each resource by name.
+
+    `once` has the resources that retries use as well, without them.
+    """
 
     transitions: int
     resources: Mapping[str, float]
     exact: bool
+    once: Mapping[str, float] = field(default_factory=dict, metadata=RARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +96,13 @@ def certify(machine: Machine, children: Mapping[str, Certificate] = _NO_CHILDREN
     graph = Graph(machine, cautious=True)
     try:
         prices = _Prices(graph, children)
-        best = _walked(graph, prices)
+        best = _walk_certificate(graph, prices)
     except _Endless as endless:
-        return _named(graph, endless)
+        return _named_cycle(graph, endless)
     except _NoPrice as unknown:
         return Unbounded((), str(unknown))
     except _TooLarge:
-        return _composed(graph, prices)
+        return _compose_bound(graph, prices)
     return best
 
 
@@ -165,21 +172,24 @@ class _Prices:
                 yield from (self._price(kind.kind, (kind,), child),) * most
             return
         for name, most in emitted(action).items():
-            yield from (self._price(name, tuple(_classes(name)), child),) * most
+            yield from (self._price(name, tuple(_classes(name)), child, action),) * most
 
-    def _price(self, kind: str, classes: Sequence[type[Effect]], child: str | None) -> _Price:
+    def _price(self, kind: str, classes: Sequence[type[Effect]], child: str | None, action: Any = None) -> _Price:
         amounts: dict[str, float] = {}
-        for one in classes:
-            for resource, most in one.costs.items():
+        for effect in classes:
+            for resource, most in effect.costs.items():
                 amounts[resource] = max(most, amounts.get(resource, 0))
         amounts |= self.costs.get(kind, {})
-        attempts = max((one.attempts for one in classes), default=Effect.attempts)
-        amounts = {resource: most * attempts for resource, most in amounts.items()}
+        attempts = max((effect.attempts for effect in classes), default=Effect.attempts)
+        attempts = getattr(action, "attempts", None) or attempts
+        is_repeat = getattr(action, "is_repeat", False)
+        once = {} if is_repeat else {f"{_ONCE}{resource}": most for resource, most in amounts.items()}
+        amounts = {resource: most * attempts for resource, most in amounts.items()} | once
         amounts = _sum(amounts, {kind: 1})
         if kind == StartChild.kind:
             amounts = _sum(amounts, self._child(child))
-        outcomes = tuple(outcome for one in classes for outcome in one.outcomes)
-        return _Price(amounts, bool(classes) and all(one.owned for one in classes), bool(classes), outcomes)
+        outcomes = tuple(outcome for effect in classes for outcome in effect.outcomes)
+        return _Price(amounts, bool(classes) and all(effect.owned for effect in classes), bool(classes), outcomes)
 
     def _child(self, name: str | None) -> Amounts:
         if name is None:
@@ -188,17 +198,18 @@ class _Prices:
             raise _NoPrice(f"it starts the child {name!r}, which has no certificate")
         certificate = self.children[name]
         self.exact = self.exact and certificate.exact
-        return _sum(certificate.resources, {_ROWS: certificate.transitions})
+        once = {f"{_ONCE}{name}": certificate.once.get(name, most) for name, most in certificate.resources.items()}
+        return _sum(certificate.resources, once, {_ROWS: certificate.transitions})
 
     def total(self, bounds: Iterable[Bound]) -> Amounts:
         return _sum(*(price.amounts for bound in bounds for price in self.of.get(bound, ())))
 
 
 def _classes(kind: str, above: type[Effect] = Effect) -> Iterator[type[Effect]]:
-    for one in above.__subclasses__():
-        if one.kind == kind:
-            yield one
-        yield from _classes(kind, one)
+    for subclass in above.__subclasses__():
+        if subclass.kind == kind:
+            yield subclass
+        yield from _classes(kind, subclass)
 
 
 def _sum(*all_amounts: Amounts) -> dict[str, float]:
@@ -218,8 +229,10 @@ def _most(all_amounts: Iterable[Amounts]) -> dict[str, float]:
 
 
 def _certificate(amounts: Amounts, exact: bool) -> Certificate:
-    resources = {name: amounts[name] for name in sorted(amounts) if name != _ROWS}
-    return Certificate(int(amounts.get(_ROWS, 0)), resources, exact)
+    names = [name for name in sorted(amounts) if name != _ROWS]
+    resources = {name: amounts[name] for name in names if not name.startswith(_ONCE)}
+    once = {name: least for name, most in resources.items() if (least := amounts.get(_ONCE + name, most)) != most}
+    return Certificate(int(amounts.get(_ROWS, 0)), resources, exact, once)
 
 
 # enumeration
@@ -309,7 +322,7 @@ class _Rehearsal(_Turn):
 
     def misguarded(self, row: Row, reason: str, place: str = "") -> bool | None:
         held = super().misguarded(row, reason, place)
-        wrong = [event for event in self.queue if event.name == Misbehaved.name]
+        wrong = [event for event in self.queue if event.name == ExecutionFailed.name]
         if len(wrong) > 1:  # one stands for all: a guard that was tried may be said to go wrong at any time
             self.queue.pop()
         return held
@@ -344,7 +357,7 @@ class _Rehearsal(_Turn):
     def raisable(self) -> list[str]:
         """What may have been raised by now: anything by a move, an error by a guard or a result."""
         names = self.walk.names(self.active) if self.moved or self.tested else []
-        return names if self.moved else [name for name in names if name == OTHER or matches(name, Misbehaved.name)]
+        return names if self.moved else [name for name in names if name == OTHER or matches(name, ExecutionFailed.name)]
 
     @property
     def place(self) -> _Standing:
@@ -418,7 +431,7 @@ class _Walk:
                 visit.best = _most((visit.best, _sum(stride.used, known.get(stride.place, {}))))
             elif stride.place in way:
                 since = path[way[stride.place] + 1 :]
-                raise _Endless([row for one in since for row in one.stride.rows] + list(stride.rows))
+                raise _Endless([row for visit in since for row in visit.stride.rows] + list(stride.rows))
             else:
                 way[stride.place] = len(path)
                 path.append(_Visit(stride, self.strides(stride.place)))
@@ -463,7 +476,7 @@ class _Walk:
             leaves = (self.graph.chart.by_name[name] for name in active)
             ahead = self._ahead[active] = union(self.graph.ahead[leaf] for leaf in leaves)
         bits = self.graph.counters
-        counted = frozenset(one for one in counts.items() if bits.get(one[0], 0) & ahead)
+        counted = frozenset(count for count in counts.items() if bits.get(count[0], 0) & ahead)
         return _Standing(active, counted, frozenset(history.items() if bits.get(ANY_HISTORY, 0) & ahead else ()))
 
     def offers(self, active: tuple[str, ...]) -> Iterator[tuple[Event, str | None]]:
@@ -480,8 +493,13 @@ class _Walk:
         if found is None:
             graph = self.graph
             leaves = [graph.chart.by_name[name] for name in active]
-            named = ((leaf, one) for leaf in leaves for row in graph.open(leaf) for one in row.descriptors or ())
-            found = list(dict.fromkeys(name for leaf, one in named for name in graph.coming(leaf, one)))
+            named = (
+                (leaf, descriptor)
+                for leaf in leaves
+                for row in graph.open(leaf)
+                for descriptor in row.descriptors or ()
+            )
+            found = list(dict.fromkeys(name for leaf, descriptor in named for name in graph.coming(leaf, descriptor)))
             eventless = any(row.descriptors is None for leaf in leaves for row in graph.open(leaf))
             if eventless and OTHER not in found:  # an event that nobody takes has rows on always tried again
                 found.append(OTHER)
@@ -496,12 +514,12 @@ class _Walk:
             parts: dict[frozenset[int], str] = {}
             for leaf in leaves:
                 for place in (self.graph.places[leaf], *self.graph.chart.ancestors(leaf)):
-                    parts.setdefault(frozenset(one for one in leaves if place.index <= one < place.end), place.name)
+                    parts.setdefault(frozenset(leaf for leaf in leaves if place.index <= leaf < place.end), place.name)
             parts.pop(frozenset(leaves))
             yield from parts.values()
 
 
-def _walked(graph: Graph, prices: _Prices) -> Certificate:
+def _walk_certificate(graph: Graph, prices: _Prices) -> Certificate:
     """The certificate of a machine small enough to enumerate.
 
     Functions may raise events or go wrong while rows on always, a done event or a full state are still to be seen to.
@@ -531,30 +549,30 @@ def _places_ahead(graph: Graph) -> int:
     return total
 
 
-def _named(graph: Graph, endless: _Endless) -> Unbounded:
+def _named_cycle(graph: Graph, endless: _Endless) -> Unbounded:
     """The cycle that a walk found: the shortest of its kind, or the walk's own."""
     rows = {row.id: row for row in graph.rows}
-    taken = [rows[one] for one in endless.rows]
+    taken = [rows[row] for row in endless.rows]
     for knot in knots_of(graph.unbounded()):
         cycle = shortest_of(knot)
         if any(row in taken for row, _ in cycle):
-            return _unbounded(stations_of(graph, cycle))
+            return _unbounded_cycle(stations_of(graph, cycle))
     names = [graph.places[row.targets[0] if row.targets else row.source].name for row in taken]
-    return _unbounded((names[-1], *names))
+    return _unbounded_cycle((names[-1], *names))
 
 
-def _unbounded(stations: tuple[str, ...]) -> Unbounded:
+def _unbounded_cycle(stations: tuple[str, ...]) -> Unbounded:
     return Unbounded(stations, f"{path_of(stations)}: {NO_BOUND}")
 
 
 # composition
 
 
-def _composed(graph: Graph, prices: _Prices) -> Certificate | Unbounded:
+def _compose_bound(graph: Graph, prices: _Prices) -> Certificate | Unbounded:
     """A bound for a machine too large to enumerate: no run uses more, though perhaps none uses as much."""
     arcs = graph.unbounded()
     if knots := knots_of(arcs):
-        return _unbounded(stations_of(graph, shortest_of(knots[0])))
+        return _unbounded_cycle(stations_of(graph, shortest_of(knots[0])))
     tally = _Tally(graph, prices)
     for [leaf] in components_of(arcs):
         tally.weigh(leaf)
@@ -590,7 +608,7 @@ class _Tally:
         self.worth: dict[int, Amounts] = {}
         self.ending: dict[int, Amounts] = {}
         places = graph.places
-        self.memories = prices.total(one for place in places if place.kind == HISTORY for one in place.starting)
+        self.memories = prices.total(action for place in places if place.kind == HISTORY for action in place.starting)
         self.places = [
             prices.total((*place.enter, *place.exit, *(place.starting if place.kind != HISTORY else ())))
             for place in places

@@ -36,10 +36,10 @@ from moothall.kernel.events import (
     Answered,
     Done,
     Event,
+    ExecutionFailed,
     Exhausted,
     Expired,
     GaveUp,
-    Misbehaved,
     matches,
 )
 from moothall.kernel.interpreter import _domain, _effective, _Entering, _innermost
@@ -47,7 +47,7 @@ from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import History, State
 
 _BY_THE_RUNTIME = frozenset(kind.kind for kind in (AskPerson, Send, Alarm, CancelSend))
-_INNER = (GaveUp.name, Misbehaved.name, Exhausted.name, Done.name)
+_INNER = (GaveUp.name, ExecutionFailed.name, Exhausted.name, Done.name)
 _ANY = "*"
 OTHER = "?"
 ANY_HISTORY = "*"
@@ -58,14 +58,14 @@ _LONG = 16
 
 def reachable(machine: Machine) -> frozenset[str]:
     """The states that rows lead to from the start, whatever guards say."""
-    seen = _reached(machine.chart)
+    seen = _reachable(machine.chart)
     return frozenset(place.name for place in machine.chart.places if seen[place.index] and place.index != ROOT)
 
 
 # what rows lead to
 
 
-def _reached(chart: Chart) -> bytearray:
+def _reachable(chart: Chart) -> bytearray:
     places, seen = chart.places, bytearray(len(chart.places))
     fresh = [ROOT]
 
@@ -83,7 +83,7 @@ def _reached(chart: Chart) -> bytearray:
             for target in row.targets if row.at_most != 0 else ():
                 if not _is_alone(places[target], row):
                     entering = _entering(chart, row)
-                    if entering.historic or all(visits_of(places[one]) != 0 for one in entering.states):
+                    if entering.historic or all(visits_of(places[state]) != 0 for state in entering.states):
                         see(entering)
                     break
                 if not seen[target] and visits_of(places[target]) != 0:
@@ -129,9 +129,13 @@ class _Lead:
             self.entered = certain
             if entering.historic:
                 self.historic, above = True, entering.restored
-                remembered = (index for one in above for index in _remembered(chart, one) if seen[index])
+                remembered = (
+                    index for ancestor in above for index in _remembered_states(chart, ancestor) if seen[index]
+                )
                 self.entered = sorted(entering.states.union(remembered))
-                certain = tuple(one for one in certain if any(one <= inner < places[one].end for inner in above))
+                certain = tuple(
+                    state for state in certain if any(state <= inner < places[state].end for inner in above)
+                )
         self.leaves = [index for index in self.entered if places[index].kind in (ATOMIC, FINAL)]
         limits = {index: visits_of(places[index]) for index in certain if visits_of(places[index]) is not None}
         self.gate = min(limits, key=lambda index: limits[index] or 0) if limits else None
@@ -142,7 +146,7 @@ def visits_of(place: Place) -> int | None:
     return limit
 
 
-def _remembered(chart: Chart, above: int) -> set[int]:
+def _remembered_states(chart: Chart, above: int) -> set[int]:
     """The states that the history of a state may bring back."""
     found: set[int] = set()
     todo, known = [above], set[int]()
@@ -151,8 +155,8 @@ def _remembered(chart: Chart, above: int) -> set[int]:
         if place.index in known:
             continue
         known.add(place.index)
-        if any(getattr(chart.places[one].node, "deep", False) for one in place.histories):
-            found.update(one for one in range(place.index + 1, place.end) if chart.places[one].kind != HISTORY)
+        if any(getattr(chart.places[history].node, "deep", False) for history in place.histories):
+            found.update(index for index in range(place.index + 1, place.end) if chart.places[index].kind != HISTORY)
             continue
         for child in place.children:
             entering = _Entering(chart, {})
@@ -177,10 +181,10 @@ class Causes:
 
     def add(self, causes: Iterable[tuple[str, int | None]]) -> None:
         for name, owner in causes:
-            if owner is None or (self.cautious and name == Misbehaved.name):
+            if owner is None or (self.cautious and name == ExecutionFailed.name):
                 self.adrift.add(name)
             else:
-                self.owned.setdefault(self.heard(owner) if name == Misbehaved.name else owner, set()).add(name)
+                self.owned.setdefault(self.heard(owner) if name == ExecutionFailed.name else owner, set()).add(name)
 
     def heard(self, index: int) -> int:
         """The state in which all hear of what the interpreter raises here: the outermost parallel one, or this."""
@@ -192,7 +196,7 @@ class Causes:
         found = self._at.get(leaf)
         if found is None:
             around = (leaf, *(place.index for place in self.chart.ancestors(leaf)))
-            found = self.adrift.union(*(self.owned[one] for one in around if one in self.owned))
+            found = self.adrift.union(*(self.owned[state] for state in around if state in self.owned))
             self._at[leaf] = found
         return found
 
@@ -218,7 +222,7 @@ def _causes_of_row(chart: Chart, row: Row) -> Iterator[tuple[str, int | None]]:
         if row.on.emits is None or isinstance(action, Effect):
             yield from _causes(action, owner)
         else:
-            yield Misbehaved.name, owner
+            yield ExecutionFailed.name, owner
             for kind in row.on.emits:
                 yield from _ends(kind.kind, event_names(kind.outcomes), owner if kind.owned else None)
 
@@ -236,7 +240,7 @@ def _causes(actions: Any, owner: int) -> Iterator[tuple[str, int | None]]:
             case Effect():
                 yield from _ends(action.kind, event_names(action.outcomes), owner if action.owned else None)
             case _:
-                yield Misbehaved.name, owner
+                yield ExecutionFailed.name, owner
                 for kind in emitted(action):
                     outcomes = event_names(getattr(action, "outcomes", ()))
                     yield from _ends(kind, outcomes, None if kind == Send.kind else owner)
@@ -287,13 +291,15 @@ class Graph:
         self.cautious = cautious
         self.chart = chart = machine.chart
         self.places = chart.places
-        self.seen = _reached(chart)
+        self.seen = _reachable(chart)
         self.rows = [row for row in chart.rows if self.seen[row.source]]
         self.leads = {row: _Lead(chart, row, self.seen) for row in self.rows if row.targets}
         self.leaves = [place.index for place in chart.places if self.seen[place.index] and is_leaf(place)]
-        self.raises = any(not isinstance(one, Effect) and not hasattr(one, "outcomes") for one in machine.actions())
+        self.raises = any(
+            not isinstance(action, Effect) and not hasattr(action, "outcomes") for action in machine.actions()
+        )
         self._guarded_always = [row for row in self.rows if row.descriptors is None and row.guard is not None]
-        self.after_done = [row for row in self.rows if any(is_done(one) for one in row.descriptors or ())]
+        self.after_done = [row for row in self.rows if any(is_done(descriptor) for descriptor in row.descriptors or ())]
         self.by_place = {place.index: tuple(dict.fromkeys(_causes_of_place(place))) for place in chart.places}
         self.by_row = {row: tuple(_causes_of_row(chart, row)) for row in self.rows}
         self.causes = Causes(chart, cautious=cautious)
@@ -335,7 +341,7 @@ class Graph:
         for place in (self.places[leaf], *self.chart.ancestors(leaf)):
             for row in place.rows:
                 named: Sequence[str | None] = (None,) if row.descriptors is None else row.descriptors
-                if not all(is_covered(one, covers) for one in named):
+                if not all(is_covered(descriptor, covers) for descriptor in named):
                     yield row
                 if is_unconditional(row):
                     covers.update(named)
@@ -405,7 +411,7 @@ class Graph:
             yield row.id
         if row.targets:
             lead = self.leads[row]
-            yield from (self.places[one].name for one in lead.entered if visits_of(self.places[one]) is not None)
+            yield from (self.places[state].name for state in lead.entered if visits_of(self.places[state]) is not None)
             if lead.historic:
                 yield ANY_HISTORY
 
@@ -431,7 +437,9 @@ class Graph:
 
     def is_possible(self, leaf: int, row: Row) -> bool:
         """Whether an event that this row takes can come here; done events are seen to at final states."""
-        return row.descriptors is None or any(True for one in row.descriptors for _ in self.coming(leaf, one))
+        return row.descriptors is None or any(
+            True for descriptor in row.descriptors for _ in self.coming(leaf, descriptor)
+        )
 
     def coming(self, leaf: int, descriptor: str) -> Iterator[str]:
         """The names of events that a descriptor may take in this leaf."""
@@ -444,7 +452,7 @@ class Graph:
     def tried(self, row: Row) -> Iterator[str]:
         """What trying a row may cause even where it is not taken."""
         if row.guard is not None:
-            yield Misbehaved.name
+            yield ExecutionFailed.name
         if row.targets and self.leads[row].gate is not None:
             yield Exhausted.name
 
@@ -467,7 +475,7 @@ def union(masks: Iterable[int]) -> int:
 
 
 def takes_one(row: Row, names: Iterable[str]) -> bool:
-    return any(matches(one, name) for name in names for one in row.descriptors or ())
+    return any(matches(descriptor, name) for name in names for descriptor in row.descriptors or ())
 
 
 def is_leaf(place: Place) -> bool:
@@ -493,7 +501,7 @@ def is_covered(descriptor: str | None, covers: set[str | None]) -> bool:
 
 
 def names_only(row: Row, family: str) -> bool:
-    return bool(row.descriptors) and all(matches(family, one) for one in row.descriptors or ())
+    return bool(row.descriptors) and all(matches(family, descriptor) for descriptor in row.descriptors or ())
 
 
 def knots_of(arcs: Arcs) -> list[Arcs]:

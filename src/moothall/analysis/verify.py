@@ -78,20 +78,20 @@ def verify(machine: Machine) -> tuple[Finding, ...]:
     graph = Graph(machine)
     found = [
         *_unreachable(graph),
-        *_shadowed(graph),
+        *_shadowed_rows(graph),
         *_stuck(graph),
         *_endless(graph),
         *_falling_through(graph),
-        *_unhandled(graph),
+        *_unhandled_effects(graph),
         *_unheard(graph),
-        *_contested(graph),
+        *_contested_keys(graph),
     ]
     return tuple(sorted(found, key=lambda finding: finding.level))
 
 
 def endless(machine: Machine) -> Finding | None:
     """Why a machine alone does not bound its runs: a cycle that it can go round by itself; None where it has none."""
-    return next((one for one in _endless(Graph(machine)) if one.level == "error"), None)
+    return next((problem for problem in _endless(Graph(machine)) if problem.level == "error"), None)
 
 
 # the findings
@@ -106,7 +106,7 @@ def _unreachable(graph: Graph) -> Iterator[Finding]:
             )
 
 
-def _shadowed(graph: Graph) -> Iterator[Finding]:
+def _shadowed_rows(graph: Graph) -> Iterator[Finding]:
     passed = {leaf for leaf in graph.leaves if _is_passed(graph, leaf)}
     heard = {row for leaf in graph.leaves for row in graph.open(leaf) if leaf not in passed or _may_be_at_once(row)}
     for place in graph.places:
@@ -122,19 +122,19 @@ def _shadowed_in(graph: Graph, place: Place, heard: set[Row]) -> Iterator[Findin
         named: Sequence[str | None] = (None,) if row.descriptors is None else row.descriptors
         guard: Any = row.guard
         same = guarded.setdefault(guard if isinstance(guard, Hashable) else id(guard), set())
-        if covers and all(is_covered(one, set(covers)) for one in named):
+        if covers and all(is_covered(descriptor, set(covers)) for descriptor in named):
             yield _shadow(row, f"{trigger(next(iter(covers.values())).on)} above it has no guard and takes it first")
-        elif same and all(is_covered(one, same.union(covers)) for one in named):
+        elif same and all(is_covered(descriptor, same.union(covers)) for descriptor in named):
             yield _shadow(row, "a row above it has the same guard and takes it first")
         elif at_once is not None and at_once.targets and row.descriptors is not None and row not in heard:
             yield _shadow(row, "the state is left at once by its row on always, before any event comes")
-        elif named and all(one is not None and is_done(one) for one in named):
+        elif named and all(descriptor is not None and is_done(descriptor) for descriptor in named):
             if not _can_be_done(graph, row):
                 yield _never_done(row)
         elif row not in heard and not is_leaf(place):
             yield _shadow(row, "rows of the states inside take its events first")
         if is_unconditional(row):
-            covers.update((one, row) for one in named if one not in covers)
+            covers.update((descriptor, row) for descriptor in named if descriptor not in covers)
         elif row.at_most is None:
             same.update(named)
 
@@ -159,7 +159,7 @@ def _is_passed(graph: Graph, leaf: int) -> bool:
 
 def _may_be_at_once(row: Row) -> bool:
     """Whether a row may be taken before the run waits: on always, or on what the interpreter itself raises."""
-    return row.descriptors is None or any(not one or is_inner(one) for one in row.descriptors)
+    return row.descriptors is None or any(not descriptor or is_inner(descriptor) for descriptor in row.descriptors)
 
 
 def _shadow(row: Row, why: str) -> Finding:
@@ -293,7 +293,7 @@ def _driven(graph: Graph, arcs: Arcs) -> list[Arcs]:
     causes = graph.causes
     while True:
         knots = knots_of(arcs)
-        fed = _fed(graph, knots, causes)
+        fed = _fed_causes(graph, knots, causes)
         before = {leaf: out for knot in knots for leaf, out in knot.items()}
         arcs = {leaf: [arc for arc in out if _is_driven(graph, leaf, arc[0], fed)] for leaf, out in before.items()}
         if arcs == before and fed.owned == causes.owned and fed.adrift == causes.adrift:
@@ -301,7 +301,7 @@ def _driven(graph: Graph, arcs: Arcs) -> list[Arcs]:
         causes = fed
 
 
-def _fed(graph: Graph, knots: Sequence[Arcs], before: Causes) -> Causes:
+def _fed_causes(graph: Graph, knots: Sequence[Arcs], before: Causes) -> Causes:
     """What is caused on these cycles, given what was thought to be caused before."""
     fed = Causes(graph.chart, cautious=False)
     for leaf, out in ((leaf, out) for knot in knots for leaf, out in knot.items()):
@@ -320,7 +320,7 @@ def _is_driven(graph: Graph, leaf: int, row: Row, causes: Causes) -> bool:
         return True
     if graph.places[leaf].kind == FINAL and row in graph.after_done:
         return True
-    return any(fits(one, cause) for one in row.descriptors for cause in causes.at(leaf))
+    return any(fits(descriptor, cause) for descriptor in row.descriptors for cause in causes.at(leaf))
 
 
 def _cycle(graph: Graph, knot: Arcs, code: str) -> Finding:
@@ -362,14 +362,20 @@ def _is_alone_at_rest(graph: Graph, place: Place) -> bool:
 def _is_ordinary(row: Row) -> bool:
     """Whether a row takes anything but failures, limits and cancelling."""
     return row.descriptors is None or not all(
-        (is_inner(one) and not is_done(one)) or matches(Cancelled.name, one) for one in row.descriptors
+        (is_inner(descriptor) and not is_done(descriptor)) or matches(Cancelled.name, descriptor)
+        for descriptor in row.descriptors
     )
 
 
 def _is_only_deaf(graph: Graph, place: Place, name: str) -> bool:
     """Whether a spent bound only means that a message from outside is no longer heard, while the run goes on."""
     around = (place, *graph.chart.ancestors(place.index))
-    rows = {row for above in around for row in above.rows if any(matches(one, name) for one in row.descriptors or ())}
+    rows = {
+        row
+        for above in around
+        for row in above.rows
+        if any(matches(descriptor, name) for descriptor in row.descriptors or ())
+    }
     if matches(Answered.name, name) or any(row.guard is not None for row in rows):
         return False
     inside = graph.leaves[bisect_left(graph.leaves, place.index) : bisect_left(graph.leaves, place.end)]
@@ -400,17 +406,19 @@ def _conditional(graph: Graph, place: Place) -> dict[str, Row]:
     found: dict[str, Row] = {}
     for row in place.rows:
         if not _is_certain(graph, row):
-            for one in row.descriptors or ():
-                if not (is_inner(one) and not is_done(one)) and not matches(Cancelled.name, one):
-                    found.setdefault(one, row)
+            for descriptor in row.descriptors or ():
+                if not (is_inner(descriptor) and not is_done(descriptor)) and not matches(Cancelled.name, descriptor):
+                    found.setdefault(descriptor, row)
     if found:
         rows = [row for around in (place, *graph.chart.ancestors(place.index)) for row in around.rows]
-        covers: set[str | None] = {one for row in rows if _is_certain(graph, row) for one in row.descriptors or ()}
-        return {one: row for one, row in found.items() if not is_covered(one, covers)}
+        covers: set[str | None] = {
+            descriptor for row in rows if _is_certain(graph, row) for descriptor in row.descriptors or ()
+        }
+        return {descriptor: row for descriptor, row in found.items() if not is_covered(descriptor, covers)}
     return found
 
 
-def _unhandled(graph: Graph) -> Iterator[Finding]:
+def _unhandled_effects(graph: Graph) -> Iterator[Finding]:
     """Effects that may give up where nothing takes it, and deadlines that may pass where nothing does."""
     for place in graph.places:
         if not graph.seen[place.index]:
@@ -447,12 +455,12 @@ def _taking(places: Iterable[Place], name: str) -> list[Row]:
     return [row for place in places for row in place.rows if takes_one(row, (name,))]
 
 
-def _contested(graph: Graph) -> Iterator[Finding]:
+def _contested_keys(graph: Graph) -> Iterator[Finding]:
     """Keys that two regions of a parallel state write."""
     for place in graph.places:
         if place.kind != PARALLEL or not graph.seen[place.index]:
             continue
-        regions = {graph.places[child].name: _written(graph, place, child) for child in place.children}
+        regions = {graph.places[child].name: _written_keys(graph, place, child) for child in place.children}
         writing = {name: keys for name, keys in regions.items() if keys}
         keys = sorted({key for keys in writing.values() for key in keys if key is not None})
         for key in keys:
@@ -468,7 +476,7 @@ def _contested(graph: Graph) -> Iterator[Finding]:
             )
 
 
-def _written(graph: Graph, parallel: Place, region: int) -> set[str | None]:
+def _written_keys(graph: Graph, parallel: Place, region: int) -> set[str | None]:
     """The keys that moves of a region write while the others are active; None for a move that does not say."""
     found: set[str | None] = set()
     for index in range(region, graph.places[region].end):

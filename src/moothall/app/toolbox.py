@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from hashlib import sha256
+from os.path import isdir
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,9 +20,9 @@ from moothall.agents.approval import Look, no_files
 from moothall.agents.ask import Tool
 from moothall.agents.ports import Offered
 from moothall.agents.toolserver import Pinned, Toolserver
-from moothall.agents.workspace import BUILT_IN, Policy, Workspace, policy_for
-from moothall.app.config.pins import pinned, remember_pins, server_key
-from moothall.app.config.project import NAME, TOOLS, looked_at
+from moothall.agents.workspace import BUILT_IN, READS, Policy, Workspace, policy_for
+from moothall.app.config.pins import pins_of, remember_pins, server_key
+from moothall.app.config.project import NAME, TOOLS, read_project
 from moothall.app.config.settings import project, settings, state_directory
 from moothall.app.functions import module_of, module_tools
 from moothall.app.sandbox import LEVELS, choose_sandbox
@@ -58,8 +59,16 @@ class Toolbox(Frozen):
         """What tells whether a lost call was made."""
         return {name: tool.check for name, tool in self.tools.items() if tool.check is not None}
 
+    @property
+    def policies(self) -> Mapping[str, Policy]:
+        """What is said of tools: by those that are not built in themselves, and over that by the workspace."""
+        own = {name: tool.policy for name, tool in self.tools.items() if name not in BUILT_IN}
+        said = {name: policy for name, policy in own.items() if policy != "allow"}
+        return {**said, **self.workspace.policies}
+
 
 EMPTY = Toolbox()
+_USUAL = Workspace()
 POLICIES = get_args(Policy)
 
 
@@ -72,6 +81,8 @@ def chosen_workspace(given: Given) -> Workspace:
     found = project()
     trusted = found is not None and not found.unused and bool(found.tools)
     folder = str(found.file.parent) if found is not None and trusted else workspace.project
+    if workspace == _USUAL and not policies and not folder:
+        return workspace
     return replace(workspace, folder=_real_folder(workspace.folder), policies=policies, project=folder)
 
 
@@ -88,9 +99,11 @@ def _real_folder(folder: str) -> str:
     return real
 
 
-def written(workspace: Workspace) -> Mapping[str, Any]:
+def encode_workspace(workspace: Workspace) -> Mapping[str, Any]:
     """A workspace as the record of a run has it; nothing where there is none."""
-    usual = encode(Workspace())
+    if workspace == _USUAL:
+        return {}
+    usual = encode(_USUAL)
     return {name: value for name, value in encode(workspace).items() if value != usual[name]}
 
 
@@ -106,10 +119,13 @@ def toolbox_of(workspace: Workspace, run: str) -> Toolbox:
     if not workspace.folder:
         return Toolbox({**served, **own}, workspace=workspace, lacks=lacks)
     root = Path(workspace.folder)
-    if not root.is_dir():
+    if not isdir(root):
         gone = f"the workspace {root} of run {run} is not there any more; put it back"
         return Toolbox({**served, **own}, workspace=workspace, lacks=lacks or gone)
     built_in = workspace_tools(root, choose_sandbox(workspace.sandbox))
+    if workspace.read_only:
+        reads = {name: built_in[name].tool for name in READS}
+        return Toolbox({**served, **own, **reads}, Operands(root), workspace=workspace, lacks=lacks)
     tools = {**served, **own, **{name: tool.tool for name, tool in built_in.items()}}
     return Toolbox(tools, Operands(root), partial(save_for, workspace, run), workspace, lacks)
 
@@ -118,7 +134,7 @@ def _project_tools(folder: str) -> tuple[dict[str, Tool], str]:
     """The tools of a project's own, if it is trusted as it is now, and why there are none where it is not."""
     if not folder:
         return {}, ""
-    project = looked_at(Path(folder) / NAME, state_directory())
+    project = read_project(Path(folder) / NAME, state_directory())
     if project.unused:
         return {}, f"{project.file}: {project.unused}; its tools are not used before"
     tools: dict[str, Tool] = {}
@@ -150,7 +166,7 @@ def _served_tools() -> dict[str, Tool]:
     """The tools of the servers that are set and were trusted, as they were pinned."""
     tools: dict[str, Tool] = {}
     for name, server in settings().servers.items():
-        offered = pinned(name, server)
+        offered = pins_of(name, server)
         if offered is None:
             continue
         key = f"{server_key(name, server)} {server.timeout} {encode(offered)}"
@@ -164,7 +180,7 @@ def _served_tools() -> dict[str, Tool]:
 
 def unpinned_servers() -> list[str]:
     """The servers that are set, and whose tools nobody has looked at."""
-    return [name for name, server in settings().servers.items() if pinned(name, server) is None]
+    return [name for name, server in settings().servers.items() if pins_of(name, server) is None]
 
 
 async def pin_servers(servers: Mapping[str, Toolserver]) -> Mapping[str, tuple[Pinned, ...]]:

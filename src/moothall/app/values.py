@@ -8,7 +8,7 @@ from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.schema import misfits
 from moothall.kernel.step import Absent, Failed, Value
 from moothall.runtime.fork import Origin
-from moothall.runtime.ports import Audit, Store
+from moothall.runtime.ports import Audit, Forgotten, Store
 
 __all__ = [
     "Absent",
@@ -16,6 +16,7 @@ __all__ = [
     "Budget",
     "Certificate",
     "Failed",
+    "Forgotten",
     "Machine",
     "Origin",
     "Store",

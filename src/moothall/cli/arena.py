@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 from pathlib import Path
 
 from moothall.app.config.access import opened
@@ -16,30 +16,36 @@ from moothall.app.runs.begin import new_id
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.outcome import Outcome
 from moothall.cli.main import DONE, FAILED
-from moothall.cli.options import add_store, named, told_on_screen, whole_number, words
+from moothall.cli.options import Handler, add_store, nonempty_text, told_on_screen, whole_number, words
 from moothall.cli.run import add_beginning, drive
-from moothall.cli.screen import painted, print_json
-
-Work = Callable[[Namespace], int]
+from moothall.cli.screen import paint, print_json
 
 
-def arena(parser: ArgumentParser) -> Work:
+def arena(parser: ArgumentParser) -> Handler:
     """Run the arena."""
     parser.add_argument("request", nargs="?", type=words, help="what is to be done")
-    parser.add_argument("-c", "--config", type=Path, metavar="FILE", help="a JSON file; moot schema arena tells more")
     parser.add_argument(
-        "--workspace", type=named, metavar="DIR", help="the folder that is worked in (default: the current one)"
+        "-c",
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="the configuration, a JSON file; `moot schema arena` describes it",
+    )
+    parser.add_argument(
+        "--workspace", type=nonempty_text, metavar="DIR", help="the folder to work in (default: the current one)"
     )
     parser.add_argument("--dry-run", action="store_true", help="stop before anything is executed")
     parser.add_argument(
-        "--bands", choices=BANDS, help="seed, or cautious: a consensus from 0.6 to 0.75 is decided by a person"
+        "--bands",
+        choices=BANDS,
+        help="cautious: a person decides where the consensus is from 0.6 to 0.75; seed: never",
     )
     parser.add_argument("--trace", action="store_true", help="explain every number of the decision")
     parser.add_argument(
-        "--yes", action="store_true", help="answer yes where a person is asked; a veto is never asked about"
+        "--yes", action="store_true", help="answer yes wherever the run asks a person; it never asks about a veto"
     )
     parser.add_argument(
-        "--check-plan", type=Path, metavar="FILE", help="only hold the plan of a JSON file against the static rules"
+        "--check-plan", type=Path, metavar="FILE", help="only check the plan in a JSON file against the static rules"
     )
     add_beginning(parser)
 
@@ -68,24 +74,26 @@ def _check_plan(chosen: Namespace) -> int:
         print_json({"veto": bool(violations), "violations": violations})
     else:
         for violation in violations:
-            print(f"{painted('veto', 'red')} {violation.rule} in task {violation.task}: {violation.reason}")
+            print(f"{paint('veto', 'red')} {violation.rule} in task {violation.task}: {violation.reason}")
         if not violations:
             print("no rule vetoes this plan")
     return FAILED if violations else DONE
 
 
-def identity(parser: ArgumentParser) -> Work:
+def identity(parser: ArgumentParser) -> Handler:
     """Lock a store to a place."""
     parser.add_argument(
-        "action", choices=("init", "show", "check"), help="lock the store, show its locks, or hold them against here"
+        "action",
+        choices=("init", "show", "check"),
+        help="lock the store, show its locks, or check that they fit this place",
     )
     parser.add_argument("--cloud-project", default="", metavar="NAME", help="(default: as the environment says)")
     parser.add_argument("--database", default="", metavar="NAME", help="(default: as the environment says)")
     parser.add_argument("--workspace", default="", metavar="DIR", help="the only folder to work in (default: any)")
     parser.add_argument("--operator", default="", metavar="NAME", help="(default: who runs this)")
-    parser.add_argument("--force", action="store_true", help="lock a store anew that is locked already")
+    parser.add_argument("--force", action="store_true", help="replace the locks of a store that is locked already")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
-    add_store(parser, named)
+    add_store(parser, nonempty_text)
 
     def work(chosen: Namespace) -> int:
         return asyncio.run(_identity(chosen))
@@ -114,13 +122,23 @@ def _quiet(chosen: Namespace) -> Namespace:
     return Namespace(**{**vars(chosen), "quiet": True})
 
 
-def ratings(parser: ArgumentParser) -> Work:
-    """Show ratings."""
-    parser.add_argument("--history", action="store_true", help="every duel with what it moved, the oldest first")
+def ratings(parser: ArgumentParser) -> Handler:
+    """Show ratings, or judge a plan that was blocked."""
+    parser.add_argument(
+        "--history", action="store_true", help="list every duel and the ratings that it changed, the oldest first"
+    )
+    judging = parser.add_mutually_exclusive_group()
+    judging.add_argument(
+        "--confirm", metavar="RUN", type=nonempty_text, help="judge that the plan which this run blocked was bad"
+    )
+    judging.add_argument("--refute", metavar="RUN", type=nonempty_text, help="judge that it was good; it stays blocked")
+    parser.add_argument("--by", type=nonempty_text, metavar="NAME", help="who judges (default: who runs this)")
     parser.add_argument("--json", action="store_true", help="print them as JSON")
     add_store(parser)
 
     def work(chosen: Namespace) -> int:
+        if chosen.confirm or chosen.refute:
+            asyncio.run(_judge(chosen))
         with opened(chosen.store) as store:
             told = asyncio.run(standings(store))
         if chosen.json:
@@ -133,21 +151,31 @@ def ratings(parser: ArgumentParser) -> Work:
     return work
 
 
-def recall(parser: ArgumentParser) -> Work:
+async def _judge(chosen: Namespace) -> None:
+    async with Moothall(chosen.store, listeners=(told_on_screen(_quiet(chosen)),), telemetry="") as hall:
+        run = chosen.confirm or chosen.refute
+        by = await records.judge_plan(hall, run, is_good=bool(chosen.refute), by=chosen.by or "")
+    word = "refuted" if chosen.refute else "confirmed"
+    print(f"{by or 'a person'} {word} the block of {run}; ratings moved, and the plan stays blocked", file=sys.stderr)
+
+
+def recall(parser: ArgumentParser) -> Handler:
     """Find earlier runs."""
     parser.add_argument("text", type=words, help="what to look for")
-    parser.add_argument("--most", type=whole_number(1), default=3, metavar="N", help="so many (default: %(default)s)")
+    parser.add_argument(
+        "--most", type=whole_number(1), default=3, metavar="N", help="how many to show (default: %(default)s)"
+    )
     parser.add_argument("--json", action="store_true", help="print them as JSON")
     add_store(parser)
 
     def work(chosen: Namespace) -> int:
         with opened(chosen.store) as store:
-            found = asyncio.run(records.recalled(store, chosen.text, chosen.most))
+            found = asyncio.run(records.recall_traces(store, chosen.text, chosen.most))
         if chosen.json:
             print_json(found)
         else:
             lines = (
-                f"{painted(near.trace.id, 'bold')}  {near.similarity:.2f}  {near.trace.outcome.replace('_', ' ')}"
+                f"{paint(near.trace.id, 'bold')}  {near.similarity:.2f}  {near.trace.outcome.replace('_', ' ')}"
                 f"  {near.trace.request[:80]}"
                 for near in found
             )

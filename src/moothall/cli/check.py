@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from moothall.app.kinds.check import Check, Examined, Told
 from moothall.app.kinds.scxml import score_folder
 from moothall.app.kinds.source import find
+from moothall.app.kinds.statechart import document_of
+from moothall.app.report.amounts import format_count
 from moothall.app.report.picture import secret_in
 from moothall.app.values import Certificate, Unbounded, draw
 from moothall.cli.main import DEFINITION, DONE, FAILED
-from moothall.cli.options import MACHINE
-from moothall.cli.screen import counted, painted, print_json
+from moothall.cli.options import MACHINE, Handler, nonempty_text
+from moothall.cli.screen import paint, print_json
 from moothall.errors import Refused
 
-Work = Callable[[Namespace], int]
+ASKED = "ask.agent"
+WORDS = {"ask.person": ("questions", ""), "call.tool": ("tool calls", ""), "start.child": ("children", "child")}
+"""How kinds of effects are called where they are counted: several, and a single one."""
 
 
-def check(parser: ArgumentParser) -> Work:
+def check(parser: ArgumentParser) -> Handler:
     """Check machines and workflow files."""
     parser.add_argument("machine", nargs="+", help=f"{MACHINE}; a folder of workflow files")
+    parser.add_argument("--roles", type=nonempty_text, metavar="FILE", help="the roles of a workflow's agents")
+    parser.add_argument(
+        "--functions",
+        type=nonempty_text,
+        metavar="FILE",
+        help="the module with the functions that a workflow names as py:NAME",
+    )
     parser.add_argument("--json", action="store_true", help="print findings and certificate as JSON")
 
     def work(chosen: Namespace) -> int:
-        checking = Check()
+        checking = Check(roles=chosen.roles or "", functions=chosen.functions or "")
         examined = [found for source in chosen.machine for found in checking.examine(source)]
         if chosen.json:
             plain = [found.plain for found in examined]
@@ -39,26 +50,26 @@ def check(parser: ArgumentParser) -> Work:
 
 
 def _show(examined: Examined) -> None:
-    for alike in _grouped(examined.told):
+    for alike in _group_findings(examined.told):
         print(_line(alike))
     if examined.summary:
         print(examined.summary)
     for name, bound in examined.bounds.items():
-        print(_bound(bound) if len(examined.bounds) == 1 else f"{name}: {_bound(bound)}")
+        print(_format_bound(bound) if len(examined.bounds) == 1 else f"{name}: {_format_bound(bound)}")
 
 
 def _level(level: str) -> str:
-    return painted(level, "red" if level == "error" else "yellow")
+    return paint(level, "red" if level == "error" else "yellow")
 
 
-def graph(parser: ArgumentParser) -> Work:
+def graph(parser: ArgumentParser) -> Handler:
     """Draw a machine."""
     parser.add_argument("machine", help=MACHINE)
     parser.add_argument(
         "--format",
-        choices=("tree", "mermaid", "dot", "json"),
+        choices=("tree", "mermaid", "dot", "json", "scxml"),
         default="mermaid",
-        help="what to draw it as (default: %(default)s)",
+        help="the format of the drawing (default: %(default)s)",
     )
     parser.add_argument("--active", default="", metavar="STATES", help="highlight these states, such as drafting,web")
 
@@ -67,13 +78,14 @@ def graph(parser: ArgumentParser) -> Work:
         machine = find(chosen.machine)
         if text := secret_in(machine):
             raise Refused(f"{machine.name} has a secret in its table, in {text!r}; take it out, then it can be drawn")
-        print(draw(machine, chosen.format, active=active).rstrip())
+        shown = document_of(machine) if chosen.format == "scxml" else draw(machine, chosen.format, active=active)
+        print(shown.rstrip())
         return DONE
 
     return work
 
 
-def conformance(parser: ArgumentParser) -> Work:
+def conformance(parser: ArgumentParser) -> Handler:
     """Run a folder of statechart tests."""
     parser.add_argument("folder", help="a folder with index.tsv and the documents that it names")
     parser.add_argument("--tier", default="", help="only these tiers, such as A,B")
@@ -87,14 +99,14 @@ def conformance(parser: ArgumentParser) -> Work:
             print_json({"passed": score.passed, "failed": score.failed, "failures": failures})
         else:
             for failure in score.failures:
-                print(f"{painted('failed', 'red')} {failure.id}: {failure.reason}")
+                print(f"{paint('failed', 'red')} {failure.id}: {failure.reason}")
             print(f"{score.passed} passed, {score.failed} failed")
         return FAILED if score.failed else DONE
 
     return work
 
 
-def _grouped(told: Sequence[Told]) -> list[list[Told]]:
+def _group_findings(told: Sequence[Told]) -> list[list[Told]]:
     """Findings that say the same of several places, together."""
     groups: dict[tuple[str, str, str], list[Told]] = {}
     for finding in told:
@@ -104,15 +116,19 @@ def _grouped(told: Sequence[Told]) -> list[list[Told]]:
 
 def _line(alike: list[Told]) -> str:
     first = alike[0]
-    places = ", ".join(painted(finding.place, "bold") for finding in alike)
+    places = ", ".join(paint(finding.place, "bold") for finding in alike)
     inside = f" {first.inside}" if first.inside else ""
     return f"{_level(first.level)} {first.code} {places}{inside}: {first.why}\n      {first.remedy}"
 
 
-def _bound(bound: Certificate | Unbounded) -> str:
+def _format_bound(bound: Certificate | Unbounded) -> str:
     if isinstance(bound, Unbounded):
-        return f"{painted('no bound', 'red')}: {bound.why}"
-    parts = [counted(most, name) for name, most in {"transitions": bound.transitions, **bound.resources}.items()]
-    return (
-        f"{painted('bounded', 'green')}: at most " + ", ".join(parts) + ("" if bound.exact else " (an upper estimate)")
-    )
+        return f"{paint('no bound', 'red')}: {bound.why}"
+    parts = [format_count(bound.transitions, "transitions")]
+    for name, most in bound.resources.items():
+        if name == ASKED and "calls" in bound.resources:  # each of them is a call
+            continue
+        once = bound.once.get(name, most)
+        several, single = WORDS.get(name, (name, ""))
+        parts.append(format_count(once, several, single) + (f" ({most:g} with every retry)" if once != most else ""))
+    return f"{paint('bounded', 'green')}: at most " + ", ".join(parts) + ("" if bound.exact else " (an upper estimate)")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,25 +16,22 @@ from moothall.app.report.report import FORMATS
 from moothall.app.report.report import report as reported
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.outcome import Outcome
-from moothall.cli.options import named, tell, whole_number, words
-from moothall.cli.run import add_beginning, start
+from moothall.cli.options import Handler, nonempty_text, tell, whole_number, words
+from moothall.cli.run import add_beginning, add_workspace, start, workspace_of
 from moothall.cli.screen import notice
 from moothall.cli.view import write
-from moothall.errors import DefinitionError
-
-Work = Callable[[Namespace], int]
 
 
-def debate(parser: ArgumentParser) -> Work:
+def debate(parser: ArgumentParser) -> Handler:
     """Run a debate."""
     _add_beginning(parser)
     _add_ending(parser)
     add_beginning(parser)
+    add_workspace(parser)
 
     def work(chosen: Namespace) -> int:
-        if chosen.files is not None:
-            why = "agents of a debate have no tools yet, so nobody could read the files"
-            raise DefinitionError(f"--files {chosen.files}: {why}; put what matters into the problem, with -p FILE")
+        if chosen.files is not None and chosen.workspace:
+            parser.error("--files is a folder to read, --workspace one to work in; name one of them")
         if chosen.output is not None and chosen.output.suffix not in ENDINGS:
             parser.error(f"-o {chosen.output}: write {' or '.join(f'FILE{ending}' for ending in ENDINGS)}")
         if chosen.report is not None and chosen.report.suffix[1:] not in FORMATS:
@@ -52,6 +48,7 @@ def debate(parser: ArgumentParser) -> Work:
                 options=chosen.options or "",
                 protocol=chosen.protocol or "",
                 seat=chosen.seat or "",
+                files=chosen.files,
             ),
             notice,
         )
@@ -70,27 +67,30 @@ def _add_beginning(parser: ArgumentParser) -> None:
     parser.add_argument("-p", "--problem-file", type=Path, metavar="FILE", help="read the problem from a file")
     parser.add_argument("-c", "--config", type=Path, metavar="CONFIG", help="a configuration, JSON or YAML")
     parser.add_argument(
-        "-a", "--agents", type=named, metavar="ROLES", help="the panel, such as architect,security,kiss"
+        "-a", "--agents", type=nonempty_text, metavar="ROLES", help="the panel, such as architect,security,kiss"
     )
     parser.add_argument("-r", "--rounds", type=whole_number(1), metavar="N", help="the most rounds (default: 3)")
     parser.add_argument("--clarify", action="store_true", help="let the agents ask you first")
     parser.add_argument(
         "--answers", type=Path, metavar="FILE", help="answers to their questions, from a JSON or YAML file"
     )
-    parser.add_argument("--options", type=named, metavar="A,B", help="the answer is one of these")
+    parser.add_argument("--options", type=nonempty_text, metavar="A,B", help="the answer is one of these")
     parser.add_argument(
         "--protocol",
         choices=PROTOCOLS,
-        help="debate; vote over independent drafts; gated: a vote first, and a debate only where no majority holds. "
-        "On recorded debates a gate was as right as a debate at a third of the text, so it is the default where "
-        "answers can be counted; open answers are debated",
+        help="debate: always debate; vote: vote over independent drafts; gated: vote first, and debate only where no "
+        "majority holds. The default is gated where answers can be counted: on recorded debates it was right as often "
+        "as a debate, for a third of the text. Open answers are debated",
     )
     parser.add_argument(
-        "--functions", type=named, metavar="MODULE", help="FILE.py or module: has the function that debate.check names"
+        "--functions",
+        type=nonempty_text,
+        metavar="MODULE",
+        help="FILE.py or module with the function that debate.check names",
     )
-    parser.add_argument("--seat", type=named, metavar="NAME", help="take a seat on the panel yourself")
+    parser.add_argument("--seat", type=nonempty_text, metavar="NAME", help="take a seat on the panel yourself")
     parser.add_argument(
-        "--files", type=Path, metavar="DIR", help="a folder that the agents may read; refused until they have tools"
+        "--files", type=Path, metavar="DIR", help="a folder that the panel may look into, with tools that only read"
     )
 
 
@@ -98,16 +98,20 @@ def _add_ending(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--compare",
         action="store_true",
-        help="afterwards also buy a vote of equal budget: as many calls as the debate made, for independent drafts; "
-        "how many that is, is said before they are made",
+        help="compare the debate with a vote of equal budget: afterwards as many calls again go into independent "
+        "drafts; their number is shown before they are made",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="also write it: x.json the whole state, x.md a document"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="also write the result: FILE.json has the whole state, FILE.md a document",
     )
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="also write the report, as `moot report` does: html, md, csv, json"
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="tell whole texts, not their beginnings")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show whole texts, not only their beginnings")
 
 
 async def _end(chosen: Namespace, hall: Moothall, outcome: Outcome, presented: Presented) -> Presented:
@@ -130,13 +134,15 @@ async def _compare(chosen: Namespace, hall: Moothall, outcome: Outcome, presente
         return presented
     drafts = len(vote.begun.configuration.panel)
     cost = f"{vote.calls} calls more, as the run {vote.run}"
-    notice(f"comparing: a vote of equal budget with {drafts} independent drafts is bought now; {cost}")
-    text, plain = await compare(hall, outcome, vote, model=chosen.model, budget=chosen.budget)
+    notice(f"comparing with a vote of equal budget: {drafts} independent drafts are bought now; {cost}")
+    text, plain = await compare(
+        hall, outcome, vote, model=chosen.model, budget=chosen.budget, workspace=workspace_of(chosen)
+    )
     notice(text)
     return replace(presented, plain={**presented.plain, "compare": plain})
 
 
-def score(parser: ArgumentParser) -> Work:
+def score(parser: ArgumentParser) -> Handler:
     """Score solutions."""
     parser.add_argument("run", nargs="+", help="the ids of debates that are over")
     parser.add_argument(

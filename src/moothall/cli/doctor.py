@@ -6,21 +6,20 @@ import shutil
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from moothall.app.config.doctor import Check, examine
 from moothall.cli.main import DONE, FAILED
-from moothall.cli.options import add_store, named
-from moothall.cli.screen import painted, print_json
+from moothall.cli.options import Handler, add_store, nonempty_text
+from moothall.cli.screen import paint, print_json
 
-Work = Callable[[Namespace], int]
 COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 
-def doctor(parser: ArgumentParser) -> Work:
+def doctor(parser: ArgumentParser) -> Handler:
     """Look at the installation and the store."""
-    add_store(parser, named)
+    add_store(parser, nonempty_text)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
     def work(chosen: Namespace) -> int:
@@ -44,4 +43,4 @@ def _table(checks: Sequence[Check]) -> Iterator[str]:
         if sys.stdout.isatty():
             lines = wrap(check.says, max(20, shutil.get_terminal_size().columns - before))
         said = f"\n{'':<{before}}".join(lines)
-        yield f"{check.name:<{width}}  {painted(f'{check.level:<7}', COLOURS[check.level])}  {said}"
+        yield f"{check.name:<{width}}  {paint(f'{check.level:<7}', COLOURS[check.level])}  {said}"

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 from typing import assert_never
 
 from moothall.app.kinds.workflow.expression import evaluate
 from moothall.app.values import Absent, Failed, Value
 from moothall.cli.main import DONE, FAILED
-from moothall.cli.options import named
+from moothall.cli.options import Handler, nonempty_text
 from moothall.cli.questions import read_json
 from moothall.cli.screen import notice, print_json
 
-Work = Callable[[Namespace], int]
 
-
-def js(parser: ArgumentParser) -> Work:
+def js(parser: ArgumentParser) -> Handler:
     """Evaluate an expression."""
     parser.add_argument(
-        "expression", help="what to evaluate, such as 'common_data.count < 5' (after -- if it begins so)"
+        "expression", help="what to evaluate, such as 'common_data.count < 5' (write -- before one that begins with -)"
     )
     parser.add_argument(
-        "--data", type=named, metavar="FILE", help="what it sees: a JSON file with common_data, agents, tool_calls …"
+        "--data",
+        type=nonempty_text,
+        metavar="FILE",
+        help="the data that it sees: a JSON file with common_data, agents, tool_calls …",
     )
-    parser.add_argument("--script", action="store_true", help="run it as a script and print common_data as it is then")
+    parser.add_argument("--script", action="store_true", help="run it as a script and print common_data afterwards")
     parser.add_argument("--json", action="store_true", help='print {"value": …}, {} for undefined, or {"failed": …}')
 
     def work(chosen: Namespace) -> int:

@@ -12,12 +12,14 @@ from math import inf, nan
 
 from moothall.app.config.settings import (
     DURABILITIES,
+    address_without_password,
     cleaner,
-    configured_hook,
-    configured_telemetry,
     durability_of,
+    hook_setting,
+    is_in_memory,
     store_address,
     store_file,
+    telemetry_setting,
 )
 from moothall.app.kinds.kind import DIGITS
 from moothall.app.runs.begin import LONGEST_ID
@@ -26,6 +28,7 @@ from moothall.app.runs.news import Listener, News, Noticed
 from moothall.cli.screen import notice
 from moothall.errors import DefinitionError, Refused, words_of
 
+Handler = Callable[[Namespace], int]
 MACHINE = "FILE.py:NAME, package.module:NAME, FILE.json[:NAME], or by name a built-in machine or a workflow"
 RISK = (
     "durability normal: after a power cut or a crash of the operating system the last commits may be gone, and "
@@ -33,31 +36,35 @@ RISK = (
 )
 
 
-def named(text: str) -> str:
+def nonempty_text(text: str) -> str:
     """What an option takes that names something: an empty text, as of a variable that is not set, names nothing."""
     if not text.strip():
         raise ArgumentTypeError("it is empty; name something, or leave the option out")
     return text
 
 
-def kept(text: str) -> str:
+def existing_store(text: str) -> str:
     """A store that a command finds its runs in; one that is not there is not made, for its name is wrong."""
-    file = store_file(named(text))
+    file = store_file(nonempty_text(text))
     if file is not None and not os.path.lexists(file):
-        raise DefinitionError(f"there is no store {text}; the first run in it would make it")
+        raise DefinitionError(f"there is no store {text}; correct the name, or start a run in it first")
     return text
 
 
-def add_store(parser: ArgumentParser, kind: Callable[[str], str] = kept) -> None:
+def add_store(parser: ArgumentParser, kind: Callable[[str], str] = existing_store) -> None:
     """Where runs are kept."""
-    parser.add_argument("--store", type=kind, help="where runs are kept: sqlite:FILE (default: in the state directory)")
+    parser.add_argument(
+        "--store",
+        type=kind,
+        help="where runs are kept: sqlite:FILE or postgresql://… (default: in the state directory)",
+    )
 
 
 def add_run_id(parser: ArgumentParser, what: str) -> None:
     """How a run is called that begins."""
     parser.add_argument(
         "--run-id",
-        type=named,
+        type=nonempty_text,
         help=f"the id of the {what}: letters, digits and dashes, at most {LONGEST_ID} (default: a new one)",
     )
 
@@ -65,11 +72,11 @@ def add_run_id(parser: ArgumentParser, what: str) -> None:
 def add_quiet(parser: ArgumentParser) -> None:
     """How much is said."""
     parser.add_argument(
-        "--quiet", "-q", action="store_true", help="no progress on stderr; failures and questions are still told"
+        "--quiet", "-q", action="store_true", help="show no progress on stderr; failures and questions are still shown"
     )
 
 
-def add_driving(parser: ArgumentParser, store: Callable[[str], str] = kept) -> None:
+def add_driving(parser: ArgumentParser, store: Callable[[str], str] = existing_store) -> None:
     """What every command has that drives runs."""
     add_store(parser, store)
     add_quiet(parser)
@@ -82,19 +89,20 @@ def add_driving(parser: ArgumentParser, store: Callable[[str], str] = kept) -> N
     parser.add_argument(
         "--on-wait",
         metavar="COMMAND_OR_URL",
-        help="told of every question as it is asked: an http(s) address gets JSON by POST, a command gets it on stdin",
+        help="what to call when a run asks a question: an http(s) address gets JSON by POST, a command gets it "
+        "on stdin; no shell reads the command: for pipes and variables write sh -c '…'",
     )
     parser.add_argument(
         "--telemetry",
         metavar="PARTS",
-        help="who else is told what goes on: spans, counters:PORT, log or log:FILE, with commas between",
+        help="the telemetry to send: spans, counters:PORT, log or log:FILE, separated by commas",
     )
 
 
 def words(text: str) -> str:
     """What a run is told at the command line; bytes that are no characters here cannot be kept."""
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise ArgumentTypeError("it is no text in the encoding of this terminal; write UTF-8 and set LC_ALL=C.UTF-8")
+        raise ArgumentTypeError("it is not text in the encoding of this terminal; write UTF-8 and set LC_ALL=C.UTF-8")
     return text
 
 
@@ -107,6 +115,11 @@ def whole_number(least: int) -> Callable[[str], int]:
         return int(text)
 
     return number
+
+
+def seconds(text: str) -> float:
+    """What an option takes that is a time in seconds."""
+    return days(text)
 
 
 def days(text: str) -> float:
@@ -123,7 +136,7 @@ def days(text: str) -> float:
 @contextmanager
 def hall_of(chosen: Namespace, tell_notice: Callable[[str], None], *listeners: Listener) -> Iterator[Moothall]:
     """The Moothall of a command that drives runs, with all who listen; what a lesser durability risks is said once."""
-    if durability_of(chosen.durability) == "normal" and store_file(chosen.store) is not None:
+    if durability_of(chosen.durability) == "normal" and not is_in_memory(chosen.store):
         notice(RISK)
     with telemetry_of(chosen) as telemetry, hook_of(chosen, tell_notice) as hook:
         everybody = (*listeners, *telemetry, *hook)
@@ -149,9 +162,10 @@ def own_exit_code() -> Iterator[None]:
         raise Refused(f"something in a run ended the program ({words_of(stop)})") from stop
 
 
-def command(name: str, chosen: Namespace, what: str) -> str:
+def command(name: str, chosen: Namespace, what: str = "") -> str:
     """A command line that a person can copy."""
-    return f"moot {name} {what}" + (f" --store {shlex.quote(chosen.store)}" if chosen.store else "")
+    store = ("--store", shlex.quote(address_without_password(chosen.store))) if chosen.store else ()
+    return " ".join(filter(None, ("moot", name, what, *store)))
 
 
 def answering(chosen: Namespace, run: str, question: str, *, is_only: bool) -> str:
@@ -168,7 +182,7 @@ def tell(chosen: Namespace, text: str) -> None:
 @contextmanager
 def hook_of(chosen: Namespace, notice: Callable[[str], None]) -> Iterator[tuple[Listener, ...]]:
     """Who watches for waiting runs, where something is set; it has a moment at the end of the command."""
-    target = configured_hook() if chosen.on_wait is None else chosen.on_wait
+    target = hook_setting() if chosen.on_wait is None else chosen.on_wait
     if not target:
         yield ()
         return
@@ -184,7 +198,7 @@ def hook_of(chosen: Namespace, notice: Callable[[str], None]) -> Iterator[tuple[
 @contextmanager
 def telemetry_of(chosen: Namespace) -> Iterator[tuple[Listener, ...]]:
     """Who else is told what goes on, where something is set; it has a moment at the end of the command."""
-    parts = configured_telemetry(chosen.telemetry)
+    parts = telemetry_setting(chosen.telemetry)
     if not parts:
         yield ()
         return

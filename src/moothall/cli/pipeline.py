@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from moothall.app.kinds.pipeline import MAX_ITERATIONS, machine_of
 from moothall.app.kinds.pipeline.checks import read_checks
 from moothall.app.values import Budget, encode
-from moothall.cli.options import whole_number, words
+from moothall.cli.options import Handler, whole_number, words
 from moothall.cli.run import add_beginning, start
 
-Work = Callable[[Namespace], int]
 
-
-def pipeline(parser: ArgumentParser) -> Work:
+def pipeline(parser: ArgumentParser) -> Handler:
     """Run a pipeline."""
     parser.add_argument("brief", type=words, help="what is to be made")
     parser.add_argument(

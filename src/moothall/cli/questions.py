@@ -13,7 +13,7 @@ from typing import Any
 
 from moothall.app.runs.view import moment
 from moothall.app.values import misfits
-from moothall.cli.screen import harmless, painted, shortened
+from moothall.cli.screen import harmless, paint, shorten
 from moothall.errors import DefinitionError, Refused
 
 LONGEST = 40
@@ -24,14 +24,14 @@ FORMS = {"boolean": "true | false", "string": '"…"', "object": "{…}"}
 LATER = object()
 
 
-def shown(question: Mapping[str, Any], command: str) -> str:
+def format_question(question: Mapping[str, Any], command: str) -> str:
     """A question as a person reads it later: what is asked, until when, and the command that answers."""
     until = question["due"]
     deadline = f" (until {moment(until)})" if until is not None else ""
     who = question.get("who", "")
     head = f"question {question['id']}{f' for {who}' if who else ''}{deadline}"
-    asked = painted(f"{head}: {harmless(question['prompt'])}", "bold", sys.stderr)
-    asked = "\n".join([asked, *map(harmless, _listed(question["schema"]))])
+    asked = paint(f"{head}: {harmless(question['prompt'])}", "bold", sys.stderr)
+    asked = "\n".join([asked, *map(harmless, _form_lines(question["schema"]))])
     way = f"{asked}\nanswer with:  {command} {_way(question['schema'])}" + (f" --as {shlex.quote(who)}" if who else "")
     return f"{way}\nof the shape: {form}" if (form := _form_of_json(question["schema"])) else way
 
@@ -74,7 +74,7 @@ def _field(schema: Mapping[str, Any], name: str, inner: Any) -> str:
 
 def _choices(schema: Any) -> list[Any]:
     found = schema.get("enum", []) if isinstance(schema, Mapping) else []
-    return found if all(isinstance(one, str) for one in found) else []
+    return found if all(isinstance(choice, str) for choice in found) else []
 
 
 def is_at_terminal() -> bool:
@@ -82,18 +82,18 @@ def is_at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def prompted(question: Mapping[str, Any]) -> Any:
+def prompt_for_answer(question: Mapping[str, Any]) -> Any:
     """The answer of the person at the terminal; LATER where there is none now."""
     if not is_at_terminal():
         return LATER
-    print(painted(harmless(question["prompt"]), "bold", sys.stderr), file=sys.stderr)
+    print(paint(harmless(question["prompt"]), "bold", sys.stderr), file=sys.stderr)
     if fields := _form_fields(question["schema"]):
         return _filled_in(fields, question["schema"].get("required", ()))
-    while (said := _typed(f"{_hint(question['schema'])}, or Enter to answer later: ")) != "":
+    while (said := _read_line(f"{_hint(question['schema'])}, or Enter to answer later: ")) != "":
         try:
-            return _meant(question["schema"], said)
+            return _interpret(question["schema"], said)
         except (ValueError, RecursionError, Refused):
-            print(f"{said!r} is no answer to this", file=sys.stderr)
+            print(f"{said!r} is not an answer to this", file=sys.stderr)
     return LATER
 
 
@@ -104,12 +104,12 @@ def _form_fields(schema: Any) -> Mapping[str, Any]:
     return fields if has_words else {}
 
 
-def _listed(schema: Any) -> list[str]:
+def _form_lines(schema: Any) -> list[str]:
     """The questions of a form, a line for each."""
-    return [f"  {name}: {_asked(inner)}" for name, inner in _form_fields(schema).items()]
+    return [f"  {name}: {_field_text(inner)}" for name, inner in _form_fields(schema).items()]
 
 
-def _asked(inner: Mapping[str, Any]) -> str:
+def _field_text(inner: Mapping[str, Any]) -> str:
     by, earlier = inner.get("asked_by", ""), inner.get("earlier")
     said = "" if earlier is None else f" [earlier: {json.dumps(earlier, ensure_ascii=False)}]"
     return f"{inner['description']}{f' ({by})' if by else ''}{said}"
@@ -122,12 +122,12 @@ def _filled_in(fields: Mapping[str, Any], required: Collection[str]) -> Any:
         earlier, plain = inner.get("earlier"), _plain(inner)
         way = "Enter keeps the earlier answer" if earlier is not None else "Enter answers later"
         way = way if earlier is not None or name in required else "Enter leaves it open"
-        print(harmless(_asked(inner)), file=sys.stderr)
-        while (said := _typed(f"{_hint(plain)}; {way}: ")) != "":
+        print(harmless(_field_text(inner)), file=sys.stderr)
+        while (said := _read_line(f"{_hint(plain)}; {way}: ")) != "":
             try:
-                value = _meant(plain, said)
+                value = _interpret(plain, said)
             except (ValueError, RecursionError, Refused):
-                print(f"{said!r} is no answer to this", file=sys.stderr)
+                print(f"{said!r} is not an answer to this", file=sys.stderr)
                 continue
             if not (found := misfits(inner, value)):
                 answers[name] = value
@@ -156,7 +156,7 @@ def _hint(schema: Any) -> str:
     return "your answer" if schema == {"type": "string"} else "your answer as JSON" + (f", {form}" if form else "")
 
 
-def _meant(schema: Any, said: str) -> Any:
+def _interpret(schema: Any, said: str) -> Any:
     if schema == YES_NO:
         if said.lower() not in WORDS:
             raise ValueError(said)
@@ -165,10 +165,10 @@ def _meant(schema: Any, said: str) -> Any:
         if said not in choices:
             raise ValueError(said)
         return said
-    return said if schema == {"type": "string"} else parsed(said, shortened(said))
+    return said if schema == {"type": "string"} else parse_json(said, shorten(said))
 
 
-def _typed(prompt: str) -> str:
+def _read_line(prompt: str) -> str:
     print(prompt, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip()
 
@@ -177,7 +177,7 @@ def read_json(name: str) -> Any:
     """JSON from a file, from stdin (`-`), or as it stands."""
     if name != "-" and name.lstrip()[:1] in tuple('{["0123456789-tfn') and not os.path.exists(name):
         try:
-            return parsed(name, shortened(name))
+            return parse_json(name, shorten(name))
         except Refused:
             if name.lstrip()[:1] in tuple('{["'):
                 raise
@@ -186,16 +186,16 @@ def read_json(name: str) -> Any:
     except OSError as error:
         raise DefinitionError(f"{name} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise Refused(f"{name} is no JSON: {error}") from error
-    return parsed(text, name)
+        raise Refused(f"{name} is not JSON: {error}") from error
+    return parse_json(text, name)
 
 
-def parsed(text: str, what: str) -> Any:
+def parse_json(text: str, what: str) -> Any:
     """What a text says that is to be JSON, or a refusal that names it."""
     try:
         return json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
     except ValueError as error:
-        raise Refused(f"{what} is no JSON: {error}") from error
+        raise Refused(f"{what} is not JSON: {error}") from error
     except RecursionError as error:
         raise Refused(f"{what} is JSON that is nested too deeply") from error
 
@@ -203,11 +203,11 @@ def parsed(text: str, what: str) -> Any:
 def _whole(digits: str) -> int:
     """A whole number that a journal can keep."""
     if len(digits) > LONGEST or not -(2**63) <= (number := int(digits)) < 2**64:
-        raise ValueError(f"the whole number {shortened(digits, LONGEST)} has more than 64 bits")
+        raise ValueError(f"the whole number {shorten(digits, LONGEST)} has more than 64 bits")
     return number
 
 
 def _finite(digits: str) -> float:
     if not isfinite(number := float(digits)):
-        raise ValueError(f"{shortened(digits, LONGEST)} is no number of plain JSON, which a journal could keep")
+        raise ValueError(f"{shorten(digits, LONGEST)} is not a number of plain JSON, which a journal could keep")
     return number

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from moothall.app.config.access import opened
@@ -31,27 +31,26 @@ from moothall.app.report.report import FORMATS
 from moothall.app.report.report import report as reported
 from moothall.app.values import printable
 from moothall.cli.main import DONE, FAILED
-from moothall.cli.options import MACHINE, named
-from moothall.cli.screen import notice, painted, print_json, status
-from moothall.cli.view import shared, write
+from moothall.cli.options import MACHINE, Handler, nonempty_text
+from moothall.cli.screen import notice, paint, print_json, status
+from moothall.cli.view import add_shared_options, write
 
-Work = Callable[[Namespace], int]
 WAYS = 10
 
 
 def _add_machine(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--machine",
-        type=named,
-        help=f"the machine of the run, where it is in code, which looking does not load: {MACHINE}",
+        type=nonempty_text,
+        help=f"the run's machine, where it is Python code, which is loaded only if you name it here: {MACHINE}",
     )
 
 
-def metrics(parser: ArgumentParser) -> Work:
+def metrics(parser: ArgumentParser) -> Handler:
     """Count."""
     parser.add_argument("run", nargs="?", help="the run's id (default: all runs of the store, machine by machine)")
     _add_machine(parser)
-    shared(parser)
+    add_shared_options(parser)
 
     def work(chosen: Namespace) -> int:
         machine = find(chosen.machine) if chosen.machine else None
@@ -63,7 +62,7 @@ def metrics(parser: ArgumentParser) -> Work:
         if chosen.json:
             print_json(plain_metrics(found))
         else:
-            print("\n".join(_told(found)))
+            print("\n".join(_format_lines(found)))
         return DONE
 
     return work
@@ -74,28 +73,35 @@ def _print_all_metrics(found: AllMeasured, chosen: Namespace) -> int:
         print_json(plain_all(found))
     else:
         for machine, runs in found.runs.items():
-            print(f"{painted(printable(machine), 'bold')}  {runs} {'run' if runs == 1 else 'runs'}")
-            print("\n".join((*_aligned(STATE, state_rows(found.states[machine])), "")))
+            print(f"{paint(printable(machine), 'bold')}  {runs} {'run' if runs == 1 else 'runs'}")
+            own = (f"{_title(name)}: {printable(str(what))}" for name, what in found.own.get(machine, {}).items())
+            print("\n".join((*_format_table(STATE, state_rows(found.states[machine])), *own, "")))
     return _ending(found, chosen)
 
 
-def _told(found: Measured) -> Iterator[str]:
-    yield f"{painted(printable(found.run), 'bold')}  {status(found.status)}  {time_of(found)}"
-    yield from ("", *_aligned(STATE, state_rows(found.states())), "")
+def _format_lines(found: Measured) -> Iterator[str]:
+    yield f"{paint(printable(found.run), 'bold')}  {status(found.status)}  {time_of(found)}"
+    yield from ("", *_format_table(STATE, state_rows(found.states())), "")
     ways = way_rows(found.metrics)
-    yield from _aligned(WAY, ways[:WAYS])
+    yield from _format_table(WAY, ways[:WAYS])
     if len(ways) > WAYS:
         yield f"… and {len(ways) - WAYS} more; --json has all"
     yield from ("", *(f"{name}: {printable(what)}" for name, what in bottlenecks(found).items()))
-    yield from (f"{name.replace('_', ' ')}: {printable(str(what))}" for name, what in found.own.items())
+    yield from (f"{_title(name)}: {printable(str(what))}" for name, what in found.own.items())
 
 
-def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _title(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _format_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """A table: the first column to the left, the others to the right; those with nothing in them are left out."""
     shown = [number for number, _ in enumerate(head) if number == 0 or any(row[number] for row in rows)]
     lines = [[printable(row[number]) for number in shown] for row in rows]
-    widths = [max(len(line[at]) for line in (*lines, [head[one] for one in shown])) for at, one in enumerate(shown)]
-    yield painted(_line([head[number] for number in shown], widths), "dim")
+    widths = [
+        max(len(line[at]) for line in (*lines, [head[number] for number in shown])) for at, number in enumerate(shown)
+    ]
+    yield paint(_line([head[number] for number in shown], widths), "dim")
     for line in lines:
         yield _line(line, widths)
 
@@ -105,11 +111,11 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([f"{first[0]:<{first[1]}}", *(f"{text:>{width}}" for text, width in others)]).rstrip()
 
 
-def costs(parser: ArgumentParser) -> Work:
+def costs(parser: ArgumentParser) -> Handler:
     """Tell what was spent."""
     parser.add_argument("run", nargs="?", help="the run's id (default: all runs of the store)")
     _add_machine(parser)
-    shared(parser)
+    add_shared_options(parser)
 
     def work(chosen: Namespace) -> int:
         machine = find(chosen.machine) if chosen.machine else None
@@ -130,11 +136,11 @@ def _print_costs(what: str, spent: Costs, more: Mapping[str, object], *, as_json
     if as_json:
         print_json({**more, **plain_costs(spent)})
         return
-    print(f"{painted(printable(what), 'bold')}  {spent_of(spent.total()) or 'nothing was spent'}")
+    print(f"{paint(printable(what), 'bold')}  {spent_of(spent.total()) or 'nothing was spent'}")
     for note in cost_notes(spent):
         print(note)
     for part in ("model", "agent", "state") if spent.bills else ():
-        print("\n".join(("", *_aligned((part, *BILL), bill_rows(spent.by(part))))))
+        print("\n".join(("", *_format_table((part, *BILL), bill_rows(spent.by(part))))))
 
 
 def _tell_notes(found: Measured) -> None:
@@ -151,23 +157,24 @@ def _ending(found: AllMeasured, chosen: Namespace) -> int:
     return FAILED if found.unread else DONE
 
 
-def report(parser: ArgumentParser) -> Work:
+def report(parser: ArgumentParser) -> Handler:
     """Write the report."""
     parser.add_argument("run", help="the run's id")
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        help="a page, Markdown, a table with a row per entry, or everything as JSON (default: as FILE ends, else html)",
+        help="a page, Markdown, a table with a row per entry, or everything as JSON (default: by the ending of "
+        "FILE, else html)",
     )
     parser.add_argument(
         "--output",
         "-o",
-        type=named,
+        type=nonempty_text,
         metavar="FILE",
-        help="where to write it, - for stdout (default: stdout, or the page RUN.html without --format)",
+        help="the file to write, - for stdout (default: RUN.html; with --format: stdout)",
     )
     _add_machine(parser)
-    shared(parser)
+    add_shared_options(parser)
 
     def work(chosen: Namespace) -> int:
         machine = find(chosen.machine) if chosen.machine else None

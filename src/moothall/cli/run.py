@@ -29,6 +29,7 @@ from moothall.app.values import Budget, Machine, Workspace, encode
 from moothall.cli.main import CANCELLED, DONE, ELSEWHERE, FAILED, LIMITED, PROVIDER, WAITING
 from moothall.cli.options import (
     MACHINE,
+    Handler,
     add_driving,
     add_quiet,
     add_run_id,
@@ -36,16 +37,15 @@ from moothall.cli.options import (
     answering,
     command,
     hall_of,
-    named,
+    nonempty_text,
     own_exit_code,
     told_on_screen,
     words,
 )
-from moothall.cli.questions import LATER, is_at_terminal, parsed, prompted, read_json, shown
+from moothall.cli.questions import LATER, format_question, is_at_terminal, parse_json, prompt_for_answer, read_json
 from moothall.cli.screen import Progress, harmless, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
 
-Work = Callable[[Namespace], int]
 CODES = {"done": DONE, "waiting": WAITING, "limited": LIMITED, "cancelled": CANCELLED, "running": ELSEWHERE}
 """The exit code of a command by how its run stands; every other way is a failure."""
 T = TypeVar("T")
@@ -56,23 +56,30 @@ After = Callable[[Moothall, Outcome, Presented], Coroutine[Any, Any, Presented]]
 BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transitions": int}
 
 
-def run(parser: ArgumentParser) -> Work:
+def run(parser: ArgumentParser) -> Handler:
     """Start a machine or a workflow."""
-    parser.add_argument("machine", help=f"{MACHINE}; with --role the task")
+    parser.add_argument("machine", help=f"{MACHINE}; with --role: the task")
     parser.add_argument(
         "input", nargs="?", type=words, help="the input: a text for the first field of the data, or a JSON object"
     )
-    parser.add_argument("--input-json", type=named, metavar="FILE", help="read the input from a JSON file")
-    parser.add_argument("--roles", type=named, metavar="FILE", help="the roles of a workflow's agents")
+    parser.add_argument("--input-json", type=nonempty_text, metavar="FILE", help="read the input from a JSON file")
+    parser.add_argument("--roles", type=nonempty_text, metavar="FILE", help="the roles of a workflow's agents")
     parser.add_argument(
-        "--functions", type=named, metavar="MODULE", help="FILE.py or module: a workflow's tools and py: functions"
+        "--functions",
+        type=nonempty_text,
+        metavar="MODULE",
+        help="FILE.py or module with a workflow's tools and py: functions",
     )
     parser.add_argument(
         "--role",
-        type=named,
-        help="instead of a machine: one agent of this role, which carries out a task with its tools",
+        type=nonempty_text,
+        help="run one agent of this role on a task, with its tools, instead of a machine",
+    )
+    parser.add_argument(
+        "--detach", action="store_true", help="begin the run, print its id and leave it to a worker of the store"
     )
     add_beginning(parser)
+    add_lane(parser)
     add_workspace(parser)
 
     def work(chosen: Namespace) -> int:
@@ -94,6 +101,8 @@ def start(chosen: Namespace, machine: Machine, given: Any, budget: Budget | None
     run, model = chosen.run_id or new_id(machine), chosen.model or ""
     chosen.begun_with = machine
     place = workspace_of(chosen)
+    if getattr(chosen, "detach", False):
+        return _detach(chosen, machine, given, budget, run)
 
     def go(hall: Moothall) -> Coroutine[Any, Any, Outcome]:
         return hall.run(machine, given, model=model, budget=budget, run_id=run, workspace=place)
@@ -101,35 +110,80 @@ def start(chosen: Namespace, machine: Machine, given: Any, budget: Budget | None
     return drive(chosen, run, go, after)
 
 
+def add_lane(parser: ArgumentParser) -> None:
+    """What a command has that leaves runs to workers."""
+    parser.add_argument("--queue", type=nonempty_text, metavar="NAME", help="with --detach: the queue that it joins")
+    parser.add_argument(
+        "--tenant", type=nonempty_text, metavar="NAME", help="with --detach: the tenant that the run belongs to"
+    )
+    parser.add_argument(
+        "--priority",
+        type=int,
+        default=0,
+        metavar="N",
+        help="with --detach: runs of a higher priority go first (default: 0)",
+    )
+
+
+def _detach(chosen: Namespace, machine: Machine, given: Any, budget: Budget | None, run: str) -> int:
+    """Begin a run for a worker, and say which one and how to follow it."""
+
+    async def begun(hall: Moothall) -> None:
+        async with hall:
+            await hall.submit(
+                machine,
+                given,
+                model=chosen.model or "",
+                budget=budget,
+                run_id=run,
+                workspace=workspace_of(chosen),
+                queue=chosen.queue or "",
+                tenant=chosen.tenant or "",
+                priority=chosen.priority,
+            )
+
+    with hall_of(chosen, notice, told_on_screen(chosen)) as hall:
+        asyncio.run(begun(hall))
+    print_json({"run": run}) if chosen.json else print(run)
+    if not chosen.quiet:
+        follow = command("watch", chosen, run)
+        notice(f"`moot worker` or the page of `moot serve` goes on with it. Follow it with:  {follow}")
+    return DONE
+
+
 def add_beginning(parser: ArgumentParser) -> None:
     """What every command has that begins a run."""
     parser.add_argument(
         "--model",
-        type=named,
-        help="who plays agents that are no functions, such as openai:NAME, smart, levels or rehearsal",
+        type=nonempty_text,
+        help="the model of all agents that are not functions, such as openai:NAME, smart, levels or rehearsal",
     )
     parser.add_argument(
         "--budget", type=budget_of, help="the most to spend, such as usd=0.50,calls=20,tokens=9000,seconds=60"
     )
     add_run_id(parser, "run")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    add_driving(parser, store=named)
+    add_driving(parser, store=nonempty_text)
 
 
 def add_workspace(parser: ArgumentParser) -> None:
     """What every command has whose agents work in a folder."""
     parser.add_argument(
-        "--workspace", type=named, metavar="DIR", help="the folder that agents work in with their tools"
+        "--workspace", type=nonempty_text, metavar="DIR", help="the folder that agents work in with their tools"
     )
     parser.add_argument(
-        "--sandbox", choices=LEVELS, default=LEVELS[0], help="what protects this machine from commands; none: nothing"
+        "--sandbox",
+        choices=LEVELS,
+        default=LEVELS[0],
+        help="what protects this machine from commands (none: nothing does)",
     )
     parser.add_argument(
         "--policy",
         type=_policies,
         default={},
         metavar="TOOL=POLICY",
-        help="allow, ask or deny a tool, or a role's, such as execute_terminal=allow,reviewer:write_file=deny",
+        help="allow a tool, ask before it or deny it, for all roles or for one, such as "
+        "execute_terminal=allow,reviewer:write_file=deny",
     )
 
 
@@ -139,6 +193,8 @@ def workspace_of(chosen: Namespace) -> Workspace:
         notice(GIVES_UP)
     known = {"folder": "workspace", "sandbox": "sandbox", "policies": "policy"}
     given = {name: getattr(chosen, option, None) for name, option in known.items()}
+    if (files := getattr(chosen, "files", None)) is not None:
+        given |= {"folder": str(files), "read_only": True}
     return Workspace(**{name: value for name, value in given.items() if value})
 
 
@@ -150,7 +206,7 @@ def _policies(text: str) -> dict[str, Any]:
     return {name: policy for name, _, policy in parts}
 
 
-def resume(parser: ArgumentParser) -> Work:
+def resume(parser: ArgumentParser) -> Handler:
     """Go on with a run."""
     parser.add_argument("run", help="the run's id")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
@@ -166,7 +222,7 @@ def resume(parser: ArgumentParser) -> Work:
     return work
 
 
-def answer(parser: ArgumentParser) -> Work:
+def answer(parser: ArgumentParser) -> Handler:
     """Answer a question."""
     parser.add_argument("run", help="the run's id")
     parser.add_argument("question", nargs="?", help="the question's id, where several are open")
@@ -174,7 +230,7 @@ def answer(parser: ArgumentParser) -> Work:
     parser.add_argument("--no", action="store_true", help="answer no")
     parser.add_argument("--text", type=words, help="answer with a text")
     parser.add_argument(
-        "--as", dest="person", default="", metavar="NAME", help="who answers, where a question says who may"
+        "--as", dest="person", default="", metavar="NAME", help="who answers; needed where a question names who may"
     )
     add_definition(parser)
     add_driving(parser)
@@ -184,7 +240,7 @@ def answer(parser: ArgumentParser) -> Work:
         action="append",
         const=True,
         metavar="FILE",
-        help="with FILE, - for stdin, or JSON as it stands: answer with it; alone: print the outcome as JSON",
+        help="with a value (FILE, - for stdin, or JSON itself): the answer; without one: print the outcome as JSON",
     )
 
     async def go_on(chosen: Namespace, value: Any, hall: Moothall) -> Outcome:
@@ -205,14 +261,18 @@ def answer(parser: ArgumentParser) -> Work:
 def add_definition(parser: ArgumentParser) -> None:
     """What every command has that goes on with a run whose definition may have moved or changed."""
     parser.add_argument(
-        "--machine", dest="machine_now", type=named, metavar="FILE:NAME", help="the run's machine, where it is now"
+        "--machine",
+        dest="machine_now",
+        type=nonempty_text,
+        metavar="FILE:NAME",
+        help="the run's machine, if it was moved",
     )
     parser.add_argument(
         "--adopt",
         type=words,
         default="",
         metavar="WHY",
-        help="go on although the machine would have decided otherwise so far; why, for the journal",
+        help="go on although the changed machine would have decided otherwise; the journal keeps WHY",
     )
 
 
@@ -224,7 +284,7 @@ async def _machine_now(chosen: Namespace, hall: Moothall) -> Machine | None:
     return await machine_instead(hall.store, chosen.run, source) if source else None
 
 
-def cancel(parser: ArgumentParser) -> Work:
+def cancel(parser: ArgumentParser) -> Handler:
     """Ask a run to stop."""
     parser.add_argument("run", help="the run's id")
     parser.add_argument("--reason", type=words, default="asked for at the command line", help="why, for the journal")
@@ -233,12 +293,12 @@ def cancel(parser: ArgumentParser) -> Work:
     add_quiet(parser)
 
     def work(chosen: Namespace) -> int:
-        return asyncio.run(_cancelled(chosen))
+        return asyncio.run(_cancel(chosen))
 
     return work
 
 
-async def _cancelled(chosen: Namespace) -> int:
+async def _cancel(chosen: Namespace) -> int:
     async with Moothall(chosen.store, listeners=(told_on_screen(chosen),), telemetry="") as hall:
         outcome = await hall.cancel(chosen.run, chosen.reason)
         if chosen.json:
@@ -247,7 +307,7 @@ async def _cancelled(chosen: Namespace) -> int:
         return DONE
 
 
-def send(parser: ArgumentParser) -> Work:
+def send(parser: ArgumentParser) -> Handler:
     """Tell a run an event from outside."""
     parser.add_argument("run", help="the run's id")
     parser.add_argument("event", help="the name of an event that the run accepts now")
@@ -259,7 +319,8 @@ def send(parser: ArgumentParser) -> Work:
         action="append",
         const=True,
         metavar="FILE",
-        help="with FILE, - for stdin, or JSON as it stands: the fields of the event; alone: print the outcome as JSON",
+        help="with a value (FILE, - for stdin, or JSON itself): the fields of the event; without one: print the "
+        "outcome as JSON",
     )
 
     def work(chosen: Namespace) -> int:
@@ -288,7 +349,7 @@ def drive(
                 return asyncio.run(_driven(chosen, hall, progress, go, after))
         except KeyboardInterrupt:
             progress.clear()
-            notice(_stopped(asyncio.run(exists(hall.store, run)), command("resume", chosen, run)))
+            notice(_stop_note(asyncio.run(exists(hall.store, run)), command("resume", chosen, run)))
             return FAILED
 
 
@@ -303,16 +364,18 @@ async def _driven(
     if is_at_terminal() and not chosen.json:
         hall.listen(asking)
     async with hall:
-        outcome = await watched(progress, asking.wait_until_asked(go(hall)))
-        while (value := _prompted(chosen, outcome)) is not LATER:
-            outcome = await watched(progress, asking.wait_until_asked(_answered(chosen, hall, outcome, value)))
+        outcome = await wait_with_progress(progress, asking.wait_until_asked(go(hall)))
+        while (value := _prompt_person(chosen, outcome)) is not LATER:
+            outcome = await wait_with_progress(
+                progress, asking.wait_until_asked(_give_answer(chosen, hall, outcome, value))
+            )
         presented = await present(hall, outcome, await _machine_now(chosen, hall))
         if after is not None and chosen.json:  # JSON is one value, and so it waits for the rest
-            presented = await watched(progress, after(hall, outcome, presented))
-        code = _shown(chosen, outcome, presented)
+            presented = await wait_with_progress(progress, after(hall, outcome, presented))
+        code = _print_outcome(chosen, outcome, presented)
         _explain(chosen, outcome, await account_of(hall.store, outcome.run))
         if after is not None and not chosen.json:
-            await watched(progress, after(hall, outcome, presented))
+            await wait_with_progress(progress, after(hall, outcome, presented))
         return code
 
 
@@ -351,7 +414,7 @@ class Asking:
             await asyncio.gather(task, return_exceptions=True)
 
 
-async def _answered(chosen: Namespace, hall: Moothall, outcome: Outcome, value: Any) -> Outcome:
+async def _give_answer(chosen: Namespace, hall: Moothall, outcome: Outcome, value: Any) -> Outcome:
     """How the run stands after an answer; as before where that was refused and the question is still open."""
     [asked] = outcome.questions
     try:
@@ -365,11 +428,11 @@ async def _answered(chosen: Namespace, hall: Moothall, outcome: Outcome, value: 
         return outcome
 
 
-def _stopped(begun: bool, go_on: str) -> str:
+def _stop_note(begun: bool, go_on: str) -> str:
     return f"stopped; nothing is lost. Go on with:  {go_on}" if begun else "stopped before the run began"
 
 
-async def watched(progress: Progress, work: Coroutine[Any, Any, T]) -> T:
+async def wait_with_progress(progress: Progress, work: Coroutine[Any, Any, T]) -> T:
     """Wait for work that is told of meanwhile."""
     ticking = asyncio.create_task(progress.tick())
     try:
@@ -379,7 +442,7 @@ async def watched(progress: Progress, work: Coroutine[Any, Any, T]) -> T:
         progress.clear()
 
 
-def _shown(chosen: Namespace, outcome: Outcome, presented: Presented) -> int:
+def _print_outcome(chosen: Namespace, outcome: Outcome, presented: Presented) -> int:
     if chosen.json:
         print_json(presented.plain)
     elif presented.text:
@@ -389,12 +452,12 @@ def _shown(chosen: Namespace, outcome: Outcome, presented: Presented) -> int:
     return CODES.get(presented.status, FAILED)
 
 
-def _prompted(chosen: Namespace, outcome: Outcome) -> Any:
+def _prompt_person(chosen: Namespace, outcome: Outcome) -> Any:
     """What the person at the terminal answers to a single question; scripts are not asked, nor is somebody else."""
     if len(outcome.questions) != 1 or chosen.json or outcome.questions[0].who not in ("", _person(chosen)):
         return LATER
     with plain_interrupts():
-        return prompted(encode(outcome.questions[0]))
+        return prompt_for_answer(encode(outcome.questions[0]))
 
 
 @contextmanager
@@ -420,7 +483,7 @@ def _explain(chosen: Namespace, outcome: Outcome, account: Account) -> None:
     runs = [question.run for question in outcome.questions]
     for question in outcome.questions:
         way = answering(chosen, question.run, question.id, is_only=runs.count(question.run) == 1)
-        print(shown(encode(question), way), file=sys.stderr)
+        print(format_question(encode(question), way), file=sys.stderr)
 
 
 def _source(parser: ArgumentParser, chosen: Namespace) -> str:
@@ -439,17 +502,17 @@ def _input(parser: ArgumentParser, chosen: Namespace, *, is_text: bool) -> Any:
         return read_json(chosen.input_json)
     text = chosen.input
     if text is not None and not is_text and text.lstrip().startswith("{"):
-        return parsed(text, "the input begins with '{' and")
+        return parse_json(text, "the input begins with '{' and")
     return text
 
 
 def _answer(parser: ArgumentParser, chosen: Namespace) -> Any:
     """The one answer that was given; LATER where a person at the terminal is to be asked for it.
 
-    `--json` alone asks for JSON and is no answer.
+    `--json` alone asks for JSON and is not an answer.
     """
-    files = [one for one in chosen.json or () if one is not True]
-    given = [one for one in (chosen.yes or None, chosen.no or None, chosen.text, *files) if one is not None]
+    files = [file for file in chosen.json or () if file is not True]
+    given = [answer for answer in (chosen.yes or None, chosen.no or None, chosen.text, *files) if answer is not None]
     if not given and not chosen.json and is_at_terminal():
         return LATER
     if len(given) != 1:
@@ -462,9 +525,9 @@ def _answer(parser: ArgumentParser, chosen: Namespace) -> Any:
 def budget_of(text: str) -> Budget:
     limits: dict[str, Any] = {}
     for part in text.split(","):
-        name, _, amount = (one.strip() for one in part.partition("="))
+        name, _, amount = (half.strip() for half in part.partition("="))
         if name in limits:
-            raise ArgumentTypeError(f"{name} stands there twice: {text!r}")
+            raise ArgumentTypeError(f"{name} is given twice: {text!r}")
         try:
             limits[name] = BUDGET[name](amount)
         except (KeyError, ValueError) as error:

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
 from math import inf, nan
 
 from moothall.app.sandbox import GIVES_UP, LEVELS, execute
 from moothall.cli.main import DONE
-from moothall.cli.options import named
+from moothall.cli.options import Handler, nonempty_text
 from moothall.cli.screen import harmless, notice, print_json
 
-Work = Callable[[Namespace], int]
 
-
-def sandbox(parser: ArgumentParser) -> Work:
+def sandbox(parser: ArgumentParser) -> Handler:
     """Run one command."""
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="the program and its arguments, after --")
     parser.add_argument(
-        "--workspace", type=named, metavar="DIR", help="the folder that it works in (default: the current one)"
+        "--workspace", type=nonempty_text, metavar="DIR", help="the folder that it works in (default: the current one)"
     )
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="how long it may take (default: 120)")
     parser.add_argument(
-        "--sandbox", choices=LEVELS, default=LEVELS[0], help="what protects this machine; none: nothing does"
+        "--sandbox", choices=LEVELS, default=LEVELS[0], help="what protects this machine (none: nothing does)"
     )
     parser.add_argument(
         "--json",

@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 
 from moothall.app.config.access import opened
 from moothall.app.runs import saves as room
 from moothall.cli.main import DONE
-from moothall.cli.options import add_store, words
+from moothall.cli.options import Handler, add_store, words
 from moothall.cli.screen import harmless, notice, print_json
 
-Work = Callable[[Namespace], int]
 
-
-def saves(parser: ArgumentParser) -> Work:
+def saves(parser: ArgumentParser) -> Handler:
     """List or take saves."""
     _add_run(parser)
     parser.add_argument("--take", type=words, metavar="NAME", help="save the workspace now, under this name")
@@ -37,7 +34,7 @@ def saves(parser: ArgumentParser) -> Work:
     return work
 
 
-def diff(parser: ArgumentParser) -> Work:
+def diff(parser: ArgumentParser) -> Handler:
     """Compare the workspace with a save."""
     _add_run(parser)
     parser.add_argument("save", nargs="?", default="", help="the number of a save (default: the one before the run)")
@@ -58,7 +55,7 @@ def diff(parser: ArgumentParser) -> Work:
     return work
 
 
-def restore(parser: ArgumentParser) -> Work:
+def restore(parser: ArgumentParser) -> Handler:
     """Go back to a save."""
     _add_run(parser)
     parser.add_argument("save", help="the number of a save, as `moot saves` lists it")

@@ -46,7 +46,7 @@ def harmless(text: str) -> str:
     return "\n".join(map(printable, text.splitlines()))
 
 
-def painted(text: str, colour: str, stream: TextIO | None = None) -> str:
+def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
     """A text in a colour, where the stream (stdout) is a terminal and NO_COLOR is not set."""
     if not is_able(stream or sys.stdout) or os.environ.get("NO_COLOR"):
         return text
@@ -55,7 +55,7 @@ def painted(text: str, colour: str, stream: TextIO | None = None) -> str:
 
 def status(text: str, stream: TextIO | None = None, width: int = 0) -> str:
     """A status in its colour, filled up to a width."""
-    return painted(f"{text:<{width}}", STATUS_COLOURS.get(text, "red"), stream)
+    return paint(f"{text:<{width}}", STATUS_COLOURS.get(text, "red"), stream)
 
 
 def print_json(value: Any) -> None:
@@ -65,7 +65,7 @@ def print_json(value: Any) -> None:
 
 def notice(text: str) -> None:
     """Something that a person should know, on stderr."""
-    print(painted(text, "yellow", sys.stderr), file=sys.stderr)
+    print(paint(text, "yellow", sys.stderr), file=sys.stderr)
 
 
 def tell_of_unused_project() -> None:
@@ -80,7 +80,7 @@ def write_no_more(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def tamed(text: str, *, colours: bool) -> str:
+def tame(text: str, *, colours: bool) -> str:
     """A text that cannot steer a terminal; its lines, tabs and, where there are any, our own colours stay."""
     if text.isprintable():
         return text
@@ -113,22 +113,22 @@ class CleanStream:
         lines, newline, rest = (getattr(self._begun, "line", "") + text).rpartition("\n")
         self._begun.line = rest
         if newline:
-            self._pass_on(self._shown(lines + newline))
+            self._pass_on(self._cleaned(lines + newline))
         return len(text)
 
     def flush(self) -> None:
         """Let everything be seen."""
         begun, self._begun.line = getattr(self._begun, "line", ""), ""
-        self._pass_on(self._shown(begun), flush=True)
+        self._pass_on(self._cleaned(begun), flush=True)
 
     def steer(self, text: str) -> None:
         """Let everything be seen, and then steer the terminal."""
         self.flush()
         self._pass_on(text, flush=True)
 
-    def _shown(self, text: str) -> str:
+    def _cleaned(self, text: str) -> str:
         text = self._clean(text)
-        return tamed(text, colours=self._has_colours) if self._is_for_people else text
+        return tame(text, colours=self._has_colours) if self._is_for_people else text
 
     def _pass_on(self, text: str, *, flush: bool = False) -> None:
         try:
@@ -153,7 +153,7 @@ def _is_broken(stream: CleanStream) -> bool:
     looking = select.poll()
     try:
         looking.register(stream.fileno(), 0)
-    except OSError:  # it is no file
+    except OSError:  # it is not a file
         return False
     return any(event & select.POLLERR for _, event in looking.poll(0))
 
@@ -226,7 +226,9 @@ class Progress:
         for line in lines if lines is not None else ():
             print(_painted_line(line, width), file=sys.stderr)
         if lines is None:
-            print(told(news.plain, sys.stderr), file=sys.stderr)
+            print(
+                format_entry(news.plain, sys.stderr, news.machine.name if news.record.parent else ""), file=sys.stderr
+            )
         self._standing = kind.standing(news)
         self._said = {agent: text for agent, text in self._said.items() if self._standing and agent in news.awaited}
         self._waiting, self._agents = news.awaited, news.agents
@@ -245,15 +247,15 @@ class Progress:
             width = max(1, shutil.get_terminal_size().columns - 8)
             seconds = time.monotonic() - self._since
             lines = [*(self._standing_lines(seconds) if self._standing else self._line(seconds))]
-            shown = "\n".join(painted(f"       {shortened(line, width)}", "dim", sys.stderr) for line in lines)
+            shown = "\n".join(paint(f"       {shorten(line, width)}", "dim", sys.stderr) for line in lines)
             self._drawn = len(lines)
             print(shown, end="", file=sys.stderr)
             _steer(sys.stderr, "\r")
 
     def _line(self, seconds: float) -> Iterator[str]:
         said = next((text for agent, text in self._said.items() if text and agent in self._waiting), "")
-        told = f": …{shortened(said, HEARD)}" if said else f", {self._account()}"
-        yield f"… {shortened(', '.join(self._waiting), 40)} ({seconds:.0f} s){told}"
+        told = f": …{shorten(said, HEARD)}" if said else f", {self._account()}"
+        yield f"… {shorten(', '.join(self._waiting), 40)} ({seconds:.0f} s){told}"
 
     def _standing_lines(self, seconds: float) -> Iterator[str]:
         account = self._account()
@@ -262,7 +264,7 @@ class Progress:
         agents = list(dict.fromkeys(self._agents))
         for agent in agents[:AT_WORK]:
             said = _JSON_MARKS.sub("", self._said.get(agent, ""))
-            yield f"{agent} …{shortened(said, HEARD)}" if said else f"{agent} thinks ({seconds:.0f} s)"
+            yield f"{agent} …{shorten(said, HEARD)}" if said else f"{agent} thinks ({seconds:.0f} s)"
         if len(agents) > AT_WORK:
             yield f"and {len(agents) - AT_WORK} more"
 
@@ -284,35 +286,39 @@ def _painted_line(line: Line, width: int = 0) -> str:
     """A line in the words of a kind, cut to a width where there is one; what goes somewhere stands further out."""
     goes = line.head.startswith("→")
     if width:
-        line = Line(line.head, shortened(line.text, max(20, width - len(line.head) - 10)))
-    head = painted(printable(line.head), "bold" if goes else "cyan", sys.stderr)
+        line = Line(line.head, shorten(line.text, max(20, width - len(line.head) - 10)))
+    head = paint(printable(line.head), "bold" if goes else "cyan", sys.stderr)
     text = harmless(line.text).replace("\n", "\n         ")
-    text = painted(text, "dim", sys.stderr) if goes else text
+    text = paint(text, "dim", sys.stderr) if goes else text
     return f"{'' if goes else '       '}{head}" + (f"{' ' if goes or not line.head else ': '}{text}" if text else "")
 
 
 def _elsewhere(run: str, missing: range) -> str:
     """A line in the place of entries that came between two of ours."""
     numbers = f"{missing[0]}" if len(missing) == 1 else f"{missing[0]}–{missing[-1]}"
-    return f"{numbers:>5}  " + painted(f"written by another process; `moot show {run}` tells", "dim", sys.stderr)
+    return f"{numbers:>5}  " + paint(f"written by another process; `moot show {run}` tells", "dim", sys.stderr)
 
 
 def log(news: News) -> None:
     """Tell on stderr what many runs do, a line each."""
     if isinstance(news, Committed):
-        print(f"{news.run} {told(news.plain, sys.stderr).lstrip()}", file=sys.stderr)
+        name = news.machine.name if news.record.parent else ""
+        print(f"{news.run} {format_entry(news.plain, sys.stderr, name).lstrip()}", file=sys.stderr)
 
 
-def told(entry: Mapping[str, Any], stream: TextIO) -> str:
-    """An entry of a journal in one line: number, where from, where to, why."""
+def format_entry(entry: Mapping[str, Any], stream: TextIO, child: str = "") -> str:
+    """An entry of a journal in one line: number, the child whose entry it is, where from, where to, why."""
     before, after = " + ".join(entry["from"]), " + ".join(entry["to"])
     way = printable(_path(entry) or (after if not before or before == after else f"{before} → {after}"))
-    note = painted(printable(f"  ignored: {entry['ignored']}"), "dim", stream) if "ignored" in entry else ""
+    note = paint(printable(f"  ignored: {entry['ignored']}"), "dim", stream) if "ignored" in entry else ""
+    if "forgotten" in entry:
+        note += paint("  its texts were forgotten", "dim", stream)
     if "status" in entry:
         reason = f": {harmless(entry['reason'])}" if "reason" in entry else ""
         note += f"  {status(entry['status'], stream)}{reason}"
-    happening = happened(entry["event"], has_room="reason" not in entry)
-    return f"{entry['seq']:>5}  {painted(way, 'bold', stream)}  {happening}{note}"
+    happening = format_event(entry["event"], has_room="reason" not in entry)
+    whose = f"{printable(child)}: " if child else ""
+    return f"{entry['seq']:>5}  {whose}{paint(way, 'bold', stream)}  {happening}{note}"
 
 
 def _path(entry: Mapping[str, Any]) -> str:
@@ -326,23 +332,28 @@ def _path(entry: Mapping[str, Any]) -> str:
     return " → ".join(way) if len(entry["to"]) == 1 and len(way) > 2 else ""
 
 
-def happened(event: Mapping[str, Any], *, has_room: bool) -> str:
+def format_event(event: Mapping[str, Any], *, has_room: bool) -> str:
     """An event of a journal in a few words; where there is room, with the whole reason of what went wrong."""
     who = event.get("agent") or event.get("tool") or ""
     said = event.get("text") or event.get("reason") or event.get("resource") or ""
     if not said and event.get("value") is not None:
         said = json.dumps(event["value"], ensure_ascii=False)
     width = REASON if has_room and said == event.get("reason") else SAID
-    return " ".join(part for part in (event["name"], who, shortened(said, width)) if part)
+    parts = (event["name"], who, shorten(said, width), *map(_format_call, event.get("calls") or ()))
+    return " ".join(part for part in parts if part)
 
 
-def counted(number: float, several: str, one: str = "") -> str:
-    """So many of something; `one` is said where a single one is called otherwise than without its last letter."""
-    shown = f"{number}" if isinstance(number, int) else f"{number:g}"
-    return f"{shown} " + ((one or several.removesuffix("s")) if number == 1 else several)
+def _format_call(call: Any) -> str:
+    """A call of a tool in a reply, with what it was called with: what an agent wants, or what it decided."""
+    if not isinstance(call, Mapping) or not isinstance(call.get("tool"), str):
+        return ""
+    given = call.get("arguments")
+    values = given.items() if isinstance(given, Mapping) else ()
+    shown = ", ".join(f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in values)
+    return f"{printable(call['tool'])}({shorten(shown, SAID)})"
 
 
-def shortened(text: str, width: int = SAID) -> str:
+def shorten(text: str, width: int = SAID) -> str:
     """A text on one line, cut where it is long."""
     line = printable(" ".join(text.split()))
     return line if len(line) <= width else line[: width - 1] + "…"

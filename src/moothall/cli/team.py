@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import sys
 import threading
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from moothall.app.kinds.team.present import change_line, speaker_name
-from moothall.app.kinds.team.session import Chosen, Session, registered
+from moothall.app.kinds.team.session import Chosen, Session
+from moothall.app.kinds.team.tools import functions_of, team_tools
 from moothall.app.runs.news import Committed, News, Noticed, Said
+from moothall.app.runs.outcome import questions_of
 from moothall.cli.main import DONE, FAILED, WAITING
-from moothall.cli.options import command, hall_of, named, own_exit_code
-from moothall.cli.run import add_beginning
-from moothall.cli.screen import harmless, is_able, notice, painted, print_json
+from moothall.cli.options import Handler, command, hall_of, nonempty_text, own_exit_code
+from moothall.cli.run import add_beginning, add_workspace, workspace_of
+from moothall.cli.screen import harmless, is_able, notice, paint, print_json
 from moothall.errors import DefinitionError, Refused
 
-Work = Callable[[Namespace], int]
 COLOURS = ("cyan", "green", "yellow", "bold")
 TYPED = ("USER_SAID", "COMMAND")
 """How the events begin that a person makes."""
@@ -29,31 +31,40 @@ DRIVEN = "a worker drives this run"
 _CONTENT = re.compile(r'"content"\s*:\s*"((?:[^"\\]|\\.)*)')
 
 
-def team(parser: ArgumentParser) -> Work:
+def team(parser: ArgumentParser) -> Handler:
     """Talk with a team."""
     parser.add_argument(
-        "-c", "--team", type=named, default="studio", metavar="TEAM", help="studio, studio_small, software or a file"
+        "-c",
+        "--team",
+        type=nonempty_text,
+        default="studio",
+        metavar="TEAM",
+        help="studio, studio_small, software or a file",
     )
     parser.add_argument(
-        "--script", type=Path, metavar="FILE", help="what you type, from a file, one line after another"
+        "--script", type=Path, metavar="FILE", help="read what you would type from a file, line by line"
     )
     parser.add_argument("--plain", action="store_true", help="a line for every change of state")
     parser.add_argument(
         "--autonomy",
         choices=("manual", "review", "auto"),
-        help="who approves transitions and replies: you each time, you where it is doubtful, nobody",
+        help="who approves transitions and replies: you always (manual), you in doubtful cases (review), nobody (auto)",
     )
-    parser.add_argument("--sample", action="store_true", help="draw among proposals, by score and confidence")
     parser.add_argument(
-        "--resume", nargs="?", const="", metavar="RUN", help="come back to a conversation; alone: to the newest"
+        "--sample", action="store_true", help="choose among proposals at random, weighted by score and confidence"
     )
-    parser.add_argument("--transcript", type=Path, metavar="FILE", help="write the conversation as Markdown in the end")
-    parser.add_argument("--workspace", type=Path, metavar="DIR", help="where files are written (default: ./workspace)")
+    parser.add_argument(
+        "--resume", nargs="?", const="", metavar="RUN", help="come back to a conversation (without RUN: to the newest)"
+    )
+    parser.add_argument(
+        "--transcript", type=Path, metavar="FILE", help="write the conversation as Markdown when it ends"
+    )
+    add_workspace(parser)
     parser.add_argument(
         "--functions",
-        type=named,
+        type=nonempty_text,
         metavar="MODULE",
-        help="FILE.py or module: tools, hooks and sources that the team names",
+        help="FILE.py or module with the tools, hooks and sources that the team names",
     )
     add_beginning(parser)
 
@@ -80,30 +91,30 @@ def _script(path: Path) -> list[str]:
 
 async def _talk(chosen: Namespace, hall: Any, screen: Screen, script: list[str] | None) -> int:
     async with hall:
-        session = await _opened(chosen, hall)
+        session = await _open_session(chosen, hall)
         screen.follow(session)
         is_live = script is None and sys.stdin.isatty()
         if chosen.resume is not None:
             screen.say(await session.newest_lines(), aside=True)
         screen.say(f"{session.roster.team.description} (run {session.run}; !help lists the commands)", aside=True)
-        typed = _typed() if script is None else _lines(script)
+        typed = _read_lines() if script is None else _lines(script)
         if is_live:
             await _live(session, screen, typed)
         else:
             await session.go_on()
             async for line in typed:
-                screen.say(painted(f"> {harmless(line)}", "dim"))
-                screen.say(await _taken(session, line))
+                screen.say(paint(f"> {harmless(line)}", "dim"))
+                screen.say(await _take_line(session, line))
                 if await _is_over(session):
                     break
-        return await _ended(chosen, session)
+        return await _end(chosen, session)
 
 
-async def _opened(chosen: Namespace, hall: Any) -> Session:
-    agents = registered(chosen.functions or "")
+async def _open_session(chosen: Namespace, hall: Any) -> Session:
+    tools = team_tools(chosen.functions or "")
+    agents = functions_of(tools)
     if chosen.resume is not None:
         return await Session.resume(hall, chosen.resume, agents)
-    workspace = chosen.workspace or Path("workspace")
     return await Session.begin(
         hall,
         Chosen(
@@ -113,10 +124,17 @@ async def _opened(chosen: Namespace, hall: Any) -> Session:
             chosen.model or "",
             chosen.budget,
             chosen.run_id,
-            str(workspace.absolute()),
+            workspace_of(chosen),
+            files=_usual_folder(),
+            tools=tools,
         ),
         agents,
     )
+
+
+def _usual_folder() -> str:
+    """Where files of a plan are written if no workspace is named."""
+    return os.path.abspath("workspace")
 
 
 async def _live(session: Session, screen: Screen, typed: AsyncIterator[str]) -> None:
@@ -124,7 +142,7 @@ async def _live(session: Session, screen: Screen, typed: AsyncIterator[str]) -> 
     under_way: set[asyncio.Task[None]] = set()
 
     async def take(line: str) -> None:
-        screen.say(await _taken(session, line))
+        screen.say(await _take_line(session, line))
 
     resumed = asyncio.create_task(_going_on(session))
     under_way.add(resumed)
@@ -149,19 +167,19 @@ async def _going_on(session: Session) -> None:
     await session.go_on()
 
 
-async def _taken(session: Session, line: str) -> str:
+async def _take_line(session: Session, line: str) -> str:
     try:
         answer = await session.type(line)
     except (Refused, DefinitionError) as refusal:
         return str(refusal)
-    return "\n".join(filter(None, (answer, session.questions_beside())))
+    return "\n".join(filter(None, (answer, await session.new_questions())))
 
 
 async def _is_over(session: Session) -> bool:
     return session.outcome is not None and session.outcome.status not in ("waiting", "running", "stuck")
 
 
-async def _ended(chosen: Namespace, session: Session) -> int:
+async def _end(chosen: Namespace, session: Session) -> int:
     outcome = await session.refresh()
     if chosen.transcript is not None:
         try:
@@ -185,7 +203,7 @@ async def _lines(script: list[str]) -> AsyncIterator[str]:
             yield line
 
 
-async def _typed() -> AsyncIterator[str]:
+async def _read_lines() -> AsyncIterator[str]:
     """The lines of stdin as they come; a thread reads them, so that nothing waits for the person."""
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[str | None]()
 
@@ -241,6 +259,9 @@ class Screen:
                 self._stream_piece(agent, piece)
             case Committed() if self._session is not None and news.run == self._session.run:
                 self._show(news)
+            case Committed() if self._session is not None and news.run.startswith(f"{self._session.run}-"):
+                for question in questions_of(news.run, news.head):
+                    self.say(self._session.shown_once(question))
 
     def _stream_piece(self, agent: str, piece: str) -> None:
         if not piece:
@@ -250,7 +271,7 @@ class Screen:
         text, shown = content_so_far(heard), self._shown.get(agent, 0)
         if len(text) > shown:
             label = f"{self._label(agent)}: " if not shown else ""
-            print(label + _indented(text[shown:]), end="", file=self._stream, flush=True)
+            print(label + _indent(text[shown:]), end="", file=self._stream, flush=True)
             self._shown[agent] = len(text)
 
     def _show(self, news: Committed) -> None:
@@ -270,14 +291,14 @@ class Screen:
         if who == "user":
             return
         if shown := self._shown.pop(who, 0):
-            print(_indented(text[shown:]), file=self._stream, flush=True)
+            print(_indent(text[shown:]), file=self._stream, flush=True)
             return
-        print(f"{self._label(who)}: {_indented(text)}", file=self._stream, flush=True)
+        print(f"{self._label(who)}: {_indent(text)}", file=self._stream, flush=True)
 
     def _label(self, who: str) -> str:
         assert self._session is not None
         colour = COLOURS[self._session.roster.order.get(who, 0) % len(COLOURS)]
-        return painted(harmless(speaker_name(self._session.roster, who)), colour, self._stream)
+        return paint(harmless(speaker_name(self._session.roster, who)), colour, self._stream)
 
 
 def content_so_far(heard: str) -> str:
@@ -302,6 +323,6 @@ def typed_lines(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in (lines[:-1] if not lines[-1] else lines)]
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     """What somebody says, so that no line of it looks like one that was typed."""
     return harmless(text).replace("\n", "\n    ")

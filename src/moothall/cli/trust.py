@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 
 from moothall.app.config.trust import all_trusted, forget, lines_of
 from moothall.app.config.trust import trust as trust_file
 from moothall.app.toolbox import pin_now, served_lines, set_server
 from moothall.cli.main import DONE
+from moothall.cli.options import Handler
 from moothall.cli.screen import harmless, print_json
 
-Work = Callable[[Namespace], int]
 
-
-def trust(parser: ArgumentParser) -> Work:
+def trust(parser: ArgumentParser) -> Handler:
     """Trust a project's file, list what is trusted, or forget one."""
     parser.add_argument("file", nargs="?", help="moothall.toml, or its folder (default: the one of this project)")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--list", action="store_true", help="list the files that are trusted")
-    instead.add_argument("--forget", action="store_true", help="trust the file no longer")
+    instead.add_argument("--forget", action="store_true", help="stop trusting the file")
     instead.add_argument(
-        "--server", metavar="NAME", help="look at a server of tools that is set, and trust what it offers now"
+        "--server", metavar="NAME", help="show what a server of tools in your settings offers, and trust that"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -41,7 +39,8 @@ def trust(parser: ArgumentParser) -> Work:
             print_json({"trusted": trusted, "sets": said})
         else:
             file = harmless(trusted.file)
-            print("\n".join([f"{file} is trusted as it is now:", *(f"  {line}" for line in said or ["nothing"])]))
+            opening = f"{file} is trusted as it is now" + (":" if said else "; it sets nothing")
+            print("\n".join([opening, *(f"  {line}" for line in said)]))
         return DONE
 
     return work
@@ -58,6 +57,6 @@ def _list(chosen: Namespace) -> int:
     found = all_trusted()
     if chosen.json:
         print_json(found)
-    for one in () if chosen.json else found:
-        print(harmless(one.file) + (f"  not used: {one.unused}" if one.unused else ""))
+    for project in () if chosen.json else found:
+        print(harmless(project.file) + (f"  not used: {project.unused}" if project.unused else ""))
     return DONE

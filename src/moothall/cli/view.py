@@ -1,76 +1,141 @@
-"""Commands that look at runs: `ls`, `show`, `watch`, `export`, `prune`."""
+"""Commands that look at runs: `ls`, `show`, `watch`, `prune`."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import json
+import os
+import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from moothall.app.config.access import opened
-from moothall.app.report.amounts import Account, amount_of
+from moothall.app.config.project import current_project
+from moothall.app.report.amounts import Account, amount_of, format_count
 from moothall.app.runs import view as looking
-from moothall.app.runs.view import Summary
-from moothall.app.values import encode
+from moothall.app.runs.view import Summary, Wanted
+from moothall.app.values import printable
 from moothall.cli.main import DONE, FAILED
-from moothall.cli.options import add_store, answering, command, days, named, whole_number
-from moothall.cli.questions import shown as asked
-from moothall.cli.screen import counted, harmless, is_unread, notice, painted, print_json, status, told
+from moothall.cli.options import Handler, add_store, answering, command, days, nonempty_text, whole_number
+from moothall.cli.questions import format_question as asked
+from moothall.cli.screen import format_entry, harmless, is_unread, notice, paint, print_json, status
 from moothall.errors import DefinitionError, EffectFailed
 
-Work = Callable[[Namespace], int]
 WIDTH = 100
 
 
-def ls(parser: ArgumentParser) -> Work:
+def ls(parser: ArgumentParser) -> Handler:
     """List runs."""
-    shared(parser)
+    parser.add_argument(
+        "--status", type=nonempty_text, help="only runs of this status, such as waiting, running or failed"
+    )
+    parser.add_argument("--machine", type=nonempty_text, metavar="NAME", help="only runs of this machine")
+    _add_project(parser)
+    parser.add_argument(
+        "--waiting",
+        action="store_true",
+        help="only runs that wait for an answer, of anybody or of the person that --as names",
+    )
+    parser.add_argument("--as", dest="person", default="", metavar="NAME", help="who looks, for --waiting")
+    parser.add_argument("--undriven", action="store_true", help="only runs that could go on and that no process drives")
+    add_shared_options(parser)
 
     def work(chosen: Namespace) -> int:
+        wanted = _wish(chosen, _project(parser, chosen))
         with opened(chosen.store) as store:
-            summaries = asyncio.run(looking.summaries(store))
+            every = asyncio.run(looking.summaries(store))
+        summaries = [summary for summary in every if wanted.fits(summary)]
         if chosen.json:
             print_json(summaries)
-        elif not summaries:
-            print("no runs yet")
-        else:
-            print("\n".join(_table(summaries)))
+            return DONE
+        elsewhere = sum(replace(wanted, project="").fits(summary) for summary in every) - len(summaries)
+        print("\n".join(_table(summaries)) if summaries else _nothing_fits(chosen, every, elsewhere))
+        if elsewhere and not chosen.project:
+            notice(
+                f"{format_count(elsewhere, 'more runs' if summaries else 'runs')} outside this project: moot ls --all"
+            )
         return DONE
 
     return work
 
 
+def _add_project(parser: ArgumentParser) -> None:
+    """Of which project the runs are."""
+    parser.add_argument(
+        "--project",
+        type=nonempty_text,
+        metavar="DIR",
+        help="only runs begun in this project (default: the current one)",
+    )
+    parser.add_argument("--all", action="store_true", help="the runs of every project")
+
+
+def _project(parser: ArgumentParser, chosen: Namespace) -> str:
+    """The project that was asked for: without a word the current one, where there is one; "" for all."""
+    if chosen.all and chosen.project:
+        parser.error("--project and --all exclude each other")
+    return os.path.realpath(chosen.project) if chosen.project else "" if chosen.all else current_project()
+
+
+def _wish(chosen: Namespace, project: str) -> Wanted:
+    """Which runs were asked for."""
+    person = chosen.person if chosen.waiting else None
+    return Wanted(chosen.status or "", chosen.machine or "", project, person, chosen.undriven)
+
+
+def _nothing_fits(chosen: Namespace, every: Sequence[Summary], elsewhere: int) -> str:
+    """Why the list is empty, and how to see what there is."""
+    if not every:
+        return "no runs yet"
+    if elsewhere:
+        return "no run of this project fits"
+    standings = Counter(summary.status for summary in every)
+    known = ", ".join(f"{number} {name}" for name, number in standings.most_common())
+    return f"no run fits; in this store are {known}. List them:  {command('ls --all', chosen)}"
+
+
 def _table(summaries: Sequence[Summary]) -> list[str]:
-    """A line for each run; what it spent is left out where the lines would be too long for it."""
-    width = max(len(one.run) for one in summaries)
-    spent = [_spent(one) for one in summaries]
-    room = max(map(len, spent))
-    lines = [
-        (
-            f"{one.run:<{width}}  {status(one.status, width=8)}  {one.began}  {one.seq + 1:>4} entries",
-            " + ".join(one.states),
-        )
-        for one in summaries
-    ]
-    plain = width + len(f"  {'':8}  {summaries[0].began}  9999 entries  ")
-    if room and plain + room + 2 + max(len(where) for _, where in lines) <= WIDTH:
-        return [f"{line}  {bill:<{room}}  {where}" for (line, where), bill in zip(lines, spent, strict=True)]
-    return [f"{line}  {where}" for line, where in lines]
+    """A line for each run that fits the screen: first what it spent is left out, then the end of where it is.
+
+    Runs of several projects are told apart by the names of their folders.
+    """
+    width = max(len(summary.run) for summary in summaries)
+    status_width = max(8, *(len(summary.status) for summary in summaries))
+    several = len({summary.project for summary in summaries}) > 1
+    projects = [f"{printable(Path(summary.project).name)}  " if several else "" for summary in summaries]
+    project_width = max(map(len, projects))
+    spent = [_format_spent(summary) for summary in summaries]
+    bill_width = max(map(len, spent))
+    room = max(shutil.get_terminal_size((WIDTH, 0)).columns, 40) if sys.stdout.isatty() else WIDTH
+    left = room - (width + project_width + status_width + len(f"    {summaries[0].began}  9999 entries  "))
+    places = [" + ".join(summary.states) for summary in summaries]
+    with_bill = bool(bill_width) and max(map(len, places)) <= left - bill_width - 2
+    lines = []
+    for summary, project, bill, place in zip(summaries, projects, spent, places, strict=True):
+        number = summary.seq + 1
+        entries = f"{number:>4} {'entry' if number == 1 else 'entries':<7}"
+        standing = status(summary.status, width=status_width)
+        line = f"{summary.run:<{width}}  {project:<{project_width}}{standing}  {summary.began}  {entries}"
+        short = place if len(place) <= left or not sys.stdout.isatty() else f"{place[: max(left - 1, 8)]}…"
+        lines.append(f"{line}  {bill:<{bill_width}}  {place}" if with_bill else f"{line}  {short}")
+    return lines
 
 
-def _spent(summary: Summary) -> str:
+def _format_spent(summary: Summary) -> str:
     known = {name: summary.spent[name] for name in ("usd", "calls") if summary.spent.get(name)}
     return ", ".join(f"{name} {amount_of(name, amount)}" for name, amount in known.items())
 
 
-def show(parser: ArgumentParser) -> Work:
+def show(parser: ArgumentParser) -> Handler:
     """Show one run."""
     parser.add_argument("run", help="the run's id")
-    shared(parser)
+    add_shared_options(parser)
 
     def work(chosen: Namespace) -> int:
         with opened(chosen.store) as store:
@@ -80,13 +145,13 @@ def show(parser: ArgumentParser) -> Work:
             print_json(shown)
             return DONE
         head = shown.summary
-        print(f"{painted(head.run, 'bold')}  {status(head.status)}  {' + '.join(head.states)}")
+        print(f"{paint(head.run, 'bold')}  {status(head.status)}  {' + '.join(head.states)}")
         if head.reason:
             print(f"because: {harmless(head.reason)}")
         for line in _budget(account):
             print(line)
         for entry in shown.entries:
-            print(told(entry, sys.stdout))
+            print(format_entry(entry, sys.stdout))
         for question in head.questions:
             print(asked(question, answering(chosen, head.run, question["id"], is_only=len(head.questions) == 1)))
         return DONE
@@ -101,7 +166,7 @@ def _budget(account: Account) -> Iterator[str]:
         yield "left: " + ", ".join(f"{name} {amount_of(name, amount)}" for name, amount in left.items())
 
 
-def watch(parser: ArgumentParser) -> Work:
+def watch(parser: ArgumentParser) -> Handler:
     """Follow a run."""
     parser.add_argument("run", help="the run's id")
     parser.add_argument(
@@ -112,7 +177,7 @@ def watch(parser: ArgumentParser) -> Work:
         metavar="N",
         help="begin with this entry (default: 0, the first)",
     )
-    shared(parser)
+    add_shared_options(parser)
 
     def work(chosen: Namespace) -> int:
         following = looking.Following(chosen.run, chosen.start)
@@ -134,7 +199,7 @@ def _watching(chosen: Namespace, following: looking.Following) -> str:
 
 
 def _tell(chosen: Namespace, entry: Mapping[str, Any]) -> None:
-    print(json.dumps(entry, ensure_ascii=False) if chosen.json else told(entry, sys.stdout), flush=True)
+    print(json.dumps(entry, ensure_ascii=False) if chosen.json else format_entry(entry, sys.stdout), flush=True)
     _stop_unread()
 
 
@@ -144,44 +209,29 @@ def _stop_unread() -> None:
         raise BrokenPipeError
 
 
-def export(parser: ArgumentParser) -> Work:
-    """Write a run as JSON."""
-    parser.add_argument("run", help="the run's id")
-    parser.add_argument("--output", "-o", type=named, metavar="FILE", help="where to write it (default: to stdout)")
-    shared(parser)
-
-    def work(chosen: Namespace) -> int:
-        with opened(chosen.store) as store:
-            exported = asyncio.run(looking.export(store, chosen.run))
-        if chosen.output is None:
-            print_json(exported)
-        else:
-            write(Path(chosen.output), json.dumps(encode(exported), ensure_ascii=False, indent=2) + "\n")
-        return DONE
-
-    return work
-
-
-def prune(parser: ArgumentParser) -> Work:
+def prune(parser: ArgumentParser) -> Handler:
     """Delete old runs."""
-    parser.add_argument(
-        "--days", type=days, default=30, help="runs that ended more than so many days ago (default: 30)"
-    )
+    parser.add_argument("--days", type=days, default=30, help="how many days ago the runs ended at least (default: 30)")
+    _add_project(parser)
     parser.add_argument("--yes", action="store_true", help="really delete them; without it they are only listed")
-    shared(parser)
+    add_shared_options(parser)
 
     def work(chosen: Namespace) -> int:
+        project = _project(parser, chosen)
         with opened(chosen.store) as store:
-            pruned = asyncio.run(looking.prune(store, chosen.days, really=chosen.yes))
+            old = asyncio.run(looking.prune(store, chosen.days, really=False))
+            pruned = asyncio.run(looking.prune(store, chosen.days, really=chosen.yes, project=project))
         if chosen.json:
             print_json({"runs": pruned, "deleted": chosen.yes})
-        else:
-            for run in pruned:
-                print(run)
-            print(
-                counted(len(pruned), "runs") + " " + ("deleted" if chosen.yes else "would be deleted; say --yes"),
-                file=sys.stderr,
-            )
+            return DONE
+        for run in pruned:
+            print(run)
+        whose = f" of {project}" if project else " of every project" if chosen.all else ""
+        said = "deleted" if chosen.yes else "would be deleted; say --yes"
+        none = f"no run{whose} ended more than {format_count(chosen.days, 'days')} ago"
+        print(f"{format_count(len(pruned), 'runs')}{whose} {said}" if pruned else none, file=sys.stderr)
+        if (elsewhere := len(old) - len(pruned)) and not chosen.project:
+            notice(f"{format_count(elsewhere, 'more runs')} outside this project: moot prune --all")
         return DONE
 
     return work
@@ -196,7 +246,7 @@ def write(path: Path, text: str) -> None:
         raise kind(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def shared(parser: ArgumentParser) -> None:
+def add_shared_options(parser: ArgumentParser) -> None:
     """What every command has that looks at runs."""
     add_store(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -23,7 +23,7 @@ from graphlib import TopologicalSorter
 from itertools import pairwise
 from textwrap import wrap
 
-from moothall.drawing.text import ANYWHERE, inner, printable, row_text, shortened, state_notes
+from moothall.drawing.text import ANYWHERE, inner, printable, row_text, shorten, state_notes
 from moothall.kernel.chart import HISTORY, PARALLEL, ROOT, Chart, Place, Row, trigger
 from moothall.kernel.machine import Machine
 
@@ -228,7 +228,7 @@ class _Sketch:
             x, y = origins[level]
             points += [(x + dx, y + dy) for dx, dy in self.sheets[level].points(piece)]
             labels += self.sheets[level].labels(piece, x, y)
-        return Arrow(link.source, link.target, tuple(_thinned(points)), labels, tuple(row.id for row in link.rows))
+        return Arrow(link.source, link.target, tuple(_thin_points(points)), labels, tuple(row.id for row in link.rows))
 
 
 def _nodes(place: Place) -> list[int]:
@@ -248,7 +248,7 @@ def _links(chart: Chart) -> list[_Link]:
     return [_Link(id, source, target, tuple(rows)) for id, ((source, target), rows) in enumerate(pairs.items())]
 
 
-def _thinned(points: Iterable[Point]) -> Iterator[Point]:
+def _thin_points(points: Iterable[Point]) -> Iterator[Point]:
     """Points without those in the middle of a straight line, and with room for a tip at the end."""
     kept: list[Point] = []
     for x, y in points:
@@ -363,20 +363,20 @@ class _Tag:
 
 
 def _tag(rows: Sequence[Row]) -> _Tag:
-    texts = tuple((row_text(row), _broken(row)) for row in rows)
+    texts = tuple((row_text(row), _break_row(row)) for row in rows)
     widths = [text_width(event, SMALL, 1.08) + text_width(rest, SMALL) for _, lines in texts for event, rest in lines]
     height = sum(LINE * len(lines) for _, lines in texts) + BETWEEN_ROWS * (len(texts) - 1)
     return _Tag(texts, max(widths, default=0.0), height)
 
 
-def _broken(row: Row) -> tuple[tuple[str, str], ...]:
+def _break_row(row: Row) -> tuple[tuple[str, str], ...]:
     """A row in up to three short lines: what happened, then under which condition and with which consequence."""
     event = printable(trigger(row.on))
     rest = row_text(row)[len(event) :].strip()
     if len(event) + len(rest) < SHORT_LINE:
         return ((event, f" {rest}" if rest else ""),)
     lines = wrap(rest, SHORT_LINE, max_lines=2, placeholder=" …")
-    return ((shortened(event, LONG_LINE), ""), *(("", shortened(line, LONG_LINE)) for line in lines))
+    return ((shorten(event, LONG_LINE), ""), *(("", shorten(line, LONG_LINE)) for line in lines))
 
 
 def text_width(text: str, size: float, weight: float = 1.0) -> float:
@@ -409,7 +409,7 @@ def _face(name: str, lines: Sequence[str]) -> tuple[float, float]:
 
 def text_line(text: str) -> str:
     """Text as one line of a box."""
-    return shortened(printable(text), LONG_LINE)
+    return shorten(printable(text), LONG_LINE)
 
 
 def _heading(place: Place) -> tuple[float, float]:

@@ -1,12 +1,14 @@
 """A machine as a picture: an SVG that stands alone.
 
 The picture has no script, no address and no identifier; its colours follow the reader's light or dark scheme. Every
-text goes through one function that makes it harmless. `layout` says where everything stands.
+text goes through one function that makes it harmless. `layout` says where everything stands. `data-state` and
+`data-rows` name the states and the rows of the table, so that a page can light up where a run goes.
 """
 
 from __future__ import annotations
 
 import html
+import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -27,15 +29,20 @@ from moothall.drawing.layout import (
     text_line,
     text_width,
 )
-from moothall.drawing.text import highlighted, inner, printable, row_text
+from moothall.drawing.text import inner, printable, row_text, states_to_mark
 from moothall.kernel.chart import FINAL, HISTORY, PARALLEL, ROOT, Place
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import History
 
 
-def picture(machine: Machine, *, active: Collection[str] = (), visited: Mapping[str, int] | None = None) -> str:
-    """The machine as an SVG that can stand alone or inside a page, with the states where a run stands marked."""
-    return _Painter(machine, highlighted(machine, active), visited or {}).svg()
+def picture(
+    machine: Machine, *, active: Collection[str] = (), visited: Mapping[str, int] | None = None, styled: bool = True
+) -> str:
+    """The machine as an SVG that can stand alone or inside a page, with the states where a run stands marked.
+
+    Without a style it is for a page that has one for all of its pictures.
+    """
+    return _Painter(machine, states_to_mark(machine, active), visited or {}).svg(styled)
 
 
 _STYLE = """\
@@ -90,7 +97,7 @@ _DARK = {
 }
 
 
-def _coloured(colours: Mapping[str, str]) -> str:
+def _style_of(colours: Mapping[str, str]) -> str:
     text = _COLOURS
     for name, colour in colours.items():
         text = text.replace(name, colour)
@@ -107,15 +114,16 @@ class _Painter:
         self.visited = visited
         self.layout = layout(machine)
 
-    def svg(self) -> str:
+    def svg(self, styled: bool) -> str:
         width, height = _number(self.layout.width), _number(self.layout.height)
-        style = f"{_STYLE}{_coloured(_LIGHT)}@media(prefers-color-scheme:dark){{\n{_coloured(_DARK)}}}\n"
+        style = f"{_STYLE}{_style_of(_LIGHT)}@media(prefers-color-scheme:dark){{\n{_style_of(_DARK)}}}\n"
+        own = ' style="max-width:100%;height:auto"' if styled else ""
         return "\n".join(
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" class="moot" role="img" viewBox="0 0 {width} {height}" '
-                f'width="{width}" height="{height}" style="max-width:100%;height:auto">',
+                f'width="{width}" height="{height}"{own}>',
                 f"<title>{_safe(self.machine.name)}</title>",
-                f"<style>\n{style}</style>",
+                *([f"<style>\n{style}</style>"] if styled else []),
                 *(line for box in self.layout.boxes for line in self.box(box)),
                 *(self.divider(*ends) for ends in self.layout.dividers),
                 *(line for arrow in self.layout.arrows for line in self.arrow(arrow)),
@@ -131,7 +139,7 @@ class _Painter:
             return
         place = self.chart.places[box.state]
         marks = f"{box.kind} active" if box.state in self.active and box.state != ROOT else box.kind
-        yield f'<g class="{marks}"><title>{_safe(self.tooltip(box))}</title>'
+        yield f'<g class="{marks}" data-state="{_safe(box.name)}"><title>{_safe(self.tooltip(box))}</title>'
         if box.kind == HISTORY:
             yield from self.history(box, place)
         elif inner(place) and box.state != ROOT:
@@ -175,7 +183,8 @@ class _Painter:
     def arrow(self, arrow: Arrow) -> Iterator[str]:
         look = "line default" if arrow.source > 0 and not arrow.rows else "line"
         path = _loop_path(arrow.points) if arrow.source == arrow.target else _path(arrow.points)
-        yield f'<path class="{look}" d="{path}"/>'
+        rows = f' data-rows="{_safe(json.dumps(arrow.rows))}"' if arrow.rows else ""
+        yield f'<path class="{look}"{rows} d="{path}"/>'
         yield f'<path class="head" d="{_head(arrow)}"/>'
         if 0 < arrow.source < arrow.target < self.chart.places[arrow.source].end:
             x, y = arrow.points[0]

@@ -20,6 +20,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Literal
 
+from moothall.drawing.lambdas import lambda_text
 from moothall.errors import Refused
 from moothall.kernel.chart import COMPOUND, FINAL, HISTORY, PARALLEL, ROOT, Chart, Place, Row, sequence, trigger
 from moothall.kernel.effects import Effect
@@ -47,10 +48,10 @@ def draw(machine: Machine, form: Form, *, active: Collection[str] = ()) -> str:
     drawer = _FORMS.get(form)
     if drawer is None:
         raise Refused(f"a machine is drawn as {', '.join(_FORMS)}, not as {form!r}")
-    return drawer(machine, highlighted(machine, active))
+    return drawer(machine, states_to_mark(machine, active))
 
 
-def highlighted(machine: Machine, active: Collection[str]) -> frozenset[int]:
+def states_to_mark(machine: Machine, active: Collection[str]) -> frozenset[int]:
     """The states to mark: those that are named and all that are around them."""
     unknown = [name for name in active if name not in machine.chart.by_name]
     if unknown:
@@ -84,23 +85,25 @@ def state_notes(place: Place) -> list[str]:
 
 def brief(action: Any) -> str:
     """The short name of a guard or an action."""
-    return shortened(called(action), LONGEST)
+    return shorten(action_text(action), LONGEST)
 
 
-def called(action: Any) -> str:
+def action_text(action: Any) -> str:
     """What a guard or an action is drawn as: its label up to the prompt, else its kind or the end of its name."""
     if getattr(action, "label", None) is None:
         if isinstance(action, Effect):
             return action.kind or type(action).__name__
         if not hasattr(action, "__qualname__"):
             wrapped = getattr(action, "func", None)
-            return called(wrapped) if wrapped is not None else type(action).__name__
+            return action_text(wrapped) if wrapped is not None else type(action).__name__
+        if action.__qualname__.endswith("<lambda>") and (text := lambda_text(action)):
+            return text
         return label(action).rpartition("<locals>.")[2].replace("<lambda>", "λ")
     who, _, _ = label(action).partition(": ")
     return who if getattr(action, "emits", None) and " " in who else label(action)
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """Text of at most so many characters, with an ellipsis where something was left out."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
@@ -141,7 +144,7 @@ def _names(chart: Chart, indexes: Collection[int]) -> list[str]:
     return [chart.places[index].name for index in indexes]
 
 
-def _related(chart: Chart, one: int, other: int) -> bool:
+def _are_nested(chart: Chart, one: int, other: int) -> bool:
     """Whether one state is inside the other, neither being the other."""
     low, high = min(one, other), max(one, other)
     return low < high < chart.places[low].end
@@ -224,7 +227,7 @@ class _Mermaid:
         ]
 
     def drawable(self, source: int, target: int) -> bool:
-        return source == ROOT or not _related(self.chart, source, target)
+        return source == ROOT or not _are_nested(self.chart, source, target)
 
     def scope(self, source: int, target: int) -> int:
         """Where an arrow stands: mermaid moves a state to wherever it is named last, but never to the top."""
@@ -254,12 +257,12 @@ def mermaid_text(text: str) -> str:
     """Text for a label of mermaid: what could mean something there becomes a numbered character."""
     plain = "".join(letter if _MERMAID_LETTER.fullmatch(letter) else f"#{ord(letter)};" for letter in printable(text))
     plain = re.sub(r"^(\d+)\.", r"\1#46;", plain)
-    plain = re.sub(r"^[-+]|(?<![^\W_])_+|_+(?![^\W_])", _numbered, plain)
+    plain = re.sub(r"^[-+]|(?<![^\W_])_+|_+(?![^\W_])", _number_rows, plain)
     plain = re.sub(r"\b(direction) ", r"\1#32;", plain, flags=re.IGNORECASE)
     return plain.replace("[[", "[#91;")
 
 
-def _numbered(found: re.Match[str]) -> str:
+def _number_rows(found: re.Match[str]) -> str:
     return "".join(f"#{ord(letter)};" for letter in found[0])
 
 

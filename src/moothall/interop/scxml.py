@@ -34,7 +34,7 @@ from moothall.interop.scxml_content import (
     Model,
     Wrong,
     block,
-    compiled,
+    compile_content,
     finalizing,
     inline,
     invocation,
@@ -88,11 +88,11 @@ class _Reader:
     def document(self) -> Document:
         root = self.root
         if (root.name, root.space) != ("scxml", SCXML):
-            raise self.wrong(root, f"the outermost element is no <scxml> of the namespace {SCXML}")
+            raise self.wrong(root, f"the outermost element is not <scxml> of the namespace {SCXML}")
         check(root, self.file)
         self.learn_names()
         begin = self.datamodel()
-        self.moves += [self.row(one, anywhere) for one in root.tags if _is(one, "transition")]
+        self.moves += [self.row(child, anywhere) for child in root.tags if _is(child, "transition")]
         states = [self.node(tag, (begin,)) for tag in _nodes(root)]
         if not states:
             raise self.wrong(root, "there is no state")
@@ -109,7 +109,7 @@ class _Reader:
         every = list(_walk(self.root, ()))
         given = {tag.get("id") for tag, _ in every}
         for tag, path in every:
-            name = tag.get("id") or _unused(tag.name, given)
+            name = tag.get("id") or _unused_name(tag.name, given)
             if name in self.paths:
                 raise self.wrong(
                     tag, f"a second state is called {name!r}; the first is in line {self.paths[name][-1].line}"
@@ -127,10 +127,10 @@ class _Reader:
         for name in names:
             if name not in self.paths:
                 raise self.wrong(tag, f"{attribute} names the unknown state {name!r}")
-        for position, one in enumerate(names):
+        for position, name in enumerate(names):
             for other in names[:position]:
-                if _exclusive(self.paths[one], self.paths[other]):
-                    raise self.wrong(tag, f"{other!r} and {one!r} cannot be active together")
+                if _exclusive(self.paths[name], self.paths[other]):
+                    raise self.wrong(tag, f"{other!r} and {name!r} cannot be active together")
         return names
 
     # states
@@ -145,15 +145,15 @@ class _Reader:
             check_first, result = self.donedata(tag)
             return Final(name, result=result, enter=(*enter, *check_first), exit=exit)
         enter += tuple(self.invokes(tag, name))
-        self.moves += [self.row(one, name) for one in tag.tags if _is(one, "transition")]
-        inner = [self.node(one) for one in _nodes(tag)]
-        if tag.name == "parallel" and any(not isinstance(one, History) for one in inner):
+        self.moves += [self.row(child, name) for child in tag.tags if _is(child, "transition")]
+        inner = [self.node(child) for child in _nodes(tag)]
+        if tag.name == "parallel" and any(not isinstance(node, History) for node in inner):
             return Parallel(name, inner, enter=enter, exit=exit)
         start, starting = self.beginning(tag)
         return State(name, inner, start=start, starting=starting, enter=enter, exit=exit)
 
     def history(self, tag: Tag, name: str) -> History:
-        [transition] = (one for one in tag.tags if _is(one, "transition"))
+        [transition] = (child for child in tag.tags if _is(child, "transition"))
         default = self.targets(transition, "target") or ()
         around = self.paths[name][:-1]
         for target in default:
@@ -164,19 +164,19 @@ class _Reader:
         return History(name, default, deep=tag.get("type") == "deep", do=self.content(transition))
 
     def beginning(self, tag: Tag) -> tuple[tuple[str, ...] | None, tuple[Content, ...]]:
-        for one in tag.tags:
-            if _is(one, "initial"):
-                [transition] = (inner for inner in one.tags if _is(inner, "transition"))
+        for child in tag.tags:
+            if _is(child, "initial"):
+                [transition] = (inner for inner in child.tags if _is(inner, "transition"))
                 return self.targets(transition, "target"), self.content(transition)
         return self.targets(tag, "initial"), ()
 
     def blocks(self, tag: Tag, name: str) -> Iterator[Content]:
-        for one in tag.tags:
-            if _is(one, name):
-                yield from self.content(one)
+        for child in tag.tags:
+            if _is(child, name):
+                yield from self.content(child)
 
     def content(self, tag: Tag) -> tuple[Content, ...]:
-        inside = tuple(self.loaded(one) for one in tag.tags)
+        inside = tuple(self.loaded(child) for child in tag.tags)
         return (block(self.model, inside),) if inside else ()
 
     def loaded(self, tag: Tag) -> Tag:
@@ -185,7 +185,7 @@ class _Reader:
             return Tag("script", SCXML, {}, (self.fetched(tag),), tag.line, tag.column)
         if tag.name not in ("if", "foreach"):
             return tag
-        inside = tuple(self.loaded(one) if isinstance(one, Tag) else one for one in tag.inside)
+        inside = tuple(self.loaded(part) if isinstance(part, Tag) else part for part in tag.inside)
         return Tag(tag.name, tag.space, tag.attributes, inside, tag.line, tag.column)
 
     def fetched(self, tag: Tag) -> str:
@@ -231,16 +231,18 @@ class _Reader:
         """The move that gives variables their first values."""
         every = [(tag, path) for tag, path in _walk(self.root, ()) if tag.name != "history"]
         outer = list(_data(self.root))
-        inner = [one for tag, _ in every for one in _data(tag)]
-        scripts = [self.loaded(one) for one in self.root.tags if _is(one, "script")]
+        inner = [data for tag, _ in every for data in _data(tag)]
+        scripts = [self.loaded(child) for child in self.root.tags if _is(child, "script")]
         model = self.model
-        model.declared |= dict.fromkeys(one.attributes["id"] for one in (*outer, *inner))
-        functions = [one for one in (*outer, *inner) if _is_function(one)]
-        model.scripts += [f"{one.attributes['id']} = {one.attributes['expr']}" for one in functions]
-        model.scripts += [one.text for one in scripts]
-        self.finalizes = sum(1 for tag, _ in every for one in tag.tags if _is(one, "invoke") for _ in _finalize(one))
-        early = [] if self.root.get("binding") == "late" else [self.value(one) for one in inner]
-        values = [*(self.value(one, overridable=True) for one in outer), *early]
+        model.declared |= dict.fromkeys(data.attributes["id"] for data in (*outer, *inner))
+        functions = [data for data in (*outer, *inner) if _is_function(data)]
+        model.scripts += [f"{function.attributes['id']} = {function.attributes['expr']}" for function in functions]
+        model.scripts += [script.text for script in scripts]
+        self.finalizes = sum(
+            1 for tag, _ in every for child in tag.tags if _is(child, "invoke") for _ in _finalize(child)
+        )
+        early = [] if self.root.get("binding") == "late" else [self.value(data) for data in inner]
+        values = [*(self.value(data, overridable=True) for data in outer), *early]
 
         def run(data: Any, event: Event, moment: Moment) -> Move[dict[str, Any]]:
             if "_ids" in data:
@@ -251,7 +253,7 @@ class _Reader:
                 give(flow, data)
             for position, script in enumerate(scripts):
                 flow.scripts = model.scripts[: len(functions) + position]
-                run_block(flow, compiled((script,)))
+                run_block(flow, compile_content((script,)))
             flow.data.pop("_functions", None)  # these scripts come before every other one anyway
             return flow.move()
 
@@ -263,7 +265,7 @@ class _Reader:
         tags = tuple(_data(tag))
         if not tags:
             return
-        values = [self.value(one) for one in tags] if self.root.get("binding") == "late" else []
+        values = [self.value(data) for data in tags] if self.root.get("binding") == "late" else []
         model, name = self.model, self.names[id(tag)]
 
         def run(data: Any, event: Event, moment: Moment) -> Move[dict[str, Any]]:
@@ -305,9 +307,9 @@ class _Reader:
     def donedata(self, tag: Tag) -> tuple[tuple[Content, ...], Content | None]:
         """The outcome of a final state, and the move before it that raises the errors of its parameters."""
         model = self.model
-        for one in tag.tags:
-            if _is(one, "donedata"):
-                done = one
+        for child in tag.tags:
+            if _is(child, "donedata"):
+                done = child
                 break
         else:
             return (), None
@@ -320,20 +322,20 @@ class _Reader:
             payload(flow, done)
             return Move(data, raises=tuple(flow.raises))
 
-        params = [one for one in done.tags if one.name == "param"]
-        unsure = any(one.get("expr") is None or literal(one.attributes["expr"]) is None for one in params)
+        params = [child for child in done.tags if child.name == "param"]
+        unsure = any(param.get("expr") is None or literal(param.attributes["expr"]) is None for param in params)
         checks = (Content(first, f"check {brief(done)}", role="check"),) if unsure else ()
         return checks, Content(result, brief(done), role="donedata", tags=(done,))
 
     # invoked sessions
 
     def invokes(self, tag: Tag, state: str) -> Iterator[Content]:
-        for number, one in enumerate(one for one in tag.tags if _is(one, "invoke")):
+        for number, invoke in enumerate(child for child in tag.tags if _is(child, "invoke")):
             finalize = ""
-            for inner in _finalize(one):
+            for inner in _finalize(invoke):
                 finalize = f"moot.finalize.{state}.{number}"
-                self.moves.append(On(state, finalize, do=finalizing(self.model, one, inner)))
-            yield invocation(self.model, one, state, machine=self.inside(one), finalize=finalize)
+                self.moves.append(On(state, finalize, do=finalizing(self.model, invoke, inner)))
+            yield invocation(self.model, invoke, state, machine=self.inside(invoke), finalize=finalize)
 
     def inside(self, invoke: Tag) -> str | None:
         """The name of the machine that stands inside an invocation."""
@@ -351,20 +353,20 @@ def _is(tag: Tag, name: str) -> bool:
 
 
 def _nodes(tag: Tag) -> list[Tag]:
-    return [one for one in tag.tags if one.space == SCXML and one.name in NODES]
+    return [child for child in tag.tags if child.space == SCXML and child.name in NODES]
 
 
 def _walk(tag: Tag, path: tuple[Tag, ...]) -> Iterator[tuple[Tag, tuple[Tag, ...]]]:
     """All states inside, in document order, with the states around them."""
-    for one in _nodes(tag):
-        yield one, path
-        yield from _walk(one, (*path, one))
+    for node in _nodes(tag):
+        yield node, path
+        yield from _walk(node, (*path, node))
 
 
 def _data(tag: Tag) -> Iterator[Tag]:
     for model in tag.tags:
         if _is(model, "datamodel"):
-            yield from (one for one in model.tags if _is(one, "data"))
+            yield from (child for child in model.tags if _is(child, "data"))
 
 
 def _is_function(data: Tag) -> bool:
@@ -373,10 +375,10 @@ def _is_function(data: Tag) -> bool:
 
 
 def _finalize(invoke: Tag) -> Iterator[Tag]:
-    return (one for one in invoke.tags if _is(one, "finalize"))
+    return (child for child in invoke.tags if _is(child, "finalize"))
 
 
-def _unused(stem: str, names: set[str | None]) -> str:
+def _unused_name(stem: str, names: set[str | None]) -> str:
     number = 1
     while f"{stem}{number}" in names:
         number += 1
@@ -414,17 +416,17 @@ class _Writer:
 
     def root(self, machine: Machine) -> Iterator[str]:
         outermost = [self.chart.places[index] for index in self.chart.places[ROOT].children]
-        contents = [one for place in self.chart.places for one in _contents(place.node, "enter")]
+        contents = [content for place in self.chart.places for content in _contents(place.node, "enter")]
         attributes = {
             "name": machine.name,
             "datamodel": "ecmascript" if machine.errors == "scxml" else "null",
-            "binding": "late" if any(one.role == "late data" for one in contents) else None,
+            "binding": "late" if any(content.role == "late data" for content in contents) else None,
             "initial": _words(machine.start),
         }
-        yield f'<scxml xmlns="{SCXML}" version="1.0"{_written(attributes)}>'
-        for content in [one for one in contents if one.role == "datamodel"][:1]:
+        yield f'<scxml xmlns="{SCXML}" version="1.0"{_attribute_text(attributes)}>'
+        for content in [content for content in contents if content.role == "datamodel"][:1]:
             yield from _datamodel(content.tags, "  ")
-            yield from (f"  {render((one,), SCXML)}" for one in content.tags if one.name == "script")
+            yield from (f"  {render((child,), SCXML)}" for child in content.tags if child.name == "script")
             yield from (self.row(row, "  ") for row in self.everywhere)
             self.everywhere = []
         for place in outermost:
@@ -438,9 +440,9 @@ class _Writer:
         attributes = {"id": _identifier(node.name), "initial": start, **_notes(node)}
         inside = list(self.inside(place, indent + "  "))
         if not inside:
-            yield f"{indent}<{name}{_written(attributes)}/>"
+            yield f"{indent}<{name}{_attribute_text(attributes)}/>"
             return
-        yield f"{indent}<{name}{_written(attributes)}>"
+        yield f"{indent}<{name}{_attribute_text(attributes)}>"
         yield from inside
         yield f"{indent}</{name}>"
 
@@ -461,7 +463,9 @@ class _Writer:
                 if content.role == "block":
                     yield f"{indent}<{element}>{render(content.tags, SCXML)}</{element}>"
         for row in (*place.rows, *(self.everywhere if place.parent == ROOT else ())):
-            if not isinstance(node, Final) and not any(one.role == "finalize" for one in _of_document(row.on.do)):
+            if not isinstance(node, Final) and not any(
+                content.role == "finalize" for content in _of_document(row.on.do)
+            ):
                 yield self.row(row, indent)
         for content in _contents(node, "enter"):
             if content.role == "invoke":
@@ -478,7 +482,7 @@ class _Writer:
         on = row.on
         condition = on.when.tags[0].get("cond") if isinstance(on.when, Content) else None
         attributes = {
-            "event": None if row.descriptors is None else " ".join(one or "*" for one in row.descriptors),
+            "event": None if row.descriptors is None else " ".join(descriptor or "*" for descriptor in row.descriptors),
             "cond": condition,
             "target": _words(on.to),
             "type": "internal" if on.internal else None,
@@ -489,19 +493,19 @@ class _Writer:
 
 
 def _transition(attributes: dict[str, str | None], actions: Actions, indent: str) -> str:
-    head = f"{indent}<transition{_written({**attributes, 'moot:do': _foreign(actions)})}"
-    inside = "".join(render(one.tags, SCXML) for one in _of_document(actions))
+    head = f"{indent}<transition{_attribute_text({**attributes, 'moot:do': _foreign(actions)})}"
+    inside = "".join(render(content.tags, SCXML) for content in _of_document(actions))
     return f"{head}>{inside}</transition>" if inside else f"{head}/>"
 
 
 def _datamodel(tags: Iterable[Tag], indent: str) -> Iterator[str]:
-    data = [one for one in tags if one.name == "data"]
+    data = [tag for tag in tags if tag.name == "data"]
     if data:
         yield f"{indent}<datamodel>{render(data, SCXML)}</datamodel>"
 
 
 def _of_document(actions: Actions) -> list[Content]:
-    return [one for one in sequence(actions) if isinstance(one, Content)]
+    return [action for action in sequence(actions) if isinstance(action, Content)]
 
 
 def _contents(node: Node, attribute: str) -> list[Content]:
@@ -510,7 +514,7 @@ def _contents(node: Node, attribute: str) -> list[Content]:
 
 def _foreign(actions: Actions) -> str | None:
     """The names of the actions that did not come from a document."""
-    named: list[Action] = [one for one in sequence(actions) if not isinstance(one, Content)]
+    named: list[Action] = [action for action in sequence(actions) if not isinstance(action, Content)]
     return "; ".join(map(label, named)) or None
 
 
@@ -526,7 +530,7 @@ def _notes(node: Node) -> dict[str, str | None]:
     return notes | {"moot:max-visits": str(node.max_visits) if node.max_visits is not None else None}
 
 
-def _written(attributes: Mapping[str, str | None]) -> str:
+def _attribute_text(attributes: Mapping[str, str | None]) -> str:
     return "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items() if value is not None)
 
 

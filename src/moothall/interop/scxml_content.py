@@ -3,7 +3,7 @@
 A block of elements becomes one move. Its elements run in order; one that goes wrong ends the block and raises
 `error.execution`, and what ran before it stands. The move is pure: data in, data, effects and raised events out.
 
-Expressions are JavaScript and the kernel has no engine. Whatever is no literal is asked for: `script` is JavaScript
+Expressions are JavaScript and the kernel has no engine. Whatever is not a literal is asked for: `script` is JavaScript
 text, `scope` a dict of its global variables, and the answer is the value of the text's last statement as JSON. The
 text works as it stands in any engine: it declares variables that have no value, and brings `In` and the document's
 functions along. Three kinds of text need no engine and are matched exactly: JSON, a plain text in quotes, and
@@ -33,7 +33,7 @@ from moothall.interop.scxml_dom import TREES, of_tag, text_of, trees_in
 from moothall.interop.scxml_markup import Tag, brief, parse, render
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import CancelSend, Effect, Send, StartChild
-from moothall.kernel.events import Event, Misbehaved, Named, Started, matches
+from moothall.kernel.events import Event, ExecutionFailed, Named, Started, matches
 from moothall.kernel.step import Absent, Answer, Append, Failed, Moment, Move, Scripted, Value
 
 SCXML = "http://www.w3.org/2005/07/scxml"
@@ -113,7 +113,7 @@ class Model:
 class Wrong(Exception):
     """An element of executable content failed; the rest of its block is not run."""
 
-    def __init__(self, reason: str, *, name: str = Misbehaved.name, sendid: str = "") -> None:
+    def __init__(self, reason: str, *, name: str = ExecutionFailed.name, sendid: str = "") -> None:
         super().__init__(reason)
         self.name = name
         self.sendid = sendid
@@ -142,7 +142,7 @@ def seconds(text: str) -> float:
     if found is None:
         if text.strip() == "0":
             return 0
-        raise Wrong(f"{text!r} is no delay; write it like 10ms, 1s or .5s")
+        raise Wrong(f"{text!r} is not a delay; write it like 10ms, 1s or .5s")
     return float(found[1]) / (1000 if found[2].lower() == "ms" else 1)
 
 
@@ -165,7 +165,7 @@ def of_file(text: str) -> Answer:
 
 
 def of_text(text: str) -> Answer:
-    """The value of a text that is no document."""
+    """The value of a text that is not a document."""
     words = " ".join(text.split())
     if not words:
         return Absent()
@@ -309,7 +309,9 @@ class Flow:
         system = self._system()
         for name, value in self.data.items():
             if isinstance(value, dict) and name in text and _VARIABLE.fullmatch(name):
-                yield from ((name, one) for one in ("_event", "_ioprocessors") if system.get(one) == value)
+                yield from (
+                    (name, variable) for variable in ("_event", "_ioprocessors") if system.get(variable) == value
+                )
 
     def _scope(self) -> dict[str, Any]:
         variables = {name: value for name, value in self.data.items() if not name.startswith("_")}
@@ -334,7 +336,7 @@ class Flow:
             "_sessionid": self.session,
             "_ioprocessors": {"scxml": location, PROCESSOR: location},
         }
-        return found if isinstance(self.event, Started) else {**found, "_event": seen(self.event)}
+        return found if isinstance(self.event, Started) else {**found, "_event": event_object(self.event)}
 
     # ids
 
@@ -386,17 +388,17 @@ _STATEMENTS = """\
 })(SOURCE)"""
 
 
-def seen(event: Event) -> dict[str, Any]:
+def event_object(event: Event) -> dict[str, Any]:
     """An event as a document sees it: `_event`."""
     match event:
         case Message():
-            found = {one.name: getattr(event, one.name) for one in fields(event)}
+            found = {field.name: getattr(event, field.name) for field in fields(event)}
             return {name: value for name, value in found.items() if value is not None and value != ""}
         case Named(name=name, data=data):
             platform = matches("done.state", name) or matches("error", name)
             about = {"name": name, "type": "platform" if platform else "external"}
             return about if data is None else {**about, "data": data}
-        case Misbehaved(where=where, reason=reason):
+        case ExecutionFailed(where=where, reason=reason):
             return {"name": event.name, "type": "platform", "data": {"where": where, "reason": reason}}
         case _:
             return {"name": event.name, "type": "external", "data": encode(event)}
@@ -430,7 +432,7 @@ def block(model: Model, tags: Iterable[Tag], role: str = "block") -> Content:
     """A block of executable content as one move."""
     tags = tuple(tags)
     label = "; ".join(map(brief, tags)) or role
-    return Content(acting(model, compiled(tags)), label, emits=emits(tags), role=role, tags=tags)
+    return Content(acting(model, compile_content(tags)), label, emits=emits(tags), role=role, tags=tags)
 
 
 def acting(model: Model, doings: Doings) -> Callable[[Any, Event, Moment], Move[dict[str, Any]]]:
@@ -456,7 +458,7 @@ def emits(tags: Iterable[Tag], times: int = 1) -> dict[str, int]:
     return found
 
 
-def compiled(tags: Iterable[Tag]) -> Doings:
+def compile_content(tags: Iterable[Tag]) -> Doings:
     """What some elements do."""
     return tuple((tag, _ELEMENTS[tag.name](tag)) for tag in tags)
 
@@ -490,12 +492,12 @@ def _script(tag: Tag) -> Doing:
 
 def _if(tag: Tag) -> Doing:
     branches: list[tuple[Tag | None, list[Tag]]] = [(tag, [])]
-    for one in tag.tags:
-        if one.name in ("elseif", "else"):
-            branches.append((one if one.name == "elseif" else None, []))
+    for child in tag.tags:
+        if child.name in ("elseif", "else"):
+            branches.append((child if child.name == "elseif" else None, []))
         else:
-            branches[-1][1].append(one)
-    choices = [(condition, compiled(inside)) for condition, inside in branches]
+            branches[-1][1].append(child)
+    choices = [(condition, compile_content(inside)) for condition, inside in branches]
 
     def doing(flow: Flow) -> None:
         for condition, doings in choices:
@@ -518,17 +520,17 @@ def _holds(flow: Flow, tag: Tag) -> bool:
 
 def _foreach(tag: Tag) -> Doing:
     source, item, index = tag.attributes["array"], tag.attributes["item"], tag.get("index")
-    doings = compiled(tag.tags)
+    doings = compile_content(tag.tags)
 
     def doing(flow: Flow) -> None:
         for name in (item, index):
             if name is not None and (
                 not _VARIABLE.fullmatch(name) or _RESERVED.fullmatch(name) or name.startswith("_")
             ):
-                raise Wrong(f"{name} is no name for a variable")
+                raise Wrong(f"{name} is not a name for a variable")
         answer = flow.value(source)
         if not isinstance(answer, Value) or not isinstance(answer.value, list):
-            raise Wrong(f"{source} is no array")
+            raise Wrong(f"{source} is not an array")
         for position, value in enumerate(answer.value):
             flow.put(item, Value(value))
             if index is not None:
@@ -569,11 +571,11 @@ def _send(tag: Tag) -> Doing:
 
 
 def _reachable(flow: Flow, target: str) -> None:
-    """Refuse a target that is no address, or at which nobody is known."""
+    """Refuse a target that is not an address, or at which nobody is known."""
     if target in ("", "#_internal"):
         return
     if not target.startswith("#_"):
-        raise Wrong(f"{target!r} is no target; those of sessions begin with #_")
+        raise Wrong(f"{target!r} is not a target; those of sessions begin with #_")
     invoked: Sequence[str] = flow.data.get("_invoked", ())
     known = {f"#_scxml_{flow.session}", *(f"#_{id}" for id in invoked)}
     known |= {f"#_scxml_{flow.session}.{id}" for id in invoked}
@@ -602,9 +604,9 @@ def _dispatch(flow: Flow, event: Named, *, target: str, delay: float, id: str) -
 
 def payload(flow: Flow, tag: Tag) -> Any:
     """The data that `<send>` or `<donedata>` say to pass on; None where they say nothing."""
-    for one in tag.tags:
-        if one.name == "content":
-            answer = _content(flow, one)
+    for child in tag.tags:
+        if child.name == "content":
+            answer = _content(flow, child)
             return answer.value if isinstance(answer, Value) else None
     return parameters(flow, tag)
 
@@ -612,7 +614,7 @@ def payload(flow: Flow, tag: Tag) -> Any:
 def parameters(flow: Flow, tag: Tag) -> Any:
     """The values of `namelist` and `<param>` by name; None where there are none."""
     names = (tag.get("namelist") or "").split()
-    params = [one for one in tag.tags if one.name == "param"]
+    params = [child for child in tag.tags if child.name == "param"]
     if not names and not params:
         return None
     answers = [(name, flow.read(name)) for name in names] + _params(flow, params)
@@ -658,9 +660,9 @@ def invocation(model: Model, tag: Tag, state: str, *, machine: str | None, final
 
 
 def _markup(flow: Flow, tag: Tag) -> str:
-    for one in tag.tags:
-        if one.name == "content":
-            answer = _content(flow, one)
+    for child in tag.tags:
+        if child.name == "content":
+            answer = _content(flow, child)
             text = (text_of(answer.value) or answer.value) if isinstance(answer, Value) else None
             if isinstance(text, str):
                 return text
@@ -669,7 +671,7 @@ def _markup(flow: Flow, tag: Tag) -> str:
 
 def finalizing(model: Model, invoke: Tag, finalize: Tag) -> Content:
     """The move that takes over what an invoked session sent, and raises it for the other rows."""
-    doings = compiled(finalize.tags) or ((finalize, _taking_over(invoke)),)
+    doings = compile_content(finalize.tags) or ((finalize, _taking_over(invoke)),)
 
     def run(data: Any, event: Event, moment: Moment) -> Move[dict[str, Any]]:
         flow = Flow(model, data, event, moment)
@@ -684,7 +686,9 @@ def finalizing(model: Model, invoke: Tag, finalize: Tag) -> Content:
 def _taking_over(invoke: Tag) -> Doing:
     """What an empty `<finalize>` does: variables that were given to the session take the values that it sent."""
     pairs = [(name, name) for name in (invoke.get("namelist") or "").split()]
-    pairs += [(one.attributes["name"], one.attributes["location"]) for one in invoke.tags if one.get("location")]
+    pairs += [
+        (child.attributes["name"], child.attributes["location"]) for child in invoke.tags if child.get("location")
+    ]
 
     def doing(flow: Flow) -> None:
         data = getattr(flow.event, "data", None)

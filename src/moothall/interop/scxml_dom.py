@@ -54,7 +54,7 @@ def _tree_of(text: str) -> Mapping[str, Any] | None:
 
 
 def _tree(tag: Tag) -> Mapping[str, Any]:
-    inside = [_tree(one) if isinstance(one, Tag) else one for one in tag.inside]
+    inside = [_tree(part) if isinstance(part, Tag) else part for part in tag.inside]
     attributes = {name.rpartition("}")[2]: value for name, value in tag.attributes.items()}
     return {"name": tag.name, "space": tag.space, "attributes": attributes, "inside": inside, "text": render((tag,))}
 

@@ -95,11 +95,11 @@ def check(tag: Tag, file: str) -> None:
         raise DefinitionError(
             f"{file}, line {tag.line}: <{tag.name}> holds text, where none belongs: {_start(tag.text)}"
         )
-    for one in tag.tags:
-        for reason in _about_place(one, tag):
-            raise DefinitionError(f"{file}, line {one.line}: {reason}")
-        if one.space == SCXML:
-            check(one, file)
+    for child in tag.tags:
+        for reason in _about_place(child, tag):
+            raise DefinitionError(f"{file}, line {child.line}: {reason}")
+        if child.space == SCXML:
+            check(child, file)
 
 
 def _start(text: str) -> str:
@@ -132,11 +132,11 @@ def _about_place(tag: Tag, around: Tag) -> Iterator[str]:
     elif not tag.space:
         yield f"<{tag.name}> has no namespace; declare xmlns={SCXML!r}"
     elif around.name not in _HOLDERS:
-        yield f"<{tag.name}> of the namespace {tag.space} is no action that is known here"
+        yield f"<{tag.name}> of the namespace {tag.space} is not an action that is known here"
 
 
 def _count(tag: Tag, name: str) -> int:
-    return sum(1 for one in tag.tags if one.name == name and one.space == SCXML)
+    return sum(1 for child in tag.tags if child.name == name and child.space == SCXML)
 
 
 def _nothing(tag: Tag) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _about_state(tag: Tag) -> Iterator[str]:
     initial = _count(tag, "initial") + (tag.get("initial") is not None)
     if initial > 1:
         yield "<state> says more than once where it begins"
-    if initial and not any(one.name in NODES - {"history"} for one in tag.tags):
+    if initial and not any(child.name in NODES - {"history"} for child in tag.tags):
         yield "<state> says where it begins, but there is no state inside"
 
 
@@ -160,13 +160,13 @@ def _about_transition(tag: Tag) -> Iterator[str]:
 def _about_default(tag: Tag) -> Iterator[str]:
     if _count(tag, "transition") != 1:
         yield f"<{tag.name}> needs exactly one transition"
-    for one in tag.tags:
-        if one.name == "transition" and (one.get("target") is None or {"event", "cond"} & one.attributes.keys()):
+    for child in tag.tags:
+        if child.name == "transition" and (child.get("target") is None or {"event", "cond"} & child.attributes.keys()):
             yield f"the transition of <{tag.name}> needs a target, and has neither event nor condition"
 
 
 def _about_if(tag: Tag) -> Iterator[str]:
-    branches = [one.name for one in tag.tags if one.name in ("elseif", "else")]
+    branches = [child.name for child in tag.tags if child.name in ("elseif", "else")]
     if "else" in branches[:-1]:
         yield "<if> has a branch after <else>"
 

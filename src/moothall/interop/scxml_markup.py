@@ -35,11 +35,11 @@ class Tag:
 
     @property
     def tags(self) -> Iterator[Tag]:
-        return (one for one in self.inside if isinstance(one, Tag))
+        return (part for part in self.inside if isinstance(part, Tag))
 
     @property
     def text(self) -> str:
-        return "".join(one for one in self.inside if isinstance(one, str))
+        return "".join(part for part in self.inside if isinstance(part, str))
 
 
 class _Growing:
@@ -67,7 +67,7 @@ class _Growing:
         name, attributes, line, column = self.heads.pop()
         inside = tuple(self.insides.pop())
         space, _, local = name.rpartition(" ")
-        self.insides[-1].append(Tag(local, space, _qualified(attributes), inside, line, column))
+        self.insides[-1].append(Tag(local, space, _qualified_names(attributes), inside, line, column))
 
     def read(self, text: str) -> None:
         self.insides[-1].append(text)
@@ -78,7 +78,7 @@ class _Growing:
         )
 
 
-def _qualified(attributes: dict[str, str]) -> dict[str, str]:
+def _qualified_names(attributes: dict[str, str]) -> dict[str, str]:
     return {f"{{{name.replace(' ', '}')}" if " " in name else name: value for name, value in attributes.items()}
 
 
@@ -90,17 +90,17 @@ def parse(text: str, file: str) -> Tag:
         parser.Parse(text.removeprefix("\ufeff"), True)
     except expat.ExpatError as error:
         reason = expat.errors.messages.get(error.code, str(error.code))
-        raise DefinitionError(f"{file}, line {error.lineno}: this is no XML: {reason}") from error
-    [root] = (one for one in growing.insides[0] if isinstance(one, Tag))
+        raise DefinitionError(f"{file}, line {error.lineno}: this is not XML: {reason}") from error
+    [root] = (part for part in growing.insides[0] if isinstance(part, Tag))
     return root
 
 
 def render(inside: Iterable[Tag | str], space: str = "") -> str:
     """The text of some tags, to stand where this namespace is the default one."""
-    return "".join(escape(one) if isinstance(one, str) else _rendered(one, space) for one in inside)
+    return "".join(escape(part) if isinstance(part, str) else _render_tag(part, space) for part in inside)
 
 
-def _rendered(tag: Tag, space: str) -> str:
+def _render_tag(tag: Tag, space: str) -> str:
     declared = f" xmlns={quoteattr(tag.space)}" if tag.space != space else ""
     head = f"{tag.name}{declared}{attributes_of(tag.attributes)}"
     inside = render(tag.inside, tag.space)
@@ -123,7 +123,7 @@ def attributes_of(attributes: Mapping[str, str]) -> str:
 def brief(tag: Tag) -> str:
     """A tag in one line, for labels."""
     words = [f"{name}={value}" for name, value in tag.attributes.items()]
-    for one in tag.inside:
-        text = brief(one) if isinstance(one, Tag) else " ".join(one.split())
+    for part in tag.inside:
+        text = brief(part) if isinstance(part, Tag) else " ".join(part.split())
         words += [text] if text else []
     return f"{tag.name}({', '.join(words)})" if words else tag.name

@@ -104,8 +104,10 @@ class Session(Simulation):
         if target == "#_parent":
             return self.parent
         if target.startswith("#_scxml_"):
-            sessions = [one for one in (self, self.parent, *self.children.values()) if isinstance(one, Session)]
-            return next((one for one in sessions if f"#_scxml_{one.session}" == target), None)
+            sessions = [
+                session for session in (self, self.parent, *self.children.values()) if isinstance(session, Session)
+            ]
+            return next((session for session in sessions if f"#_scxml_{session.session}" == target), None)
         return self.children.get(target.removeprefix("#_"))
 
     def _hear(self, event: Event, owner: str | None) -> None:

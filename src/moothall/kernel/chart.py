@@ -79,7 +79,7 @@ def _entered(action: Any) -> Any:
 def _unfit(function: object) -> str:
     """Why something cannot be a guard or a move, and where it stands; of a callable object nothing more is known."""
     if not isinstance(function, FunctionType):
-        return "" if callable(function) else f"{function!r} is no function"
+        return "" if callable(function) else f"{function!r} is not a function"
     code, name = function.__code__, function.__qualname__
     place = f"{name} ({code.co_filename}:{code.co_firstlineno})"
     if code.co_flags & CO_COROUTINE:
@@ -157,7 +157,7 @@ def _joins(event: When | Sequence[When]) -> tuple[All, ...]:
     if isinstance(event, All):
         return (event,)
     is_list = isinstance(event, Sequence) and not isinstance(event, str)
-    return tuple(one for one in event if isinstance(one, All)) if is_list else ()  # type: ignore[union-attr]
+    return tuple(item for item in event if isinstance(item, All)) if is_list else ()  # type: ignore[union-attr]
 
 
 class Place:
@@ -206,7 +206,7 @@ class Place:
 Operation = tuple[Any, str | None, frozenset[str] | None, tuple[str, ...] | None]
 """A move, the state that its effects belong to and, where it is scripted, the states that are active at its turn.
 
-Where there are done events, also none, it is no move but the result of a final state, which travels with the first.
+Where there are done events, also none, it is not a move but the result of a final state, which travels with the first.
 """
 
 
@@ -310,7 +310,7 @@ class Chart:
             if self.by_name.setdefault(node.name, index) != index:
                 self.problems.append(f"two states are called {node.name!r}")
             if not node.name or node.name == anywhere:
-                self.problems.append(f"{node.name!r} is no name for a state")
+                self.problems.append(f"{node.name!r} is not a name for a state")
         for child in inner:
             siblings = place.histories if isinstance(child, History) else place.children
             siblings.append(len(self.places))
@@ -367,7 +367,7 @@ class Chart:
             if index is None or index == ROOT:
                 self.problems.append(f"{where} names the unknown state {name!r}{self._nearest(name)}")
             else:
-                if rival := next((one for one in found if self._exclusive(one, index)), None):
+                if rival := next((sibling for sibling in found if self._exclusive(sibling, index)), None):
                     self.problems.append(f"{where}: {self.places[rival]} and {name} cannot be active together")
                 found.append(index)
         return tuple(found)
@@ -413,7 +413,7 @@ class Chart:
         if event is always:
             return None
         if isinstance(event, Sequence):
-            inner = [self._descriptors(On(on.state, one), place) for one in event]
+            inner = [self._descriptors(On(on.state, item), place) for item in event]
             if None in inner:
                 self.problems.append(f"{on.state}: always stands alone, not among events")
             return tuple(part for parts in inner for part in parts or ())
@@ -518,5 +518,5 @@ def trigger(on: On) -> str:
     if isinstance(event, str):
         return event
     if isinstance(event, Sequence):
-        return ", ".join(trigger(On(on.state, one)) for one in event)
+        return ", ".join(trigger(On(on.state, item)) for item in event)
     return f"All({event.event.__name__})" if isinstance(event, All) else event.value

@@ -3,7 +3,7 @@
 There is one codec and it writes no type names: what a value is, the reader must already know. Nothing is
 imported by name and everything read back is checked, so a stored file can be wrong but never do harm.
 `decode(type, encode(value)) == value` for dataclasses, enums, literals, unions, lists, tuples, frozensets,
-string-keyed mappings and the JSON scalars.
+mappings whose keys are texts, the JSON scalars, and the types of `foreign`: models of pydantic, dates, decimals, paths.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from inspect import signature
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from moothall.errors import DefinitionError, MoothallError, Refused
+from moothall.kernel.foreign import Written, is_model, model_misfit, model_schema, write_model, written_as
 from moothall.kernel.frozen import rare_fields
 from moothall.kernel.generated import defined
 
@@ -51,7 +52,24 @@ def encode(value: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def _encoder(kind: Any) -> Encoder:
-    return _encode_fields(kind) if is_dataclass(kind) else _encode_rarer
+    if is_dataclass(kind) and not is_model(kind):
+        return _encode_fields(kind)
+    if issubclass(kind, Enum):
+        return _encode_rarer
+    if is_model(kind):
+        return write_model
+    written = written_as(kind)
+    return _encode_rarer if written is None else _encode_text(written)
+
+
+def _encode_text(written: Written) -> Encoder:
+    def encoder(value: Any) -> str:
+        try:
+            return written.write(value)
+        except ValueError as error:
+            raise DefinitionError(str(error)) from error
+
+    return encoder
 
 
 def _encode_fields(kind: Any) -> Encoder:
@@ -82,14 +100,15 @@ def _encode_rarer(value: Any) -> Any:
         if isinstance(value, scalar):
             return encode(scalar(value))
     raise DefinitionError(
-        f"a {type(value).__name__} cannot be stored; a run's data are dataclasses, lists, dicts, texts, numbers"
+        f"a {type(value).__name__} cannot be stored; a run's data are dataclasses, models, lists, dicts, texts, numbers"
     )
 
 
 def _key(key: object) -> str:
-    if type(key) is not str:
+    plain = encode(key)
+    if type(plain) is not str:
         raise DefinitionError(f"the key {key!r} cannot be stored: JSON objects have strings as keys")
-    return key
+    return plain
 
 
 def _given(kind: Any) -> tuple[Field[Any], ...]:
@@ -153,8 +172,12 @@ def _decoder(kind: Any) -> Decoder:
         return _decode_literal(arguments)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return _decode_enum(kind)
+    if is_model(kind):
+        return _decode_model(kind)
     if is_dataclass(kind):
         return _decode_dataclass(kind)  # type: ignore[arg-type]
+    if (written := written_as(kind)) is not None:
+        return _decode_text(kind, written)
     return _decode_collection(kind, origin or kind, arguments)
 
 
@@ -212,7 +235,7 @@ def _scalars_first(arguments: tuple[Any, ...]) -> frozenset[type]:
     for argument in arguments:
         if argument in _SCALARS:
             found.add(argument)
-        elif argument is not float and not is_dataclass(argument):
+        elif argument is not float and (is_model(argument) or not is_dataclass(argument)):
             break
     return frozenset(found)
 
@@ -239,14 +262,39 @@ def _decode_enum(kind: type[Enum]) -> Decoder:
     return decoder
 
 
+def _decode_model(kind: Any) -> Decoder:
+    def decoder(value: Any) -> Any:
+        try:
+            return kind.model_validate(value)
+        except ValueError as error:
+            misfit = _Misfit("")
+            misfit.path, misfit.reason = model_misfit(error)
+            raise misfit from error
+
+    return decoder
+
+
+def _decode_text(kind: Any, written: Written) -> Decoder:
+    def decoder(value: Any) -> Any:
+        try:
+            return written.read(kind, value)
+        except (TypeError, ValueError) as error:
+            raise _unexpected(written.wanted, value) from error
+
+    return decoder
+
+
 def require_storable(kind: Any, where: str, around: tuple[Any, ...] = ()) -> None:
     """Refuse a type that has no place in JSON, and name the field that has it."""
     if isinstance(kind, str):
         raise DefinitionError(f"{where}: {kind!r} is the name of a type; write the type itself")
-    if is_dataclass(kind):
+    if is_dataclass(kind) and not is_model(kind):
         for name, hint in _parts(kind).items() if kind not in around else ():
             require_storable(hint, f"{where}.{name}", (*around, kind))
+            _require_default(kind, name, hint, where)
         return
+    _require_apart(kind, where)
+    _require_keys(kind, where)
     for argument in get_args(kind) if get_origin(kind) is not Literal else ():
         if argument is not Ellipsis:
             require_storable(argument, where, around)
@@ -254,6 +302,48 @@ def require_storable(kind: Any, where: str, around: tuple[Any, ...] = ()) -> Non
         _decoder(kind)
     except DefinitionError as error:
         raise DefinitionError(f"{where}: {error}") from error
+
+
+def _require_default(kind: Any, name: str, hint: Any, where: str) -> None:
+    """Refuse a field whose own default would not be read back."""
+    default = next(item.default for item in _given(kind) if item.name == name)
+    if default is MISSING:
+        return
+    try:
+        decode(hint, encode(default))
+    except MoothallError as error:
+        shown = getattr(hint, "__name__", str(hint))
+        remedy = f"write {shown} | None" if default is None else "give it a default of its type"
+        raise DefinitionError(f"{where}.{name}: its default {default!r} is not of type {shown}; {remedy}") from error
+
+
+def _require_apart(kind: Any, where: str) -> None:
+    """Refuse a choice between types that are the same text or number in JSON: nobody could tell which it was."""
+    if get_origin(kind) not in (Union, types.UnionType):
+        return
+    choices = get_args(kind)
+    texts = [choice for choice in choices if choice is str or written_as(choice) is not None]
+    numbers = [choice for choice in choices if choice in (int, float)]
+    is_decimal = any(written.schema.get("anyOf") for choice in texts if (written := written_as(choice)))
+    if len(texts) > 1 or (is_decimal and numbers):
+        names = " or ".join(choice.__name__ for choice in (*texts, *numbers))
+        raise DefinitionError(f"{where}: {names} cannot be told apart in JSON; choose one of them")
+
+
+def _require_keys(kind: Any, where: str) -> None:
+    """Refuse a mapping whose keys are no texts."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if not (isinstance(origin, type) and issubclass(origin, Mapping)) or not arguments:
+        return
+    key = arguments[0]
+    is_text = key in (str, Any) or isinstance(key, TypeVar) or written_as(key) is not None
+    if isinstance(key, type) and issubclass(key, Enum):
+        is_text = all(type(encode(member.value)) is str for member in key)
+    if get_origin(key) is Literal:
+        is_text = all(type(choice) is str for choice in get_args(key))
+    if not is_text:
+        name = getattr(key, "__name__", str(key))
+        raise DefinitionError(f"{where}: JSON objects have texts as keys, not {name}; use str, or a tuple of pairs")
 
 
 def is_json(kind: Any) -> bool:
@@ -353,7 +443,7 @@ def _first(
 
 def _plain(kind: Any) -> frozenset[type]:
     """The types of the values that stand for themselves where this type is wanted."""
-    if kind is Any:
+    if kind is Any or isinstance(kind, TypeVar):
         return _SCALARS
     if get_origin(kind) in (Union, types.UnionType):
         return _scalars_first(get_args(kind))
@@ -372,7 +462,10 @@ def _decode_collection(kind: Any, origin: Any, arguments: tuple[Any, ...]) -> De
     make = _SEQUENCES.get(origin)
     if make is None:
         name = kind.__name__ if isinstance(kind, type) else kind
-        raise DefinitionError(f"{name} cannot be stored; use dataclasses, lists, tuples, dicts, strings and numbers")
+        raise DefinitionError(
+            f"{name} cannot be stored; use dataclasses, lists, tuples, dicts, strings, numbers, enums, dates, UUIDs, "
+            "paths and pydantic models"
+        )
     return _decode_sequence(make, _decoder(arguments[0] if arguments else Any))
 
 
@@ -433,8 +526,8 @@ def _decode_fixed(inner: tuple[Decoder, ...]) -> Decoder:
             raise _unexpected(f"a list of {len(inner)}", value)
         found: list[Any] = []
         try:
-            for one, item in zip(inner, value, strict=True):
-                found.append(one(item))
+            for decode_item, item in zip(inner, value, strict=True):
+                found.append(decode_item(item))
         except _Misfit as misfit:
             misfit.path = f"[{len(found)}]{misfit.path}"
             raise
@@ -472,8 +565,12 @@ def _is_stable(kind: Any) -> Stable:
         return lambda value, _: type(value) in _SCALARS
     if origin is Union or origin is types.UnionType:
         return _is_stable_choice(arguments)
+    if is_model(kind):  # it may have been changed without being checked: only reading it tells
+        return lambda value, before: False
     if is_dataclass(kind):
         return _has_stable_fields(kind)
+    if (written := written_as(kind)) is not None:
+        return lambda value, _: written.is_same(kind, value)
     if isinstance(origin or kind, type) and issubclass(origin or kind, Mapping):
         return _is_stable_mapping(*(arguments or (str, Any)))
     if origin is tuple and arguments[-1:] != (Ellipsis,):
@@ -508,24 +605,27 @@ def _is_stable_choice(arguments: tuple[Any, ...]) -> Stable:
 
 
 def _has_stable_fields(kind: Any) -> Stable:
-    parts = _parts(kind)
-    rows: list[tuple[str, Any, Stable]] = []
-
-    def is_stable(value: Any, before: Any) -> bool:
-        if type(value) is not kind:
-            return False
-        if not rows:  # not before: a type may hold itself
-            rows.extend((name, hint if hint in _SCALARS else None, _is_stable(hint)) for name, hint in parts.items())
-        known = before if type(before) is kind else None
-        for name, scalar, is_part_stable in rows:  # every move comes by here: most fields are scalars
-            part = getattr(value, name)
-            if type(part) is scalar or part is (earlier := getattr(known, name, None)):
-                continue
-            if not is_part_stable(part, earlier):
-                return False
-        return True
-
+    """Every move comes by here: the fields are looked at one by one, and most of them are scalars."""
+    parts, known = _parts(kind), dict[str, Any]({"kind": kind, "is_stable_part": _is_stable_part})
+    tests = ["type(value) is kind"]
+    for number, (name, hint) in enumerate(parts.items()):
+        known[f"hint{number}"] = hint
+        if hint in _SCALARS:
+            tests.append(f"(type(value.{name}) is hint{number} or value.{name} is getattr(before, {name!r}, None))")
+        else:
+            tests.append(f"is_stable_part(hint{number}, value.{name}, getattr(before, {name!r}, None))")
+    source = f"""def is_stable(value, before):
+    if type(before) is not kind:
+        before = None
+    return {" and ".join(tests)}
+"""
+    is_stable: Stable = defined(source, known)
     return is_stable
+
+
+def _is_stable_part(hint: Any, part: Any, earlier: Any) -> bool:
+    """Whether a field is stable; its type is looked up now and not before, because a type may hold itself."""
+    return part is earlier or _is_stable(hint)(part, earlier)
 
 
 def _is_stable_mapping(name: Any, inner: Any) -> Stable:
@@ -566,12 +666,16 @@ def _schema(kind: Any, around: tuple[Any, ...]) -> dict[str, Any]:
         return {"enum": list(arguments)}
     if isinstance(kind, type) and issubclass(kind, Enum):
         return {"enum": [encode(member.value) for member in kind]}
+    if is_model(kind):
+        return model_schema(kind)
     if is_dataclass(kind):
         return _dataclass_schema(kind, around)  # type: ignore[arg-type]
+    if (written := written_as(kind)) is not None:
+        return dict(written.schema)
     if isinstance(origin or kind, type) and issubclass(origin or kind, Mapping):
         return {"type": "object", "additionalProperties": _schema(arguments[1] if arguments else Any, around)}
     if origin is tuple and arguments[-1:] != (Ellipsis,):
-        return {"type": "array", "prefixItems": [_schema(one, around) for one in arguments], "items": False}
+        return {"type": "array", "prefixItems": [_schema(argument, around) for argument in arguments], "items": False}
     if (origin or kind) in _SEQUENCES:
         return {"type": "array", "items": _schema(arguments[0] if arguments else Any, around)}
     return {}

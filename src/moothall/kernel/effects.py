@@ -47,7 +47,7 @@ class Effect(Frozen):
     attempts: ClassVar[int] = 3
     timeout: ClassVar[float | None] = None
     words: ClassVar[tuple[str, ...]] = ()
-    """The fields that are only said: another text there is no other step."""
+    """The fields that are only said: another text there does not make another step."""
 
     def settled(self, value: Any) -> Event:
         """The event in which it ends with this value, where others than its performer say so."""

@@ -18,10 +18,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from moothall.errors import DefinitionError
 from moothall.kernel.frozen import RARE, Frozen
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    V = TypeVar("V", default=Any)
+else:  # defaults are for type checkers alone
+    from typing import TypeVar
+
+    V = TypeVar("V")
 
 _NAME = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
 
@@ -44,7 +53,7 @@ def _extended(parent: str, given: str | None, title: str) -> str:
         given = re.sub(r"(?<!^)(?=[A-Z])", "_", title).lower()
         given = f"{parent}.{given}" if parent else given
     if given and not _NAME.fullmatch(given):
-        raise DefinitionError(f"event {title}: {given!r} is no dotted name; use letters, digits, '_', '-' and dots")
+        raise DefinitionError(f"event {title}: {given!r} is not a dotted name; use letters, digits, '_', '-' and dots")
     if parent and given and not given.startswith(parent + "."):
         raise DefinitionError(f"event {title}: its name {given!r} must begin with its parent's: {parent + '.'!r}")
     return given
@@ -83,7 +92,7 @@ class GaveUp(Event):
     id: str = ""
 
 
-class Misbehaved(Event):
+class ExecutionFailed(Event):
     """A guard, a move or a script of the machine went wrong."""
 
     name = "error.execution"
@@ -121,10 +130,13 @@ class Cancelled(Event):
     reason: str = ""
 
 
-class Answered(Event):
-    """A person answered a question; `id` is the question's own, where it has one."""
+class Answered(Event, Generic[V]):
+    """A person answered a question; `id` is the question's own, where it has one.
 
-    value: Any = None
+    A move may say what was asked for: `answer: Answered[bool]`.
+    """
+
+    value: V = None  # type: ignore[assignment]
     shape: str = ""
     by: str = ""
     id: str = field(default="", kw_only=True, metadata=RARE)
@@ -235,7 +247,7 @@ class Began(Mark):
     name = "effect.began"
 
 
-class Faltered(Mark):
+class AttemptFailed(Mark):
     """An attempt went wrong. `after` is how long the other side asks to be left alone, in seconds."""
 
     name = "effect.faltered"

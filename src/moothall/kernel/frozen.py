@@ -12,7 +12,8 @@ the interpreter may write straight into them, and closed by giving it its own cl
 
 A place that makes values of one class at every step calls its `maker`: a function of all fields, none left to its
 default, that gives the same value. The interpreter enters a function within its own loop, but a class only by way of
-`type`, which takes longer than it takes to fill the fields.
+`type`, which takes longer than it takes to fill the fields. With classes in their places a step of the kernel
+took 6 % longer (3.78 µs instead of 3.56), one through the runtime 7 % (25.4 and 23.8), a durable one 3 % (97.9, 95.3).
 
     make_wanted = maker(Wanted)     # once, below the class
     make_wanted(effect, owner)      # at every step; equal to Wanted(effect, owner)
@@ -147,7 +148,7 @@ def _checked(cls: type[Frozen]) -> str:
 
 def _dictionary(cls: type[Frozen]) -> Any:
     """The descriptor of the dictionary that its values keep their fields in."""
-    return next(vars(one)["__dict__"] for one in cls.__mro__ if "__dict__" in vars(one))
+    return next(vars(ancestor)["__dict__"] for ancestor in cls.__mro__ if "__dict__" in vars(ancestor))
 
 
 def _reduced(value: Frozen) -> tuple[Any, ...]:

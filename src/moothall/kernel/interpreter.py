@@ -22,7 +22,6 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from moothall.errors import DefinitionError, place_of, words_of
@@ -47,7 +46,8 @@ from moothall.kernel.chart import (
 )
 from moothall.kernel.codec import encode, read_back
 from moothall.kernel.effects import Effect
-from moothall.kernel.events import Cancelled, Event, Exhausted, Misbehaved, Named, Started, matches
+from moothall.kernel.events import Cancelled, Event, ExecutionFailed, Exhausted, Named, Started, matches
+from moothall.kernel.foreign import field_names
 from moothall.kernel.machine import Machine, label
 from moothall.kernel.step import (
     NO_INSTANT,
@@ -331,7 +331,7 @@ class _Turn:
 
     def misguarded(self, row: Row, reason: str, place: str = "") -> bool | None:
         where = f"{self.machine.chart.places[row.source]} on {trigger(row.on)}, guard {label(row.on.when)}"
-        error = Misbehaved(where, reason, place)
+        error = ExecutionFailed(where, reason, place)
         self.put(error)
         self.misguided += (error,)
         return None if self.machine.errors == "strict" else False
@@ -503,7 +503,7 @@ class _Turn:
         self.misbehaved(where, f"it gave {given}; a move gives {wanted}, a Move or an effect")
 
     def misbehaved(self, where: str, reason: str, place: str = "") -> None:
-        self.put(Misbehaved(where, reason, place))
+        self.put(ExecutionFailed(where, reason, place))
 
     def put(self, *events: Event) -> None:
         """Raise events: they come to their turn when no row without an event can be taken."""
@@ -597,8 +597,8 @@ def _keys(data: Any) -> Mapping[str, Any]:
     """The parts of a run's data that a move may be said to write."""
     if isinstance(data, Mapping):
         return data
-    if is_dataclass(data):
-        return {item.name: getattr(data, item.name) for item in fields(data)}
+    if has := field_names(type(data)):
+        return {name: getattr(data, name) for name in has}
     return {"the data": data}
 
 
@@ -609,7 +609,7 @@ def _same(before: Mapping[str, Any], after: Mapping[str, Any], key: str) -> bool
 
 def _reason(event: Event) -> str:
     match event:
-        case Misbehaved(where=where, reason=reason, place=place):
+        case ExecutionFailed(where=where, reason=reason, place=place):
             return f"{where}: {reason}{PLACE}{place})" if place else f"{where}: {reason}"
         case Exhausted(resource=resource, limit=limit, where=where):
             return f"limit of {limit:g} {resource} reached" + (f" in {where}" if where else "")
@@ -799,7 +799,7 @@ def _plan(chart: Chart, choice: Choice, history: Any) -> tuple[Plan, bool]:
 
 def _innermost(chart: Chart, targets: Sequence[int]) -> list[int]:
     """Targets without those that have another one inside: they begin there, and not where they would by themselves."""
-    return [one for one in targets if not any(_below(chart, other, one) for other in targets)]
+    return [target for target in targets if not any(_below(chart, other, target) for other in targets)]
 
 
 def _exits(chart: Chart, around: set[int], exited: Sequence[int]) -> Iterator[Operation]:
@@ -833,12 +833,12 @@ def _record(chart: Chart, plan: Plan, exited: list[int], configuration: set[int]
         place = chart.places[index]
         for remembered in place.histories:
             history = chart.places[remembered]
-            inside = sorted(one for one in configuration if index < one < place.end)
+            inside = sorted(active for active in configuration if index < active < place.end)
             if getattr(history.node, "deep", False):
-                kept = [one for one in inside if chart.places[one].kind in (ATOMIC, FINAL)]
+                kept = [active for active in inside if chart.places[active].kind in (ATOMIC, FINAL)]
             else:
-                kept = [one for one in inside if chart.places[one].parent == index]
-            plan.records.append((history.name, tuple(chart.places[one].name for one in kept)))
+                kept = [active for active in inside if chart.places[active].parent == index]
+            plan.records.append((history.name, tuple(chart.places[active].name for active in kept)))
 
 
 def _enter(chart: Chart, plan: Plan, entering: _Entering, around: set[int]) -> None:
@@ -858,7 +858,9 @@ def _enter(chart: Chart, plan: Plan, entering: _Entering, around: set[int]) -> N
             seen = None if place.result is None else _seen(chart, place.result, around)
             plan.operations.append((place.result, None, seen, done))
             plan.ends = plan.ends or not done
-    plan.active = tuple(chart.places[one].name for one in sorted(around) if chart.places[one].kind in (ATOMIC, FINAL))
+    plan.active = tuple(
+        chart.places[active].name for active in sorted(around) if chart.places[active].kind in (ATOMIC, FINAL)
+    )
 
 
 def _done(chart: Chart, place: Place, around: set[int]) -> tuple[str, ...]:

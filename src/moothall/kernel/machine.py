@@ -20,7 +20,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
 from functools import cached_property, partial
-from typing import Any, Literal
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from moothall.errors import DefinitionError
 from moothall.kernel import events as known
@@ -28,7 +29,18 @@ from moothall.kernel.chart import Chart, sequence
 from moothall.kernel.codec import require_storable, schema
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
-from moothall.kernel.nodes import Action, All, Final, History, Names, Node, On, Parallel, State
+from moothall.kernel.foreign import field_names, is_model
+from moothall.kernel.nodes import Action, All, Final, History, Names, Node, On, Parallel, Row, State
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    D = TypeVar("D", default=Any)
+    R = TypeVar("R", default=Any)
+else:  # defaults are for type checkers alone
+    from typing import TypeVar
+
+    D, R = TypeVar("D"), TypeVar("R")
 
 LARGEST = 2**53
 """The largest limit of a budget; numbers above it are not exact everywhere."""
@@ -60,7 +72,7 @@ class Budget:
 
 
 @dataclass(frozen=True, eq=False)
-class Machine:
+class Machine(Generic[D, R]):
     """A frozen definition: states, moves, the type of its data, its bounds."""
 
     name: str
@@ -89,20 +101,46 @@ class Machine:
     restless: bool = field(init=False, repr=False)
     """Whether there may be more to do after a microstep that raised nothing."""
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            name: str,
+            *,
+            data: type[D] | None = None,
+            states: Sequence[Node],
+            moves: Sequence[Row[D, Callable[[D], D]]],
+            start: Names | None = None,
+            budget: Budget | None = None,
+            result: Callable[[D], R] | None = None,
+            events: Sequence[type[Event]] = (),
+            replies: Sequence[Any] = (),
+            prompts: Mapping[str, str] = ...,
+            roles: Mapping[str, Any] = ...,
+            costs: Mapping[str, Mapping[str, float]] = ...,
+            errors: Literal["strict", "scxml"] = "strict",
+            max_microsteps: int = 1000,
+            inner: Sequence[str] = (),
+            kind: str = "python",
+        ) -> None: ...
+
+    else:
+        __class_getitem__ = classmethod(GenericAlias)  # `Machine[Article]`: the type of the result may be left out
+
     def __post_init__(self) -> None:
         if self.errors not in ("strict", "scxml"):
             raise DefinitionError(f"machine {self.name}: errors must be 'strict' or 'scxml', not {self.errors!r}")
         if self.budget is not None and not isinstance(self.budget, Budget):
             raise DefinitionError(f"machine {self.name}: write budget=Budget(calls=20), not {self.budget!r}")
-        if is_dataclass(type(self.data)):
+        if is_dataclass(type(self.data)) or is_model(type(self.data)):
             raise DefinitionError(f"machine {self.name}: write data={type(self.data).__name__}, the class itself")
         _require_list(self.name, "states", self.states, (State, Parallel, Final, History))
         _require_list(self.name, "moves", self.moves, (On,))
         object.__setattr__(self, "chart", Chart(self.name, self.states, self.start, self.moves))
         restless = self.chart.eventless or self.chart.late or bool(self.chart.joins) or self.max_microsteps < 1
         object.__setattr__(self, "restless", restless)
-        if is_dataclass(self.data):
-            self._check_fields({item.name for item in fields(self.data)})
+        if has := field_names(self.data):
+            self._check_fields(set(has))
         # In a dictionary that shares its keys with those of other machines, as a cached property leaves it behind,
         # Python looks up an attribute twenty times slower, and every step reads some.
         object.__setattr__(self, "__dict__", {**self.__dict__})
@@ -146,6 +184,12 @@ class Machine:
         return digest.partition(".")[0] == self.deciding or self.is_defined_as(digest)
 
     @cached_property
+    def bad_ends(self) -> Mapping[str, str]:
+        """The ends at the top that are not good ones, and how a run is shown that came there; no part of the digest."""
+        ends = (node for node in self.states if isinstance(node, Final))
+        return {node.name: node.ends for node in ends if node.ends != "done"}
+
+    @cached_property
     def words(self) -> Mapping[str, tuple[str, ...]]:
         """What is only said in effects of this table, by their kind: paths into them, besides what the effects name."""
         found: dict[str, tuple[str, ...]] = {}
@@ -160,20 +204,20 @@ class Machine:
         """The events that this machine can be told, by name."""
         found: dict[str, type[Event]] = {event.name: event for event in _KNOWN}
         for event in (*self.events, *self._named()):
-            for one in _with_subclasses(event):
-                if found.setdefault(one.name, one) is not one:
-                    raise DefinitionError(f"machine {self.name}: two events are called {one.name!r}")
+            for kind in _with_subclasses(event):
+                if found.setdefault(kind.name, kind) is not kind:
+                    raise DefinitionError(f"machine {self.name}: two events are called {kind.name!r}")
         return found
 
     def _named(self) -> Iterator[type[Event]]:
         for on in self.moves:
-            for one in (
+            for event in (
                 (on.event,) if isinstance(on.event, type | str) or not isinstance(on.event, Sequence) else on.event
             ):
-                if isinstance(one, type):
-                    yield one
-                elif isinstance(one, All):
-                    yield one.event
+                if isinstance(event, type):
+                    yield event
+                elif isinstance(event, All):
+                    yield event.event
         for action in self.actions():
             yield from getattr(action, "outcomes", ())
 
@@ -223,22 +267,24 @@ class Machine:
             yield from sequence(on.do)
 
 
-_KNOWN = tuple(one for one in vars(known).values() if isinstance(one, type) and issubclass(one, Event) and one.name)
+_KNOWN = tuple(
+    value for value in vars(known).values() if isinstance(value, type) and issubclass(value, Event) and value.name
+)
 
 
 def _require_list(machine: str, what: str, given: object, kinds: tuple[type, ...]) -> None:
     names = ", ".join(kind.__name__ for kind in kinds)
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise DefinitionError(f"machine {machine}: {what} is a list of {names}, not {given!r}")
-    for one in given:
-        if not isinstance(one, kinds):
-            raise DefinitionError(f"machine {machine}: {one!r} in {what} is none of {names}")
+    for item in given:
+        if not isinstance(item, kinds):
+            raise DefinitionError(f"machine {machine}: {item!r} in {what} is none of {names}")
 
 
 def _with_subclasses(event: type[Event]) -> Iterator[type[Event]]:
     yield event
-    for one in event.__subclasses__():
-        yield from _with_subclasses(one)
+    for subclass in event.__subclasses__():
+        yield from _with_subclasses(subclass)
 
 
 def _hash(lines: Iterable[str]) -> str:

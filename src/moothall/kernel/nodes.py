@@ -1,20 +1,54 @@
-"""The rows and boxes of a machine, as authors write them: states of all kinds, and moves between them."""
+"""The rows and boxes of a machine, as authors write them: states of all kinds, and moves between them.
+
+A row is typed by the data and the event that it is for, `On[D, E]`: type checkers compare its guard and its moves with
+both. Nobody has to write that down: the event stands in the row, and the data in the machine.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY
 from enum import Enum
-from typing import Any, TypeVar
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
 
 from moothall.kernel.effects import Effect, StartChild
 from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
-from moothall.kernel.step import Moment, Scripted
+from moothall.kernel.step import Moment, Move, Scripted
 
-Guard = Callable[[Any, Any], bool] | Callable[[Any, Any, Moment], bool] | Scripted
-Action = Callable[[Any, Any], Any] | Callable[[Any, Any, Moment], Any] | Scripted | Effect
-Actions = Action | Sequence[Action]
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    D = TypeVar("D", default=Any)
+    E = TypeVar("E", bound=Event, covariant=True, default=Any)
+    F = TypeVar("F", default=Any)
+else:  # defaults are for type checkers alone
+    from typing import TypeVar
+
+    D, E, F = TypeVar("D"), TypeVar("E"), TypeVar("F")
+
+Given = TypeVar("Given", contravariant=True)
+Heard = TypeVar("Heard", contravariant=True)
+Kept = TypeVar("Kept")
+
+
+class TimedGuard(Protocol[Given, Heard]):
+    """A guard that uses the moment: the time of the event, or chance."""
+
+    def __call__(self, data: Given, event: Heard, moment: Moment, /) -> bool: ...
+
+
+class TimedMove(Protocol[Kept, Heard]):
+    """A move that uses the moment: the time of the event, or chance."""
+
+    def __call__(self, data: Kept, event: Heard, moment: Moment, /) -> Kept | Move[Kept] | Effect: ...
+
+
+# With a second `Callable` in these unions, mypy would not infer the parameters of a lambda.
+Guard = Callable[[D, E], bool] | TimedGuard[D, E] | Scripted
+Action = Callable[[D, E], D | Move[D] | Effect] | TimedMove[D, E] | Scripted | Effect
+Actions = Action[Any, Any] | Sequence[Action[Any, Any]]
 Names = str | Sequence[str]
 
 
@@ -45,8 +79,8 @@ class All(Frozen):
 
 
 ALL = "all"
-otherwise = Trigger.OTHERWISE
-always = Trigger.ALWAYS
+otherwise: Any = Trigger.OTHERWISE
+always: Any = Trigger.ALWAYS
 anywhere = "*"
 When = type[Event] | str | Trigger | All
 
@@ -76,10 +110,14 @@ class Parallel(Frozen):
 
 
 class Final(Frozen):
-    """An end: of the run at the top, of the surrounding state elsewhere. `result` makes the outcome from the data."""
+    """An end: of the run at the top, of the surrounding state elsewhere. `result` makes the outcome from the data.
+
+    `ends` says how a run is shown that ended here; a parent gets its result in any case.
+    """
 
     name: str
     _: KW_ONLY
+    ends: Literal["done", "failed", "limited"] = "done"
     result: Callable[[Any, Any], Any] | Callable[[Any, Any, Moment], Any] | Scripted | None = None
     enter: Actions = ()
     exit: Actions = ()
@@ -98,19 +136,46 @@ class History(Frozen):
 Node = State | Parallel | Final | History
 
 
-class On(Frozen):
+class Row(Frozen, Generic[D, F]):
+    """A row for data of this type, whatever its event.
+
+    `F` is always `Callable[[D], D]`. Because of it, mypy takes the data of a table from `data=` before it reads the
+    rows, and one row that takes anything does not make the whole table untyped.
+    """
+
+
+class On(Row[D, Callable[[D], D]], Generic[D, E]):
     """One row: in this state, on this event, if the guard holds, move there. Without `to` the state is not left."""
 
     state: str
     event: When | Sequence[When]
     _: KW_ONLY
     to: Names | None = None
-    when: Guard | None = None
+    when: Guard[Any, Any] | None = None
     do: Actions = ()
     at_most: int | None = None
     internal: bool = False
     emits: Mapping[type[Effect], int] | None = None
     writes: Sequence[str] | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            state: str,
+            event: type[E] | str | Trigger | All | Sequence[Any],
+            *,
+            to: Names | None = None,
+            when: Guard[D, E] | None = None,
+            do: Action[D, E] | Sequence[Action[D, E]] = (),
+            at_most: int | None = None,
+            internal: bool = False,
+            emits: Mapping[type[Effect], int] | None = None,
+            writes: Sequence[str] | None = None,
+        ) -> None: ...
+
+    else:
+        __class_getitem__ = classmethod(GenericAlias)  # `On[Article]`: the event may be left out
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -120,9 +185,9 @@ def emitting(*effects: type[Effect], most: int = 1) -> Callable[[Function], Func
     """Say of a function in a table that it may want these effects, each so many times at most."""
 
     def marked(function: Function) -> Function:
-        function.emits = {one.kind: most for one in effects}  # type: ignore[attr-defined]
+        function.emits = {effect.kind: most for effect in effects}  # type: ignore[attr-defined]
         function.effects = effects  # type: ignore[attr-defined]
-        function.outcomes = tuple(outcome for one in effects for outcome in one.outcomes)  # type: ignore[attr-defined]
+        function.outcomes = tuple(outcome for effect in effects for outcome in effect.outcomes)  # type: ignore[attr-defined]
         return function
 
     return marked

@@ -54,7 +54,7 @@ def misfits(schema: Any, value: Any) -> tuple[Misfit, ...]:
 def _misfits(schema: Any, value: Any, place: str) -> Iterator[Misfit]:
     if schema is False:
         yield Misfit(place, "there is nothing to be said here")
-    if not isinstance(schema, Mapping):
+    if type(schema) is not dict and not isinstance(schema, Mapping):
         return
     if not _has_type(schema, value):
         yield Misfit(place, f"expected {_wanted(schema)}, got {_shown(value)}")
@@ -64,13 +64,15 @@ def _misfits(schema: Any, value: Any, place: str) -> Iterator[Misfit]:
     if "const" in schema and not _is_equal(value, schema["const"]):
         yield Misfit(place, f"expected {schema['const']!r}, got {_shown(value)}")
     yield from _of_several(schema, value, place)
+    if value is None or isinstance(value, bool):
+        return
     if isinstance(value, str):
         yield from (Misfit(place, reason) for reason in _of_text(schema, value))
     elif isinstance(value, Mapping):
         yield from _of_object(schema, value, place)
     elif isinstance(value, Sequence):
         yield from _of_list(schema, value, place)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
+    elif isinstance(value, int | float):
         yield from (Misfit(place, reason) for reason in _of_number(schema, value))
 
 
@@ -112,7 +114,7 @@ def _of_several(schema: Mapping[str, Any], value: Any, place: str) -> Iterator[M
 def _of_text(schema: Mapping[str, Any], value: str) -> Iterator[str]:
     least, most, pattern = schema.get("minLength", 0), schema.get("maxLength"), schema.get("pattern")
     if least and not value:
-        yield "an empty text is no answer"
+        yield "an empty text is not an answer"
     elif len(value) < least:
         yield f"expected at least {least} characters, got {len(value)}"
     elif most is not None and len(value) > most:

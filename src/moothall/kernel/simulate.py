@@ -253,8 +253,8 @@ class Simulation:
     def _in_flight(self) -> tuple[Wanted, ...]:
         """The effects that have not ended, and those whose end is on its way."""
         coming = self.world.agenda.coming(self)
-        ending = [Wanted(one.effect, one.owner) for one in coming if one.effect is not None]
-        children = [Wanted(StartChild(one.machine.name), one.owner) for one in self.children.values()]
+        ending = [Wanted(pending.effect, pending.owner) for pending in coming if pending.effect is not None]
+        children = [Wanted(StartChild(child.machine.name), child.owner) for child in self.children.values()]
         return (*self.open, *ending, *children)
 
     def _decided(self, decide: Callable[[tuple[Answer, ...]], Step | Ask]) -> Step:

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from moothall.kernel.frozen import Frozen
-from moothall.machines.workflow.document import Problem, escaped
+from moothall.machines.workflow.document import Problem, escape_key
 
 Plain = Mapping[str, Any]
 SNAKE_CASE = "^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$"
@@ -121,7 +121,7 @@ class Shape(Frozen):
             if not isinstance(value, str) or value not in schema["enum"]:
                 choices = ", ".join(schema["enum"])
                 guess = _guess(value, schema["enum"]) or f"write one of {choices}"
-                yield Problem("error", "E_ENUM", pointer, f"{shown(value)} is not one of {choices}", guess)
+                yield Problem("error", "E_ENUM", pointer, f"{format_value(value)} is not one of {choices}", guess)
             return
         kind = schema.get("type")
         if kind is None:
@@ -148,14 +148,14 @@ class Shape(Frozen):
             if key not in value:
                 yield Problem("error", "E_REQUIRED", f"{pointer}/{key}", f"{key} is missing", known[key]["description"])
         for key, item in value.items():
-            place = f"{pointer}/{escaped(key)}"
+            place = f"{pointer}/{escape_key(key)}"
             if key in known:
                 yield from self._misfits(item, known[key], place)
             elif isinstance(others, Mapping):
                 yield from self._misfits(item, others, place)
             elif not others:
                 remedy = _guess(key, known) or f"remove it; known are {', '.join(known)}"
-                yield Problem("warning", "W_UNKNOWN_KEY", place, f"nobody reads {shown(key)} here", remedy)
+                yield Problem("warning", "W_UNKNOWN_KEY", place, f"{format_value(key)} is not a known key here", remedy)
 
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -183,7 +183,7 @@ def _text_misfits(value: str, schema: Plain, pointer: str) -> Iterator[Problem]:
         snake = "small letters, digits and single underscores" if pattern == SNAKE_CASE else "letters, digits, _ and -"
         first = "a letter" if pattern in (SNAKE_CASE, NAME) else "a letter or digit"
         remedy = f"use {snake}, {first} first, at most {schema['maxLength']} characters"
-        yield Problem("error", "E_NAME", pointer, f"{shown(value)} cannot be a name here", remedy)
+        yield Problem("error", "E_NAME", pointer, f"{format_value(value)} cannot be a name here", remedy)
 
 
 def _number_misfits(value: float, schema: Plain, pointer: str) -> Iterator[Problem]:
@@ -201,7 +201,7 @@ def _guess(given: Any, known: Any) -> str:
     return f"did you mean {close[0]!r}?" if close else ""
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as a finding shows it."""
     text = ascii(value)
     return text if len(text) < 60 else text[:57] + "…"

@@ -3,8 +3,8 @@
 Every call of the model and every call of a tool is an effect of its own, so that a crash repeats at most those that
 were under way. What is said stands in the thread `turn`; the data hold the question, the tools and what is open.
 
-- Calls of tools that the agent does not have are answered with an error, and so are those beyond `CALLS` in a round:
-  the agent may go on without them.
+- Calls of tools that the agent does not have are answered with an error, and so are those beyond `CALLS` in a round
+  and beyond the most that the whole turn may have: the agent may go on without them.
 - A tool that fails does not end the turn. Its failure is shown to the agent. Where this machine is not set up for a
   tool, as without a sandbox, the turn ends: the agent can do nothing about it.
 - A call of a tool with the policy `ask` is a run of its own, in which a person approves it; one with `deny` is answered
@@ -63,6 +63,15 @@ class Turn(Frozen):
     open: tuple[ToolCall, ...] = ()
     text: str = ""
     value: Any = None
+    most: int = field(default=0, kw_only=True, metadata=RARE)
+    """The most calls of the whole turn; 0: as many as its rounds allow."""
+    called: int = field(default=0, kw_only=True, metadata=RARE)
+    """How many were made, where they are counted."""
+
+    @property
+    def left(self) -> int:
+        """How many calls may be made at once now."""
+        return min(CALLS, self.most - self.called) if self.most else CALLS
 
 
 @emitting(AskAgent)
@@ -79,11 +88,19 @@ def wants_tools(turn: Turn, replied: Replied) -> bool:
 def note_calls(turn: Turn, replied: Replied) -> Move[Turn]:
     """Keep what the agent said, and answer at once what cannot be called."""
     known = {use.name: use for use in turn.tools}
-    able = tuple(one for one in replied.calls[:CALLS] if may_be_called(one, known, turn.ask.agent))
-    refused = [one for one in replied.calls if one not in able]
+    able = tuple(call for call in replied.calls[:CALLS] if may_be_called(call, known, turn.ask.agent))[: turn.left]
+    refused = [call for call in replied.calls if call not in able]
     said = {"role": "assistant", "text": replied.text, "calls": encode(replied.calls)}
-    errors = [_error(one.id, one.tool, why_not(one, known, turn.ask.agent)) for one in refused]
-    return Move(replace(turn, open=able), appends=(Append(THREAD, said), *(Append(THREAD, one) for one in errors)))
+    errors = [_error(call.id, call.tool, _why_not(turn, call, known)) for call in refused]
+    called = turn.called + len(able) if turn.most else 0
+    appends = (Append(THREAD, said), *(Append(THREAD, error) for error in errors))
+    return Move(replace(turn, open=able, called=called), appends=appends)
+
+
+def _why_not(turn: Turn, call: ToolCall, known: Mapping[str, Use]) -> str:
+    if turn.most and turn.left < CALLS and may_be_called(call, known, turn.ask.agent):
+        return f"this turn has at most {turn.most} calls of tools, and they are made; reply with what you know"
+    return why_not(call, known, turn.ask.agent)
 
 
 def may_be_called(call: ToolCall, known: Mapping[str, Use], agent: str) -> bool:
@@ -104,7 +121,7 @@ def why_not(call: ToolCall, known: Mapping[str, Use], agent: str) -> str:
 def call_tools(turn: Turn, _: Event) -> Move[Turn]:
     """Call what the agent wants called."""
     uses = {use.name: use for use in turn.tools}
-    return Move(turn, effects=tuple(uses[one.tool].effect(turn.ask.agent, one) for one in turn.open))
+    return Move(turn, effects=tuple(uses[call.tool].effect(turn.ask.agent, call) for call in turn.open))
 
 
 @emitting(CallTool, StartChild, most=CALLS)
@@ -124,7 +141,7 @@ def keep_result(turn: Turn, returned: Returned) -> Move[Turn]:
 
 def keep_failure(turn: Turn, gave_up: GaveUp) -> Move[Turn]:
     """Show the agent that a tool failed."""
-    tool = next((one.tool for one in turn.open if one.id == gave_up.id), "")
+    tool = next((call.tool for call in turn.open if call.id == gave_up.id), "")
     return Move(_without(turn, gave_up.id), appends=(Append(THREAD, _error(gave_up.id, tool, gave_up.reason)),))
 
 
@@ -133,7 +150,7 @@ def _error(id: str, tool: str, reason: str) -> dict[str, Any]:
 
 
 def _without(turn: Turn, id: str) -> Turn:
-    return replace(turn, open=tuple(one for one in turn.open if one.id != id))
+    return replace(turn, open=tuple(call for call in turn.open if call.id != id))
 
 
 def all_are_back(turn: Turn, _: Event) -> bool:
@@ -184,8 +201,8 @@ def turn(rounds: int = 8, *, asks: bool = False) -> Machine:
             State("asking", enter=ask_agent),
             State("calling", enter=call_or_ask if asks else call_tools),
             Final("replied", result=the_reply),
-            Final("unusable", result=the_failure),
-            Final("exhausted", result=the_exhaustion),
+            Final("unusable", ends="failed", result=the_failure),
+            Final("exhausted", ends="failed", result=the_exhaustion),
         ],
         moves=[
             On("asking", Replied, to="calling", when=wants_tools, do=note_calls, at_most=rounds),

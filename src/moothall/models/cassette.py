@@ -124,7 +124,7 @@ def _miss(lines: Sequence[Line], asked: Asked, prompt: str) -> str:
     if not lines:
         return f"it is empty; {who}, was never asked; {remedy}"
     number, nearest = max(enumerate(lines, 1), key=lambda line: _nearness(line[1], asked, prompt))
-    differ = "; ".join(_shown(name, nearest, asked, prompt) for name in _differences(nearest.asked, asked))
+    differ = "; ".join(_format_difference(name, nearest, asked, prompt) for name in _differences(nearest.asked, asked))
     return f"{who}, was never asked so; the nearest is line {number}, where it differs: {differ}; {remedy}"
 
 
@@ -133,11 +133,11 @@ def _nearness(line: Line, asked: Asked, prompt: str) -> tuple[int, float]:
     return -len(_differences(line.asked, asked)), likeness
 
 
-def _shown(name: str, line: Line, asked: Asked, prompt: str) -> str:
+def _format_difference(name: str, line: Line, asked: Asked, prompt: str) -> str:
     """One difference: what stands in the cassette, and what is asked now."""
     if name == "prompt_hash":
         return f"prompt: {_first_difference(line.prompt, prompt)}"
-    recorded, now = (json.dumps(encode(getattr(one, name)), ensure_ascii=False) for one in (line.asked, asked))
+    recorded, now = (json.dumps(encode(getattr(request, name)), ensure_ascii=False) for request in (line.asked, asked))
     return f"{name}: {_first_difference(recorded, now)}"
 
 

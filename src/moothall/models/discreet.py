@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from moothall.agents.ports import Model, Reply, Request
+from moothall.agents.ports import Model, Reply, Request, open_ahead
 from moothall.agents.secrets import CleanEar, Cleaner
 
 
@@ -18,6 +18,10 @@ class DiscreetModel:
     def __init__(self, model: Model, clean: Cleaner) -> None:
         self._model = model
         self._clean = clean
+
+    async def open(self) -> None:
+        """Open the model within."""
+        await open_ahead(self._model)
 
     async def reply(self, request: Request) -> Reply:
         if request.hear is None:

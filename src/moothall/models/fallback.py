@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from moothall.agents.ports import Model, Reply, Request
+from moothall.agents.ports import Model, Reply, Request, open_ahead
 from moothall.errors import EffectFailed
 
 
@@ -19,6 +19,10 @@ class FallbackModel:
     def __init__(self, models: Sequence[Model]) -> None:
         self._models = models
 
+    async def open(self) -> None:
+        """Open the model that is asked first."""
+        await open_ahead(self._models[0])
+
     async def reply(self, request: Request) -> Reply:
         failures: list[EffectFailed] = []
         for model in self._models:
@@ -27,16 +31,16 @@ class FallbackModel:
             except EffectFailed as failure:
                 failures.append(failure)
             else:
-                return replace(reply, usage=_sum([reply.usage, *(one.usage for one in failures)]))
+                return replace(reply, usage=_sum([reply.usage, *(failure.usage for failure in failures)]))
         raise _all(failures) from failures[0]
 
 
 def _all(failures: Sequence[EffectFailed]) -> EffectFailed:
-    passing = [one.retry_after for one in failures if not one.final]
+    passing = [failure.retry_after for failure in failures if not failure.final]
     return EffectFailed(
         "; ".join(map(str, failures)),
         retry_after=min(passing, default=0),
-        usage=_sum([one.usage for one in failures]),
+        usage=_sum([failure.usage for failure in failures]),
         final=not passing,
     )
 

@@ -8,23 +8,30 @@ no failure of the provider, and a call that was cancelled says nothing about it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping
 from weakref import WeakKeyDictionary
 
-from moothall.agents.ports import Model, Reply, Request
+from moothall.agents.ports import Model, Reply, Request, open_ahead
 from moothall.errors import EffectFailed
 from moothall.kernel.frozen import Frozen
+from moothall.models.purse import Purse
 
+MINUTE = 60.0
 SOON = 1.0
 """How long to wait, in seconds, while another call finds out whether the provider is back."""
 
 
 class Measure(Frozen):
-    """How many calls at once, how many failures in a row are too many, and how long the rest is then, in seconds."""
+    """How many calls at once, how many failures in a row are too many, and how long the rest is then, in seconds.
+
+    `per_minute` is how many calls may begin within a minute; 0 where that does not matter.
+    """
 
     at_once: int = 16
     failures: int = 5
     rest: float = 30.0
+    per_minute: int = 0
 
 
 class Gate:
@@ -37,6 +44,7 @@ class Gate:
         self._failures = 0
         self._closed_until = 0.0
         self._is_probing = False
+        self._begun: deque[float] = deque(maxlen=measure.per_minute)
         self._rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     def room(self) -> asyncio.Semaphore:
@@ -55,6 +63,19 @@ class Gate:
         self._is_probing = True
         return True
 
+    def take_turn(self) -> float:
+        """Begin a call now, and 0.0; or how many seconds it has to wait before there is room in the minute."""
+        begun, now = self._begun, self._now()
+        if begun.maxlen and len(begun) == begun.maxlen and (pause := begun[0] + MINUTE - now) > 0:
+            return pause
+        begun.append(now)
+        return 0.0
+
+    async def wait_for_turn(self) -> None:
+        """Wait until a call may begin."""
+        while pause := self.take_turn():  # noqa: ASYNC110  # whoever waits besides may come first
+            await asyncio.sleep(pause)
+
     def succeeded(self) -> None:
         """The provider did its part."""
         self._failures = 0
@@ -71,18 +92,28 @@ class Gate:
 
 
 class GatedModel:
-    """A model behind the gate of its provider."""
+    """A model behind the gate of its provider; what it costs is paid from a purse, where there is one."""
 
-    def __init__(self, model: Model, gate: Gate) -> None:
+    def __init__(self, model: Model, gate: Gate, purse: Purse | None = None) -> None:
         self._model = model
         self._gate = gate
+        self._purse = purse
+
+    async def open(self) -> None:
+        """Open the model within."""
+        await open_ahead(self._model)
 
     async def reply(self, request: Request) -> Reply:
         async with self._gate.room():
+            if self._purse is not None:
+                self._purse.require_money()
             is_probe = self._gate.enter()
             try:
+                await self._gate.wait_for_turn()
                 reply = await self._model.reply(request)
+                self._pay(reply.usage)
             except EffectFailed as failure:
+                self._pay(failure.usage or {})
                 if failure.final:
                     self._gate.succeeded()
                 else:
@@ -93,3 +124,7 @@ class GatedModel:
                     self._gate.probed()
             self._gate.succeeded()
             return reply
+
+    def _pay(self, usage: Mapping[str, float]) -> None:
+        if self._purse is not None and usage.get("usd"):
+            self._purse.pay(usage["usd"])

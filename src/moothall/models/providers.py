@@ -18,16 +18,13 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any
 from weakref import WeakKeyDictionary
 
-import anthropic
 import httpx2
-import openai
 from genai_prices import calc_price
-from google.genai import Client as GoogleClient
-from google.genai.types import HttpOptions, HttpRetryOptions
 from pydantic_ai import exceptions as said
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import (
@@ -47,15 +44,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model as DirectModel
 from pydantic_ai.models import ModelRequestParameters
-from pydantic_ai.models.anthropic import AnthropicModel
-from pydantic_ai.models.google import GoogleModel
-from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.output import OutputObjectDefinition
-from pydantic_ai.profiles.openai import OpenAIModelProfile
-from pydantic_ai.providers.anthropic import AnthropicProvider
-from pydantic_ai.providers.google import GoogleProvider
-from pydantic_ai.providers.openai import OpenAIProvider
-from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
@@ -65,13 +54,14 @@ from moothall.agents.ports import Offered, Reply, Request
 from moothall.errors import DefinitionError, EffectFailed, whole_text
 from moothall.kernel.codec import encode
 from moothall.kernel.frozen import Frozen
-from moothall.models.shapes import VALUE, wrapped
-
-Protocol = Literal["openai", "anthropic", "google"]
+from moothall.models.endpoint import Endpoint, Protocol
+from moothall.models.shapes import VALUE, wrap_schema
 
 CHARACTERS = 4
 """How many characters of a text count as a token, where a provider has not counted them."""
 CONNECT = 10.0
+KEPT_OPEN = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=30.0)
+"""How long a connection stays open that nobody uses: long enough for one that was opened ahead."""
 SHOWN = 300
 REPLY = "final_reply"
 """The tool by which a model gives a value of the shape that was asked for."""
@@ -81,9 +71,7 @@ SILENCE = "(nothing)"
 """What a model is told that it said where it said nothing: some providers take no empty message."""
 BEGINNING, GO_ON = "(This is where the conversation begins.)", "(Go on.)"
 """What stands before a conversation that an agent begins, and behind one that it spoke last in."""
-LOST = "nobody knows what it returned"
-NO_KEY = "none"
-"""What the SDKs are told, which insist on a key; it never leaves."""
+LOST = "what it returned is not known"
 
 KEY_HEADERS: Mapping[Protocol, tuple[str, str]] = {
     "openai": ("authorization", "Bearer "),
@@ -109,25 +97,6 @@ HEADERS = frozenset(
 AGAIN = frozenset((408, 409, 425, 429))
 """The codes of a refusal that does not last."""
 
-ENDS_ARE_TOLD = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
-"""A stream without its end is no reply, although some servers never tell it."""
-
-
-class Endpoint(Frozen):
-    """Which model is asked, where, with which key, and for how long at most."""
-
-    protocol: Protocol
-    model: str
-    address: str
-    is_own: bool = True
-    """Whether the address is the one of the company whose protocol it is."""
-    key: str = ""
-    key_name: str = ""
-    timeout: float = 300.0
-
-    def __repr__(self) -> str:
-        return f"{self.protocol}:{self.model}@{self.address}"
-
 
 class ProviderModel:
     """A model of a provider. Its connections live as long as the event loop that it is used in."""
@@ -147,7 +116,7 @@ class ProviderModel:
                     response = await model_request(model, messages, model_settings=how, model_request_parameters=wanted)
                     is_whole = True
                 else:
-                    response, is_whole = await _heard(model, messages, wanted, request)
+                    response, is_whole = await _hear_reply(model, messages, wanted, request)
         except TimeoutError as error:
             raise EffectFailed(f"{self._who} did not reply within {self._endpoint.timeout:g} s") from error
         except Exception as error:  # the SDKs raise whatever a strange body makes them stumble over
@@ -163,14 +132,27 @@ class ProviderModel:
             raise EffectFailed(f"{self._who}: its reply broke off", usage=usage)
         return self._read(response, request, usage)
 
+    async def open(self) -> None:
+        """Open a client and a connection to the provider. Only the head of its address is asked for, and costs nothing.
+
+        Whether that succeeds says nothing about a reply; who asks for one hears what is wrong.
+        """
+        web = (await self._at_hand()).web
+        with suppress(httpx2.HTTPError, DefinitionError, TimeoutError):
+            async with asyncio.timeout(CONNECT):
+                await web.head(self._endpoint.address)
+
     async def _model(self) -> DirectModel:
         """The model with a client of the running loop, which is closed together with the loop."""
+        return (await self._at_hand()).model
+
+    async def _at_hand(self) -> _Opened:
         loop = asyncio.get_running_loop()
         if loop not in self._opened:
             client = _client(self._endpoint)
-            opened = _Opened(direct_model(self._endpoint, await anext(client)), client)
-            self._opened.setdefault(loop, opened)
-        return self._opened[loop].model
+            web = await anext(client)
+            self._opened.setdefault(loop, _Opened(direct_model(self._endpoint, web), client, web))
+        return self._opened[loop]
 
     def _read(self, response: ModelResponse, request: Request, usage: Mapping[str, float]) -> Reply:
         if response.finish_reason == "length":
@@ -182,8 +164,8 @@ class ProviderModel:
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         parts = [part for part in response.parts if isinstance(part, ToolCallPart)]
         calls = tuple(ToolCall(part.tool_name, arguments_of(part), part.tool_call_id) for part in parts)
-        given = [one.arguments for one in calls if one.tool == REPLY]
-        calls = tuple(one for one in calls if one.tool != REPLY)
+        given = [call.arguments for call in calls if call.tool == REPLY]
+        calls = tuple(call for call in calls if call.tool != REPLY)
         if not text and not given and not (calls and request.tools):
             raise EffectFailed(f"{self._who} said nothing", usage=usage)
         if not given and writes_json(request, self._endpoint):
@@ -200,8 +182,11 @@ class ProviderModel:
         code = status_of(error)
         status = f" ({code})" if code else ""
         if remedy:
-            return EffectFailed(f"{self._who}: {remedy}{status}: {self._shown(_told(error))}", final=True)
-        return EffectFailed(f"{self._who}{status}: {self._shown(_told(error))}", retry_after=retry_after)
+            return EffectFailed(f"{self._who}: {remedy}{status}: {self._shown(_error_text(error))}", final=True)
+        if cause := _cause_of(error):
+            why = f"no connection to {self._endpoint.address}: {self._shown(cause)}"
+            return EffectFailed(f"{self._who}: {why}", retry_after=retry_after)
+        return EffectFailed(f"{self._who}{status}: {self._shown(_error_text(error))}", retry_after=retry_after)
 
     def _remedy(self, error: Exception) -> str:
         """What somebody has to do before such a request can succeed; "" where it is worth another attempt."""
@@ -235,12 +220,14 @@ class _Opened(Frozen):
 
     model: DirectModel
     client: AsyncGenerator[httpx2.AsyncClient]
+    web: httpx2.AsyncClient
 
 
 async def _client(endpoint: Endpoint) -> AsyncGenerator[httpx2.AsyncClient]:
     """A client that stays open until the event loop ends, which closes what it finds suspended."""
     limits = httpx2.Timeout(endpoint.timeout, connect=CONNECT)
-    async with httpx2.AsyncClient(timeout=limits, event_hooks={"request": [_only_to(endpoint)]}) as client:
+    hooks = {"request": [_only_to(endpoint)]}
+    async with httpx2.AsyncClient(timeout=limits, limits=KEPT_OPEN, event_hooks=hooks) as client:
         yield client
 
 
@@ -260,35 +247,12 @@ def _only_to(endpoint: Endpoint) -> Callable[[httpx2.Request], Any]:
 
 
 def direct_model(endpoint: Endpoint, client: httpx2.AsyncClient) -> DirectModel:
-    """The model of an endpoint as pydantic-ai has it, with retries switched off."""
-    match endpoint.protocol:
-        case "openai":
-            asked = openai.AsyncOpenAI(
-                base_url=endpoint.address, api_key=NO_KEY, http_client=client, max_retries=0, timeout=endpoint.timeout
-            )
-            provider = (
-                OpenAIProvider(openai_client=asked)
-                if endpoint.is_own
-                else OpenAICompatibleProvider("openai", openai_client=asked)
-            )
-            return OpenAIChatModel(endpoint.model, provider=provider, profile=ENDS_ARE_TOLD)
-        case "anthropic":
-            claude = anthropic.AsyncAnthropic(
-                base_url=endpoint.address, api_key=NO_KEY, http_client=client, max_retries=0, timeout=endpoint.timeout
-            )
-            return AnthropicModel(endpoint.model, provider=AnthropicProvider(anthropic_client=claude))
-        case "google":
-            options = HttpOptions(
-                base_url=endpoint.address,
-                httpx_async_client=client,
-                timeout=int(endpoint.timeout * 1000),
-                retry_options=HttpRetryOptions(attempts=1),
-            )
-            gemini = GoogleClient(vertexai=False, api_key=NO_KEY, http_options=options)
-            return GoogleModel(endpoint.model, provider=GoogleProvider(client=gemini))
+    """The model of an endpoint as pydantic-ai has it; of the SDKs only the one that is needed is loaded."""
+    made: DirectModel = import_module(f"moothall.models.{endpoint.protocol}_client").model_of(endpoint, client)
+    return made
 
 
-async def _heard(
+async def _hear_reply(
     model: DirectModel, messages: Sequence[ModelMessage], wanted: ModelRequestParameters, request: Request
 ) -> tuple[ModelResponse, bool]:
     """A reply that is listened to while it comes, and whether it came whole."""
@@ -324,8 +288,8 @@ def messages_of(request: Request) -> list[ModelMessage]:
     First one system message; then user and assistant in turns, the user first and last; what a call returned right
     behind it. Ids of calls are told apart: providers insist on it.
     """
-    said = [one for one in request.messages if one["role"] != "system"]
-    system = [request.system, *(one["text"] for one in request.messages if one["role"] == "system")]
+    said = [message for message in request.messages if message["role"] != "system"]
+    system = [request.system, *(message["text"] for message in request.messages if message["role"] == "system")]
     if request.prompt or not request.messages:
         said.insert(0, {"role": "user", "text": request.prompt})
     if not said or said[0]["role"] == "assistant":
@@ -342,16 +306,18 @@ def messages_of(request: Request) -> list[ModelMessage]:
 
 def _with_results(said: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """The same with what each call returned right behind it; a result without its call is told in words."""
-    left = [(number, one) for number, one in enumerate(said) if one["role"] == "tool"]
-    for number, one in enumerate(said):
-        if one["role"] == "tool":
-            if (number, one) in left:
-                left.remove((number, one))
-                how = f"failed: {one['error']}" if "error" in one else f"returned: {_plain(one.get('value'))}"
-                yield {"role": "user", "text": f"[{one['tool']} {how}]"}
+    left = [(number, message) for number, message in enumerate(said) if message["role"] == "tool"]
+    for number, message in enumerate(said):
+        if message["role"] == "tool":
+            if (number, message) in left:
+                left.remove((number, message))
+                how = (
+                    f"failed: {message['error']}" if "error" in message else f"returned: {_plain(message.get('value'))}"
+                )
+                yield {"role": "user", "text": f"[{message['tool']} {how}]"}
             continue
-        calls = one.get("calls") or ()
-        yield {**one, "calls": [{**call, "id": f"{call['id']}-{number}"} for call in calls]} if calls else one
+        calls = message.get("calls") or ()
+        yield {**message, "calls": [{**call, "id": f"{call['id']}-{number}"} for call in calls]} if calls else message
         for call in calls:
             result = next((pair for pair in left if pair[0] > number and pair[1]["id"] == call["id"]), None)
             if result is not None:
@@ -362,13 +328,13 @@ def _with_results(said: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, An
 
 def _in_turns(said: Iterable[Mapping[str, Any]]) -> Iterator[ModelMessage]:
     """User and assistant in turns: what one of them says several times in a row is one message."""
-    for is_answer, group in groupby(said, lambda one: one["role"] == "assistant"):
+    for is_answer, group in groupby(said, lambda message: message["role"] == "assistant"):
         together = list(group)
         if is_answer:
             yield _answer(together)
             continue
-        parts: list[ModelRequestPart] = [_result(one) for one in together if one["role"] == "tool"]
-        if texts := [one["text"] for one in together if one["role"] != "tool"]:
+        parts: list[ModelRequestPart] = [_result(message) for message in together if message["role"] == "tool"]
+        if texts := [message["text"] for message in together if message["role"] != "tool"]:
             parts.append(UserPromptPart(whole_text("\n\n".join(filter(None, texts)) or SILENCE)))
         yield ModelRequest(parts)
 
@@ -400,14 +366,14 @@ def parameters_of(request: Request, endpoint: Endpoint) -> ModelRequestParameter
     A value is given by a tool of its own. Small servers that speak a company's protocol often know no tools, or take no
     notice of them, but all know how to write JSON by a schema.
     """
-    tools = [tool_of(one) for one in request.tools]
+    tools = [tool_of(tool) for tool in request.tools]
     if request.schema is None:
         return ModelRequestParameters(function_tools=tools)
     if writes_json(request, endpoint):
-        shape = OutputObjectDefinition(json_schema=wrapped(request.schema), name=REPLY)
+        shape = OutputObjectDefinition(json_schema=wrap_schema(request.schema), name=REPLY)
         return ModelRequestParameters(output_mode="native", output_object=shape, prompted_output_template=AS_JSON)
     giving = ToolDefinition(
-        name=REPLY, parameters_json_schema=wrapped(request.schema), description=REPLY_SAYS, kind="output"
+        name=REPLY, parameters_json_schema=wrap_schema(request.schema), description=REPLY_SAYS, kind="output"
     )
     return ModelRequestParameters(
         function_tools=tools, output_mode="tool", output_tools=[giving], allow_text_output=False
@@ -436,7 +402,7 @@ def only_value(schema: Mapping[str, Any], given: Sequence[Any]) -> Any:
 
 
 def arguments_of(part: ToolCallPart) -> Any:
-    """The arguments of a call; the text as it came where it is no JSON, for whoever reads the call to refuse."""
+    """The arguments of a call; the text as it came where it is not JSON, for whoever reads the call to refuse."""
     if not isinstance(part.args, str):
         return part.args or {}
     if not part.args.strip():
@@ -460,7 +426,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def usage_of(response: ModelResponse, endpoint: Endpoint) -> dict[str, float]:
@@ -502,6 +468,17 @@ def is_priced(endpoint: Endpoint) -> bool:
     return price_of(RequestUsage(input_tokens=1, output_tokens=1), endpoint) is not None
 
 
+def _cause_of(error: Exception) -> str:
+    """Why there was no connection, in the words of the system; "" where there was one."""
+    link: BaseException | None = error
+    is_connection, innermost = False, ""
+    while link is not None:
+        is_connection = is_connection or isinstance(link, httpx2.TransportError | ConnectionError)
+        innermost = str(link) or innermost
+        link = link.__cause__ or link.__context__
+    return innermost if is_connection else ""
+
+
 def status_of(error: Exception) -> int:
     """The status that a failure came with; 0 where it has none."""
     found = getattr(error, "status_code", None)
@@ -510,7 +487,7 @@ def status_of(error: Exception) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """What a failure says of itself: the provider's own words where there are any."""
     body = getattr(error, "body", None)
     if isinstance(body, Mapping):

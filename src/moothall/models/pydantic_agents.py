@@ -19,7 +19,7 @@ from pydantic_core import to_jsonable_python
 
 from moothall.agents.ports import Guest, Reply
 from moothall.errors import DefinitionError, EffectFailed, words_of
-from moothall.models.shapes import value_of, wrapped
+from moothall.models.shapes import value_of, wrap_schema
 
 
 class PydanticAgent(Guest):
@@ -31,7 +31,7 @@ class PydanticAgent(Guest):
     async def __call__(self, prompt: str, schema: Mapping[str, Any] | None = None) -> Reply:
         usage = RunUsage()
         is_shaped = schema is not None and schema.get("type") != "string" and self._agent.output_type is str
-        output_type = StructuredDict(wrapped(schema), name="reply") if is_shaped and schema is not None else None
+        output_type = StructuredDict(wrap_schema(schema), name="reply") if is_shaped and schema is not None else None
         try:
             result = await self._agent.run(prompt, output_type=output_type, usage=usage, infer_name=False)
         except UserError as error:

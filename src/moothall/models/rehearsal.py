@@ -1,7 +1,7 @@
 """`rehearsal`: a stand-in that needs no network and no key.
 
 It sees only the request and invents a reply that fits the schema. The choice is seeded by the effect's key, so
-the same call always gets the same reply. It exists to try a machine's paths; its prose is no goal.
+the same call always gets the same reply. It exists to try a machine's paths; its prose is not a goal.
 
 Where an agent has parsing tools it calls the one that it was asked for last, else the first. Yes and no take turns from
 one reply of an agent to the next, so that a loop that waits for either comes to its end.
@@ -43,15 +43,15 @@ class RehearsalModel:
 
 def _last(messages: Sequence[Any]) -> str:
     """What was last said to the agent."""
-    return next((str(one["text"]) for one in reversed(messages) if one["role"] == "user"), "")
+    return next((str(message["text"]) for message in reversed(messages) if message["role"] == "user"), "")
 
 
 def _calls(request: Request, asked: str, chance: random.Random) -> tuple[ToolCall, ...]:
     """The call of a parsing tool, where the agent has one."""
-    tools = [one for one in request.tools if one.parsing]
+    tools = [tool for tool in request.tools if tool.parsing]
     if not tools:
         return ()
-    tool = next((one for one in tools if one.name in asked), tools[0])
+    tool = next((tool for tool in tools if tool.name in asked), tools[0])
     arguments = invent(tool.schema, chance, tool.name, request.hints)
     run = request.key.partition(".")[0]
     for name in [name for name, value in arguments.items() if isinstance(value, bool) and name not in request.hints]:
@@ -67,7 +67,7 @@ def _usage(prompt: str, text: str) -> dict[str, float]:
 def invent(schema: Mapping[str, Any], chance: random.Random, label: str, hints: Hints = NO_HINTS) -> Any:
     """A value that fits a JSON Schema; where there are hints for a field of this name, one of these that fits."""
     if label in hints:
-        likely = [(value, weight) for value, weight in _weighed(hints[label]) if not misfits(schema, value)]
+        likely = [(value, weight) for value, weight in _weighted_values(hints[label]) if not misfits(schema, value)]
         if likely:
             return chance.choices([value for value, _ in likely], [weight for _, weight in likely])[0]
     if "const" in schema:
@@ -76,9 +76,15 @@ def invent(schema: Mapping[str, Any], chance: random.Random, label: str, hints: 
         return chance.choice(list(schema["enum"]))
     for name in ("anyOf", "oneOf"):
         if name in schema:
-            return invent(chance.choice(list(schema[name])), chance, label, hints)
+            choices = list(schema[name])
+            plain = [choice for choice in choices if "pattern" not in choice]  # a pattern is hard to invent for
+            if {"type": "number"} in plain:  # a text beside it may have to be a number too, as of a decimal
+                plain = [choice for choice in plain if choice.get("type") != "string"]
+            return invent(chance.choice(plain or choices), chance, label, hints)
     if "allOf" in schema:
-        return invent({name: part for one in schema["allOf"] for name, part in one.items()}, chance, label, hints)
+        return invent(
+            {name: part for subschema in schema["allOf"] for name, part in subschema.items()}, chance, label, hints
+        )
     kind = schema.get("type")
     match kind if isinstance(kind, str) or kind is None else chance.choice(list(kind)):
         case "object":
@@ -98,14 +104,14 @@ def invent(schema: Mapping[str, Any], chance: random.Random, label: str, hints: 
             return _text(schema, label)
 
 
-def _weighed(given: Any) -> list[tuple[Any, float]]:
+def _weighted_values(given: Any) -> list[tuple[Any, float]]:
     """What is likely for a field, each with its weight: a list of examples, or weights by value."""
     if not isinstance(given, Mapping):
         return [(value, 1.0) for value in (given if isinstance(given, Sequence) and given != "" else ())]
-    return [(value, weight) for name, weight in given.items() for value in _meant(name)]
+    return [(value, weight) for name, weight in given.items() for value in _meanings(name)]
 
 
-def _meant(name: str) -> list[Any]:
+def _meanings(name: str) -> list[Any]:
     """What the name of a weight may stand for: a text, and the value that it is as JSON, such as `true`."""
     try:
         value = json.loads(name)
@@ -153,7 +159,20 @@ def _bounds(schema: Mapping[str, Any], step: float) -> tuple[float, float]:
     return low, max(low, low + 10 if high is None else high)
 
 
+FORMATS: Mapping[str, str] = {
+    "date-time": "2026-01-31T12:00:00+00:00",
+    "date": "2026-01-31",
+    "time": "12:00:00",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+    "decimal": "12.50",
+    "path": "rehearsal.txt",
+}
+"""A text of each format that a schema may ask for."""
+
+
 def _text(schema: Mapping[str, Any], label: str) -> str:
+    if schema.get("format") in FORMATS:
+        return FORMATS[schema["format"]]
     text = f"[rehearsal] {label}"
     most: int | None = schema.get("maxLength")
     return f"{text:.<{schema.get('minLength', 0)}}"[:most]

@@ -21,7 +21,7 @@ from pydantic_core import to_jsonable_python
 
 from moothall.agents.ports import Guest, Reply
 from moothall.errors import EffectFailed, words_of
-from moothall.models.shapes import value_of, wrapped
+from moothall.models.shapes import value_of, wrap_schema
 
 NAME, SAYS = "reply", "The reply itself."
 """How the tool is called by which a chat model gives a value: types have names that no tool may have."""
@@ -56,7 +56,7 @@ class RunnableAgent(Guest):
         if not isinstance(self._runnable, BaseChatModel):
             return None
         with suppress(NotImplementedError):
-            return self._runnable.with_structured_output({"description": SAYS, **wrapped(schema), "title": NAME})
+            return self._runnable.with_structured_output({"description": SAYS, **wrap_schema(schema), "title": NAME})
         return None
 
 
@@ -68,8 +68,10 @@ class _Counted(BaseCallbackHandler):
 
     def on_llm_end(self, response: LLMResult, **_: Any) -> None:
         """A model has replied."""
-        for one in (one for several in response.generations for one in several):
-            used = getattr(one.message, "usage_metadata", None) if isinstance(one, ChatGeneration) else None
+        for generation in (generation for several in response.generations for generation in several):
+            used = (
+                getattr(generation.message, "usage_metadata", None) if isinstance(generation, ChatGeneration) else None
+            )
             if used:
                 self.usage["tokens"] = self.usage.get("tokens", 0) + used["total_tokens"]
 

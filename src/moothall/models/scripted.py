@@ -94,9 +94,9 @@ class ScriptedModel:
         except OSError as error:
             raise DefinitionError(f"{path}: the script cannot be read: {error.strerror}") from error
         except (ValueError, RecursionError) as error:
-            raise DefinitionError(f"{path}: the script is no JSON: {error}") from error
+            raise DefinitionError(f"{path}: the script is not JSON: {error}") from error
         try:
-            given, plain = _parted(plain)
+            given, plain = _split_script(plain)
             rules = [_rule(rule, f"{RULES}[{at}]") for at, rule in enumerate(given)]
             agents = decode(dict[str, list[Any]], plain, "the script")
             lines = {
@@ -155,7 +155,7 @@ def _all_of(request: Request) -> str:
     return "\n\n".join(filter(None, (request.system, request.prompt, *said)))
 
 
-def _parted(plain: Any) -> tuple[Sequence[Any], Any]:
+def _split_script(plain: Any) -> tuple[Sequence[Any], Any]:
     """The rules of a script, and the rest of it. An agent that is called `rules` says texts."""
     if isinstance(plain, list) and plain:
         return plain, {}

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 VALUE = "value"
-"""The field around a value that is no object: the arguments of a tool are one."""
+"""The field around a value that is not an object: the arguments of a tool are one."""
 
 
-def wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
+def wrap_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A schema as that of a tool's arguments, which are an object."""
     if schema.get("type") == "object":
         return dict(schema)

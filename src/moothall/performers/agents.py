@@ -26,7 +26,7 @@ from moothall.agents.roles import Role, library_role
 from moothall.agents.thread import as_text, seen_by
 from moothall.errors import MOST_USED, DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import decode, encode, schema
-from moothall.kernel.events import Event, Faltered, GaveUp
+from moothall.kernel.events import AttemptFailed, Event, GaveUp
 from moothall.kernel.schema import misfits
 from moothall.runtime.cleaner import fitted
 from moothall.runtime.ports import Clean, Context, Excerpt
@@ -55,7 +55,7 @@ class AgentPerformer:
         except EffectFailed as failure:
             if effect.agent in self.functions:
                 raise
-            return failed(effect.agent, failure)
+            return failure_event(effect.agent, failure)
         return self._event(effect, context, reply, was_shown=bool(shown))
 
     async def _request(self, effect: AskAgent, context: Context, shown: Said) -> Request:
@@ -66,7 +66,7 @@ class AgentPerformer:
         clean, role = context.clean, self.roles(effect.role) if effect.role else _NOBODY
         said = tuple(await context.messages(effect.thread)) if effect.thread else ()
         before, since = ((), said) if effect.tools else (seen_by(effect.agent, said), shown)
-        before = (*({"role": one.role, "text": one.content} for one in role.examples), *before)
+        before = (*({"role": example.role, "text": example.content} for example in role.examples), *before)
         arguments = {**effect.arguments, **(await _texts(effect, context) if effect.windows else {})}
         prompt = clean("\n\n".join(filter(None, (self._text(effect.template, arguments), role.reminder))))
         if before:
@@ -80,7 +80,7 @@ class AgentPerformer:
             context.nth,
             None if shape is None else schema(shape),
             since and clean(since),
-            tuple(_told(offered(name, self.functions.get(name)), clean) for name in effect.tools),
+            tuple(_clean_tool(offer_tool(name, self.functions.get(name)), clean) for name in effect.tools),
             context.ear(effect.agent),
             clean(system),
             effect.temperature,
@@ -113,7 +113,7 @@ class AgentPerformer:
             return Unusable(effect.agent, text, reason, usage, id=id)
         if reason and not was_shown and effect.agent not in self.functions:
             self.shown_back[context.key] = _back(clean(text), reason)
-            return Faltered(f"{effect.agent}: the reply has the wrong shape: {reason}", 0, usage, PROVIDER)
+            return AttemptFailed(f"{effect.agent}: the reply has the wrong shape: {reason}", 0, usage, PROVIDER)
         return Replied(effect.agent, text, value, effect.shape, usage, id=id)
 
     async def _reply(self, effect: AskAgent, context: Context, request: Request) -> Reply:
@@ -121,11 +121,12 @@ class AgentPerformer:
         if isinstance(function, Guest):
             if effect.tools:
                 raise DefinitionError(f"{effect.agent} brings tools of its own; ask it without tools=")
-            return await function(_continued(request), request.schema)
+            return await function(_whole_request(request), request.schema)
         if function is not None:
-            return _as_reply(effect, await awaited(effect.agent, function(_continued(request))))
+            return _as_reply(effect, await require_awaitable(effect.agent, function(_whole_request(request))))
         if self.model is None:
-            raise DefinitionError(f"nobody plays {effect.agent!r}: pass agents={{{effect.agent!r}: …}} or a model")
+            agent = repr(effect.agent)
+            raise DefinitionError(f"agent {agent} has no function and no model: pass agents={{{agent}: …}}, or a model")
         if self.models is None:
             return await self.model.reply(request)
         level = effect.level or (self.roles(effect.role).level if effect.role else "base")
@@ -150,12 +151,12 @@ async def _texts(effect: AskAgent, context: Context) -> dict[str, str]:
     }
 
 
-def failed(agent: str, failure: EffectFailed) -> Event:
+def failure_event(agent: str, failure: EffectFailed) -> Event:
     """The event in which an attempt at asking a model ends that failed."""
     reason = whole(f"{agent}: {failure}")
     if failure.final:
         return GaveUp(reason, PROVIDER, failure.usage)
-    return Faltered(reason, failure.retry_after, failure.usage, PROVIDER)
+    return AttemptFailed(reason, failure.retry_after, failure.usage, PROVIDER)
 
 
 def _back(text: str, reason: str) -> tuple[Any, ...]:
@@ -164,7 +165,7 @@ def _back(text: str, reason: str) -> tuple[Any, ...]:
     return said, {"role": "user", "text": f"This reply cannot be used: {reason}. Please reply again."}
 
 
-def _told(tool: Offered, clean: Clean) -> Offered:
+def _clean_tool(tool: Offered, clean: Clean) -> Offered:
     """A tool without what its docstring gives away."""
     said = clean(tool.description)
     return tool if said is tool.description else replace(tool, description=said)
@@ -173,21 +174,21 @@ def _told(tool: Offered, clean: Clean) -> Offered:
 def wanting(agent: str, text: str, calls: Sequence[ToolCall], usage: Mapping[str, float]) -> Replied | Unusable:
     """A reply that wants tools called; unusable where it does not say which and with what."""
     try:
-        known = [decode(ToolCall, whole(encode(one)), f"calls[{number}]") for number, one in enumerate(calls)]
+        known = [decode(ToolCall, whole(encode(call)), f"calls[{number}]") for number, call in enumerate(calls)]
     except MoothallError as error:
         return Unusable(agent, text, str(error), usage)
-    return Replied(agent, text, usage=usage, calls=_numbered(known))
+    return Replied(agent, text, usage=usage, calls=_number_calls(known))
 
 
-def _numbered(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+def _number_calls(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     """Calls that can be told apart: each with an id of its own."""
-    ids = [one.id for one in calls]
+    ids = [call.id for call in calls]
     if all(ids) and len(set(ids)) == len(ids):
         return tuple(calls)
-    return tuple(ToolCall(one.tool, one.arguments, f"call-{number}") for number, one in enumerate(calls))
+    return tuple(ToolCall(call.tool, call.arguments, f"call-{number}") for number, call in enumerate(calls))
 
 
-def _continued(request: Request) -> str:
+def _whole_request(request: Request) -> str:
     """All that an agent is asked, for functions, which take one text."""
     if request.prompt or not request.messages:
         said = [request.prompt, *(json.dumps(message, ensure_ascii=False) for message in request.messages)]
@@ -197,19 +198,23 @@ def _continued(request: Request) -> str:
 
 
 @lru_cache(maxsize=1024)
-def offered(name: str, function: Callable[..., Any] | None) -> Offered:
+def offer_tool(name: str, function: Callable[..., Any] | None) -> Offered:
     """A tool as a model sees it: what its docstring says, and the schema of its parameters."""
     if function is None:
         return Offered(name)
     if isinstance(offer := getattr(function, "offer", None), Offered):  # a tool that others describe
         return offer
     hints, every = _hints(function), signature(function).parameters.values()
-    named = [one for one in every if one.name != KEY and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    named = [
+        parameter
+        for parameter in every
+        if parameter.name != KEY and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
     shape = {
         "type": "object",
-        "properties": {one.name: schema(hints.get(one.name, Any)) for one in named},
-        "required": [one.name for one in named if one.default is one.empty],
-        "additionalProperties": any(one.kind is one.VAR_KEYWORD for one in every),
+        "properties": {parameter.name: schema(hints.get(parameter.name, Any)) for parameter in named},
+        "required": [parameter.name for parameter in named if parameter.default is parameter.empty],
+        "additionalProperties": any(parameter.kind is parameter.VAR_KEYWORD for parameter in every),
     }
     return Offered(name, (function.__doc__ or "").strip(), shape)
 
@@ -218,7 +223,7 @@ def misfit(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
     """Why what an agent gives a tool is not what the tool takes; "" where it is."""
     if isinstance(offer := getattr(function, "offer", None), Offered):
         return "; ".join(str(misfit) for misfit in misfits(offer.schema, arguments))
-    hints, shape = _hints(function), offered("", function).schema
+    hints, shape = _hints(function), offer_tool("", function).schema
     for name, value in arguments.items():
         is_free = shape["additionalProperties"] and not (name == KEY and KEY in signature(function).parameters)
         if name not in shape["properties"] and not is_free:
@@ -242,7 +247,7 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
         return {}
 
 
-def awaited(name: str, work: Any) -> Awaitable[Any]:
+def require_awaitable(name: str, work: Any) -> Awaitable[Any]:
     """What an async function gave, or a word to its author where it is not async."""
     if type(work) is not CoroutineType and not isawaitable(work):
         raise DefinitionError(f"{name} is not async: write `async def {name}`")
@@ -256,7 +261,7 @@ def _as_reply(effect: AskAgent, given: Any) -> Reply:
     if isinstance(given, str):
         return Reply(text=given, value=given)
     if isinstance(given, Reply):
-        raise DefinitionError(f"{effect.agent} returned a Reply with the text {given.text!r}, which is none")
+        raise DefinitionError(f"{effect.agent} returned a Reply with the text {given.text!r}, which is not a text")
     if not effect.shape:
         raise DefinitionError(
             f"{effect.agent} returned {type(given).__name__}; return a text, or ask for a value with reply="

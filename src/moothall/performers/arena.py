@@ -183,7 +183,9 @@ async def _unless_unable(work: Awaitable[Event]) -> Event:
     """What came of some work; that there is no sandbox, or no workspace, is nothing that a repair would mend."""
     try:
         return await work
-    except (SandboxUnavailable, Refused) as error:
+    except SandboxUnavailable as error:
+        return GaveUp(f"{error.problem}; the arena runs no task unprotected, and `moot doctor` tries it", DEFINITION)
+    except Refused as error:
         return GaveUp(str(error), DEFINITION)
     except EffectFailed as failure:
         if not failure.final:

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from moothall.agents.ask import Replied, Unusable
-from moothall.agents.conversation import Converse, Message, Seat, is_enough, seen, spoken
+from moothall.agents.conversation import Converse, Message, Seat, is_enough, speech, view_of
 from moothall.agents.ports import Model, Offered, Reply, Request
 from moothall.agents.roles import ParsingTool, Role
 from moothall.agents.shapes import misfit_of
 from moothall.errors import DefinitionError, EffectFailed
 from moothall.kernel.codec import encode
-from moothall.kernel.events import Event, Faltered, GaveUp
-from moothall.performers.agents import PROVIDER, awaited, failed, offered, usage_of, wanting, whole
+from moothall.kernel.events import AttemptFailed, Event, GaveUp
+from moothall.performers.agents import PROVIDER, failure_event, offer_tool, require_awaitable, usage_of, wanting, whole
 from moothall.runtime.ports import Context, Excerpt, Messages
 
 FEW = 32
@@ -49,13 +49,15 @@ class ConversePerformer:
         except EffectFailed as failure:
             if effect.agent in self.functions:
                 raise
-            return failed(effect.agent, failure)
+            return failure_event(effect.agent, failure)
         usage = usage_of(effect.agent, reply, context.clean)
         if not reply.calls:
             return Replied(effect.agent, whole(reply.text), usage=usage)
         event = wanting(effect.agent, whole(reply.text), context.clean(reply.calls), usage)
         if isinstance(event, Unusable):
-            return Faltered(f"{effect.agent}: its calls of tools cannot be read: {event.reason}", 0, usage, PROVIDER)
+            return AttemptFailed(
+                f"{effect.agent}: its calls of tools cannot be read: {event.reason}", 0, usage, PROVIDER
+            )
         if effect.agent not in self.functions:
             return self._checked(event, context.key, was_shown=bool(shown))
         return event
@@ -80,13 +82,13 @@ class ConversePerformer:
             }
             for call in replied.calls
         ]
-        self.shown_back[key] = (spoken("assistant", replied.text, calls), *results)
-        return Faltered(reason, 0, replied.usage, PROVIDER)
+        self.shown_back[key] = (speech("assistant", replied.text, calls), *results)
+        return AttemptFailed(reason, 0, replied.usage, PROVIDER)
 
     def request(self, effect: Converse, context: Context, said: list[Any]) -> Request:
         """What an agent is shown."""
         seat, role = self.seats[effect.agent], self.roles[effect.agent]
-        messages = (*_examples(role), *_reminded(role, seen(seat, said, self.parsing)))
+        messages = (*_examples(role), *_with_reminder(role, view_of(seat, said, self.parsing)))
         tools = (*(self._offered(name) for name in effect.tools), *map(_parsing, role.parsingTools))
         hear = context.ear(effect.agent)
         key, nth, clean = context.key, context.nth, context.clean
@@ -94,14 +96,16 @@ class ConversePerformer:
         return Request(effect.agent, "", key, nth, None, clean(messages), tools, hear, system=system, hints=hints)
 
     def _offered(self, name: str) -> Offered:
-        return offered(name, self.functions.get(name))
+        return offer_tool(name, self.functions.get(name))
 
     async def _reply(self, effect: Converse, request: Request) -> Reply:
         function = self.functions.get(effect.agent)
         if function is None:
             return await self.model(self.roles[effect.agent].level).reply(request)
-        prompt = "\n\n".join(one["text"] for one in ({"text": request.system}, *request.messages) if one.get("text"))
-        given = await awaited(effect.agent, function(prompt))
+        prompt = "\n\n".join(
+            message["text"] for message in ({"text": request.system}, *request.messages) if message.get("text")
+        )
+        given = await require_awaitable(effect.agent, function(prompt))
         if isinstance(given, Reply | str):
             return given if isinstance(given, Reply) else Reply(given)
         raise DefinitionError(f"{effect.agent} returned {type(given).__name__}; return a text or a Reply")
@@ -118,7 +122,7 @@ async def recent(messages: Messages, seat: Seat, fresh: Sequence[Message] = ()) 
 
 
 def _examples(role: Role) -> list[Message]:
-    return [spoken(one.role, one.content) for one in role.examples]
+    return [speech(example.role, example.content) for example in role.examples]
 
 
 def _parsing(tool: ParsingTool) -> Offered:
@@ -127,7 +131,7 @@ def _parsing(tool: ParsingTool) -> Offered:
     return Offered(shape.name, shape.description, shape.parameters, parsing=True)
 
 
-def _reminded(role: Role, messages: tuple[Message, ...]) -> list[Message]:
+def _with_reminder(role: Role, messages: tuple[Message, ...]) -> list[Message]:
     """The conversation with the role's reminder behind what was last asked."""
     found = list(messages)
     last = next((at for at in reversed(range(len(found))) if found[at]["role"] == "user"), None)

@@ -14,7 +14,7 @@ from typing import Any
 from moothall.errors import DefinitionError
 from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
-from moothall.performers.agents import awaited
+from moothall.performers.agents import require_awaitable
 from moothall.runtime.ports import Context, Performer
 
 OwnPerformers = Mapping[type[Effect], Callable[..., Awaitable[Any]]]
@@ -40,7 +40,7 @@ def _perform(kind: type[Effect], function: Callable[..., Awaitable[Any]]) -> Cal
     takes_context = _places(function) > 1
 
     async def perform(effect: Effect, context: Context) -> Event:
-        given = await awaited(name, function(effect, context) if takes_context else function(effect))
+        given = await require_awaitable(name, function(effect, context) if takes_context else function(effect))
         if isinstance(given, Event):
             return given
         if not effect.outcomes:

@@ -52,7 +52,7 @@ async def run_process(
         out, err = await process.communicate(text.encode())
     finally:
         await _end_group(process)
-    return Completed(process.returncode or 0, _shortened(out), _shortened(err))
+    return Completed(process.returncode or 0, _shorten(out), _shorten(err))
 
 
 async def _end_group(process: asyncio.subprocess.Process) -> None:
@@ -70,6 +70,6 @@ def _signal(process: asyncio.subprocess.Process, number: int) -> None:
         os.killpg(process.pid, number)
 
 
-def _shortened(output: bytes) -> str:
+def _shorten(output: bytes) -> str:
     kept = output[:MOST].decode(errors="replace")
     return kept if len(output) <= MOST else f"{kept}\n… {len(output) - MOST} bytes more"

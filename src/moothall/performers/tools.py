@@ -22,7 +22,7 @@ from moothall.agents.workspace import INFRASTRUCTURE, Unequipped
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import encode
 from moothall.kernel.events import Doubted, Event, GaveUp
-from moothall.performers.agents import awaited, misfit, whole
+from moothall.performers.agents import misfit, require_awaitable, whole
 from moothall.runtime.ports import Context
 
 Save = Callable[[str], Awaitable[object]]
@@ -79,9 +79,9 @@ class ToolPerformer:
         if self.save is not None and effect.repeats == "at-most-once":
             await self.save(f"before {effect.tool}")
         check = self.checks.get(effect.tool) if context.again and effect.repeats == "check-first" else None
-        value = None if check is None else await _called(effect, check, context)
+        value = None if check is None else await _call(effect, check, context)
         if value is None:
-            value = await _called(effect, function, context)
+            value = await _call(effect, function, context)
         try:
             kept = whole(encode(value))
             return Returned(effect.tool, kept, id=effect.id, executed=effect.approved)
@@ -100,9 +100,9 @@ def _unstorable(effect: CallTool, error: Exception) -> Event:
     return Doubted(f"{reason}; only a person can find out what it did")
 
 
-def _called(effect: CallTool, function: ToolFunction, context: Context) -> Awaitable[Any]:
+def _call(effect: CallTool, function: ToolFunction, context: Context) -> Awaitable[Any]:
     given = {**effect.arguments, KEY: context.key} if _takes_key(function) else effect.arguments
-    return awaited(effect.tool, function(**given))
+    return require_awaitable(effect.tool, function(**given))
 
 
 @lru_cache(maxsize=1024)

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from moothall.errors import Broken, DefinitionError
 from moothall.kernel.events import Adopted
 from moothall.kernel.frozen import Frozen
-from moothall.runtime.decide import Run
-from moothall.runtime.journal import Head, Reader, encode_head
+from moothall.runtime.journal import Head, Reader, Run, encode_head
 from moothall.runtime.ports import Clean, Stored
 from moothall.runtime.rebuild import Difference, Entries, compared
 

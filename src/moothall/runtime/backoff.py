@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from zlib import crc32
 
-from moothall.kernel.events import Faltered
+from moothall.kernel.events import AttemptFailed
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.journal import Pending, RunId
 
@@ -30,7 +30,7 @@ class NoMore(Frozen):
     reason: str
 
 
-def retry(run: RunId, pending: Pending, faltered: Faltered) -> Again | NoMore:
+def retry(run: RunId, pending: Pending, faltered: AttemptFailed) -> Again | NoMore:
     """What follows an attempt that went wrong."""
     effect, attempt = pending.effect, pending.attempt
     if effect.repeats == "at-most-once":

@@ -17,7 +17,7 @@ from moothall.errors import Conflict, DefinitionError, Refused
 from moothall.kernel.effects import StartChild
 from moothall.kernel.events import Delivered, Event, GaveUp
 from moothall.runtime.decide import in_flight
-from moothall.runtime.hall import Hall, Part, advance, begin, cancel, leave, let_go_unless_driven, reopen, visiting
+from moothall.runtime.hall import ChildSpec, Hall, advance, begin, cancel, leave, let_go_unless_driven, reopen, visiting
 from moothall.runtime.journal import CancelChild, Pending, Record, RunId, TellParent, shaped
 
 DEPTH = 16
@@ -36,9 +36,9 @@ async def start_child(hall: Hall, run: RunId, pending: Pending) -> Event | None:
         return _unbegun(pending, f"children are nested more than {DEPTH} deep")
     child = child_id(run, pending.key)
     try:
-        part = hall.cast(run).child(effect.machine)
+        part = hall.bindings_of(run).child(effect.machine)
         data = part.read(effect.input)
-        hall.casts[child] = part.cast
+        hall.bind(child, part.bindings)
         await begin(hall, _record(hall, record, pending, part), part.machine, data)
     except Conflict:
         if (await hall.store.load(child)).record.parent != run:
@@ -56,7 +56,7 @@ def _unbegun(pending: Pending, why: str) -> Event:
     return GaveUp(f"child {pending.effect.machine}: {why}", "definition", nothing)
 
 
-def _record(hall: Hall, parent: Record, pending: Pending, part: Part) -> Record:
+def _record(hall: Hall, parent: Record, pending: Pending, part: ChildSpec) -> Record:
     machine, now = part.machine, hall.clock.now()
     return Record(
         child_id(parent.run, pending.key),
@@ -70,10 +70,13 @@ def _record(hall: Hall, parent: Record, pending: Pending, part: Part) -> Record:
         parent.run,
         pending.key,
         parent.depth + 1,
+        lane=parent.lane,
+        project=parent.project,
+        bad_ends=machine.bad_ends,
     )
 
 
-def _limits(parent: Record, pending: Pending, part: Part, now: float) -> Mapping[str, float]:
+def _limits(parent: Record, pending: Pending, part: ChildSpec, now: float) -> Mapping[str, float]:
     """What a child may spend: its share, its machine's own budget where that is less, and the time that is left."""
     assert isinstance(pending.effect, StartChild)
     own = part.machine.budget.limits() if part.machine.budget is not None else {}
@@ -88,9 +91,9 @@ async def open_child(hall: Hall, run: RunId, pending: Pending) -> RunId:
     effect = pending.effect
     assert isinstance(effect, StartChild | CancelChild)
     child = child_id(run, pending.key)
-    if child not in hall.runs:
-        part = hall.cast(run).child(effect.machine)
-        hall.casts[child] = part.cast
+    if not hall.has_open(child):
+        part = hall.bindings_of(run).child(effect.machine)
+        hall.bind(child, part.bindings)
         await reopen(hall, child, part.machine)
     return child
 
@@ -111,7 +114,7 @@ async def cancel_child(hall: Hall, run: RunId, pending: Pending) -> Event | None
             child = await open_child(hall, run, pending)
         except Refused:
             return Delivered(dict.fromkeys(pending.share or {}, 0.0))
-        if hall.heads[child].snapshot.status == "live":
+        if hall.runs[child].head.snapshot.status == "live":
             await cancel(hall, child, pending.effect.reason, "called-off")
     return None
 
@@ -131,26 +134,27 @@ _turns: WeakValueDictionary[tuple[int, RunId], asyncio.Lock] = WeakValueDictiona
 async def _told(hall: Hall, effect: TellParent) -> Event:
     parent = effect.parent
     with visiting(hall, parent), suppress(Refused):  # it was deleted: nobody is left to tell
-        if parent not in hall.runs:
+        if not hall.has_open(parent):
             await hall.open(parent)
-        elif await hall.store.seq(parent) != hall.heads[parent].seq:
+        elif await hall.store.seq(parent) != hall.runs[parent].head.seq:
             await reopen(hall, parent, hall.runs[parent].machine)
-        await advance(hall, parent, _end_of(hall, effect), effect.key)
+        await advance(hall, parent, (_end_of(hall, effect), effect.key))
         await let_go_unless_driven(hall, parent)
     return Delivered()
 
 
 def _end_of(hall: Hall, effect: TellParent) -> Event:
     """The event that the parent hears."""
-    pending = in_flight(hall.heads[effect.parent], effect.key)
+    parent = hall.runs[effect.parent]
+    pending = in_flight(parent.head, effect.key)
     if pending is None or not isinstance(pending.effect, StartChild):
         return Delivered(effect.spent)
     name = pending.effect.id or pending.effect.machine
     if effect.status != "done":
         return GaveUp(f"child {name}: {effect.status}: {effect.reason}", effect.fault, effect.spent)
-    event = hall.cast(effect.parent).child(pending.effect.machine).ended(pending.effect, effect.output)
+    event = parent.bindings.child(pending.effect.machine).ended(pending.effect, effect.output)
     try:
-        event = shaped(hall.runs[effect.parent].machine, event)
+        event = shaped(parent.machine, event)
     except Refused as refusal:
         return GaveUp(f"child {name}: what it gives has the wrong shape: {refusal}", usage=effect.spent)
     return type(event)(**{**event.__dict__, "usage": effect.spent})

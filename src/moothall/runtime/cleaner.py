@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from moothall.errors import Refused
 from moothall.kernel.effects import Effect
-from moothall.runtime.decide import Decision, Run, unless_performed
-from moothall.runtime.journal import CancelChild, Pending, TellParent
+from moothall.runtime.decide import Decision, unless_performed
+from moothall.runtime.journal import CancelChild, Pending, Run, TellParent
 from moothall.runtime.ports import Clean
 
 T = TypeVar("T")
@@ -24,19 +24,19 @@ def cleaned(run: Run, decision: Decision, clean: Clean) -> Decision:
 
     What the origin of a fork has done is known without its secrets, so it is compared once more.
     """
-    for one in decision.entry.effects:
-        if clean(one.effect) is not one.effect:
+    for pending in decision.entry.effects:
+        if clean(pending.effect) is not pending.effect:
             return _cleaned(run, decision, clean)
     return decision
 
 
 def _cleaned(run: Run, decision: Decision, clean: Clean) -> Decision:
     head, entry = decision.head, decision.entry
-    found = {one.key: new for one in entry.effects if (new := _without_secrets(one, clean)) is not one}
-    changed = {key: unless_performed(run, one) for key, one in found.items()}
+    found = {pending.key: new for pending in entry.effects if (new := _without_secrets(pending, clean)) is not pending}
+    changed = {key: unless_performed(run, pending) for key, pending in found.items()}
     return Decision(
-        replace(head, pending=tuple(changed.get(one.key, one) for one in head.pending)),
-        replace(entry, effects=tuple(changed.get(one.key, one) for one in entry.effects)),
+        replace(head, pending=tuple(changed.get(pending.key, pending) for pending in head.pending)),
+        replace(entry, effects=tuple(changed.get(pending.key, pending) for pending in entry.effects)),
         decision.records,
     )
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from moothall.kernel.events import Event
 from moothall.runtime.journal import Head, Pending, RunId
-from moothall.runtime.ports import Ear, Messages, Performer, nobody_listens
 
 GRACE = 2.0
 """How long to wait for effects that were cancelled, in seconds."""
@@ -24,81 +23,38 @@ AT_ONCE = 4
 """How many runs begin before others have the loop."""
 
 
-class Drive:
-    """A run that is being driven here: by which task, what it performs in place, and the tasks of the others.
+class Tasks:
+    """The tasks in which the effects of a run are performed: the one that drives it, and those of effects beside it.
 
-    `attempts` are the effects of these as they stood then, `leaving` those that were cancelled. `heard` says when each
-    effect was last heard of (0 where nobody asks, for want of a time-out), `late` which were stopped and why, `begun`
-    which were marked here as begun, `children` which are driven here as runs of their own, and `resting` which of
-    these rest or are driven elsewhere. `said` is what was said so far in each effect, where somebody listens. `ends` is
-    when the time of the run is over, `rationed` says that it may spend only so much of something else, and `metered`
-    that this is something which only a reply tells.
+    `key` is the effect that is performed in place. `flying` are the tasks of the others, `attempts` their effects as
+    they stood then, `leaving` those that were cancelled. `late` says which were stopped and why, `begun` which were
+    marked here as begun, and `children` which are driven here as runs of their own.
     """
 
     __slots__ = (
         "attempts",
         "begun",
         "children",
-        "ear",
-        "ends",
         "flying",
-        "heard",
         "interrupts",
         "key",
         "late",
         "leaving",
-        "messages",
-        "metered",
         "news",
-        "now",
-        "performers",
-        "rationed",
-        "resting",
-        "said",
         "task",
     )
 
-    def __init__(
-        self,
-        now: Callable[[], float],
-        messages: Messages,
-        performers: Mapping[str, Performer],
-        ear: Ear = nobody_listens,
-    ) -> None:
-        self.task: asyncio.Task[object] | None = None
-        self.now, self.messages, self.performers, self.ear = now, messages, performers, ear
-        self.ends: float | None = None
-        self.rationed = self.metered = False
+    def __init__(self, task: asyncio.Task[object] | None) -> None:
+        self.task = task
         self.key = ""
         self.interrupts = 0
         self.news = asyncio.Event()
         self.flying: dict[str, asyncio.Task[Event | None]] = {}
         self.attempts: dict[str, Pending] = {}
         self.leaving: set[asyncio.Task[Event | None]] = set()
-        self.heard: dict[str, float] = {}
         self.late: dict[str, str] = {}
         self.begun: set[str] = set()
         self.children: set[str] = set()
-        self.resting: set[str] = set()
-        self.said: dict[str, list[str]] = {}
-
-    def listen(self, key: str, run: RunId, speaker: str) -> Callable[[str], None] | None:
-        """Who hears what the performer with this key says, piece by piece; what was said so far is remembered."""
-        ear = self.ear(run, speaker)
-        if ear is None:
-            return None
-        pieces = self.said[key] = []
-
-        def hear(piece: str) -> None:
-            pieces.append(piece)
-            ear(piece)
-
-        return hear
-
-    def beat(self, key: str) -> None:
-        """A performer is still at work."""
-        if key in self.heard:
-            self.heard[key] = self.now()
 
     def hear(self, task: asyncio.Task[Event | None]) -> None:
         """An effect beside others has ended."""
@@ -107,7 +63,7 @@ class Drive:
     def notice(self, head: Head) -> None:
         """Others moved the run: look again, and stop what is no longer wanted."""
         self.news.set()
-        if self.key and self.key not in {one.key for one in head.pending}:
+        if self.key and self.key not in {pending.key for pending in head.pending}:
             self.interrupt()
 
     def interrupt(self) -> None:
@@ -165,11 +121,40 @@ class Drive:
         return left == 0
 
 
+class Driven(Protocol):
+    """A run that is being driven, as others here have to do with it."""
+
+    task: asyncio.Task[object] | None
+    key: str
+    flying: dict[str, asyncio.Task[Event | None]]
+    begun: set[str]
+
+    def notice(self, head: Head) -> None:
+        """Others moved the run: look again, and stop what is no longer wanted."""
+        ...
+
+    def interrupt(self) -> None:
+        """Stop what the run performs, because it is no longer wanted or no longer ours."""
+        ...
+
+    def stop(self, key: str, why: str) -> None:
+        """Stop one effect that takes too long."""
+        ...
+
+    def stop_late(self) -> None:
+        """Stop the effects whose time is up."""
+        ...
+
+    async def look_after(self, *, renew: bool) -> None:
+        """Renew the lease where that is due, and notice what others told the run."""
+        ...
+
+
 @dataclass
 class Crew:
     """The runs that are driven in a hall, and the pulse that keeps their leases."""
 
-    drives: dict[RunId, Drive] = field(default_factory=dict)
+    drives: dict[RunId, Driven] = field(default_factory=dict)
     pulse: asyncio.Task[None] | None = None
     entering: deque[asyncio.Future[None]] = field(default_factory=deque)
 

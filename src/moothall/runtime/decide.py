@@ -5,20 +5,16 @@ their due times, and the budget. The rules:
 
 - An event that ends an effect settles it; if the effect is no longer wanted, the event is kept and ignored.
 - Leaving a state drops the effects that it wanted. What they may have cost is charged all the same: they were begun.
-- A reservation is part of the step that wants the effect. What the budget does not cover is denied: the effect is
-  not performed and ends in `Exhausted` instead. What an event does not report is charged as reserved. An effect that
-  was granted is denied after all where others have used up everything before it begins.
+- What the budget does not cover is denied (`budget` says when): the effect is not performed and ends in `Exhausted`
+  instead.
 - A machine that answers `Exhausted` with nothing but more of what is exhausted has come to its end.
 - A mark changes an effect in flight and moves nothing. An attempt that went wrong is charged, and followed by another
   or by `GaveUp`. A note concerns the run and not its machine: a definition adopted it, or it was forked here.
 - Who retries a run takes back how it ended. What was spent stays spent, and what was answered is decided again.
 - What the origin of a fork has done since they parted is in doubt where the fork wants the same.
-- A run that only its budget bounds is watched: what it wants is denied when it has taken too many steps, or when a
-  row brings the same for the third time and leaves the data as they were then. Time passing counts as news.
-- A child gets a share of what is left, which stays reserved until the child says what it spent. When its state is
-  left it is asked to stop; its parent hears no more of it than that.
+- A child whose state is left is asked to stop; its parent hears no more of it than that.
 - Records are written by the decision on the event that says that they were, together with its entry.
-- A script has to be evaluated first: `Unanswered` says which one. Its answer belongs to the event, and to its entry.
+- A script has to be evaluated first: then an `Ask` is returned. Its answer belongs to the event, and to its entry.
 - When the run is over, nothing is in flight but what its last step wanted on the way out, and nothing that only the
   run itself could hear: no timer, no question.
 """
@@ -26,15 +22,9 @@ their due times, and the budget. The rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
-from functools import lru_cache
-from math import inf
-from operator import attrgetter, itemgetter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
-from zlib import crc32
-
-import orjson
 
 from moothall.errors import Broken, DefinitionError, words_of
 from moothall.kernel.chart import Flight
@@ -43,13 +33,13 @@ from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, 
 from moothall.kernel.events import (
     Adopted,
     Answered,
+    AttemptFailed,
     Began,
     Denied,
     Doubted,
     Event,
     Exhausted,
     Expired,
-    Faltered,
     Forked,
     GaveUp,
     Mark,
@@ -59,18 +49,31 @@ from moothall.kernel.events import (
     Retried,
     SharedRecord,
 )
-from moothall.kernel.frozen import Frozen, maker, rare_fields, slotted
+from moothall.kernel.frozen import Frozen, maker, slotted
 from moothall.kernel.interpreter import start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Answer, Ask, Instant, Snapshot, Step, Wanted
 from moothall.runtime.backoff import NoMore, retry
+from moothall.runtime.budget import (
+    NOTHING,
+    UNSHARED,
+    charge,
+    cost_of,
+    denial,
+    halt,
+    reservation,
+    share_of,
+    shortage,
+    shrink,
+    watch,
+)
 from moothall.runtime.journal import (
     WAITING,
     CancelChild,
     Entry,
     Head,
     Pending,
-    Record,
+    Run,
     Same,
     TellParent,
     encode_pending,
@@ -80,26 +83,9 @@ from moothall.runtime.journal import (
     make_pending,
 )
 
-TRANSITIONS = 100_000
-"""The most steps of a run that is watched and has no limit of its own for them."""
-SAME = 3
-"""How often in a row the same is too often."""
-
 
 @slotted
-class Run(Frozen):
-    """One durable life of a machine: how it began, its definition, and the run that it was forked from.
-
-    The origin is there where the whole journal is decided again.
-    """
-
-    record: Record
-    machine: Machine
-    origin: Run | None = None
-
-
-@slotted
-class Happening(Frozen):
+class Incoming(Frozen):
     """An event with the cause that makes it unique in its run, the time, and what scripts answered to it so far."""
 
     event: Event
@@ -122,48 +108,40 @@ Remains = tuple[tuple[Pending, ...], Mapping[str, float], Same, str | None]
 state that had wanted the effect."""
 
 
-make_happening = maker(Happening)
+make_happening = maker(Incoming)
 make_decision = maker(Decision)
 
 
-class Unanswered(Exception):
-    """Before this can be decided, a script has to be evaluated."""
-
-    def __init__(self, ask: Ask) -> None:
-        super().__init__("a script has to be evaluated first")
-        self.ask = ask
-
-
-def first(run: Run, data: object, answers: tuple[Answer, ...] = ()) -> Decision:
-    """The decision that begins a run."""
+def first(run: Run, data: object, answers: tuple[Answer, ...] = ()) -> Decision | Ask:
+    """The decision that begins a run, or the script that has to be evaluated first."""
     kind = run.machine.data
     data = read_back(Any if kind is None else kind, data)
     instant = Instant(run.record.began, f"{run.record.run}.0") if run.machine.chart.asks_moment else None
     step = start(run.machine, data, answers, instant=instant)
     if isinstance(step, Ask):
-        raise Unanswered(step)
-    happening = Happening(step.event, "start", run.record.began)
-    return _concluded(run, Head(-1, Snapshot((), data), steps=-1), happening, step, ((), _NOTHING, {}, None))
+        return step
+    happening = Incoming(step.event, "start", run.record.began)
+    return _concluded(run, Head(-1, Snapshot((), data), steps=-1), happening, step, ((), NOTHING, {}, None))
 
 
-def decide(run: Run, head: Head, happening: Happening) -> Decision:
-    """The decision on one event."""
+def decide(run: Run, head: Head, happening: Incoming) -> Decision | Ask:
+    """The decision on one event, or the script that has to be evaluated first."""
     event, others = happening.event, head.pending
     if isinstance(event, Note):
-        return _marked(run, head, happening) if isinstance(event, Mark) else _noted(run, head, happening)
+        return _marked(run, head, happening) if isinstance(event, Mark) else note(run, head, happening)
     settled = in_flight(head, happening.cause)
-    usage: Mapping[str, float] = getattr(event, "usage", _NOTHING)
-    within, spent, bill = None, head.spent, _NOTHING
+    usage: Mapping[str, float] = getattr(event, "usage", NOTHING)
+    within, spent, bill = None, head.spent, NOTHING
     if settled is not None:
         if settled.effect.kind == CancelChild.kind:
-            return _stopped(run, replace(_without(head, settled), spent=_charged(spent, usage)), happening)
+            return _stopped(run, replace(_without(head, settled), spent=charge(spent, usage)), happening)
         if isinstance(event, _ENDS) and not event.id and (id := getattr(settled.effect, "id", "")):
             event = replace(event, id=id)
             happening = replace(happening, event=event)
-        within, bill = settled.owner, _reserved(run, settled)
+        within, bill = settled.owner, reservation(run, settled)
         others = _all_but(settled, others) if len(others) > 1 else ()
     elif is_effect_key(happening.cause):
-        return _ignored(head, happening, _charged(spent, usage))
+        return _ignored(head, happening, charge(spent, usage))
     chart = run.machine.chart
     flight = _flight(settled, others) if chart.joins else None
     instant = Instant(happening.at, f"{run.record.run}.{head.seq + 1}") if chart.asks_moment else None
@@ -171,12 +149,12 @@ def decide(run: Run, head: Head, happening: Happening) -> Decision:
         run.machine, head.snapshot, event, happening.answers, within=within, flight=flight, instant=instant
     )
     if isinstance(step, Ask):
-        raise Unanswered(step)
+        return step
     if others:
         others, spent = _settled_with(run, step, others, spent)
     if bill or usage:
-        spent = _charged(spent, {**bill, **usage})
-    same = _compared(head.same, step, settled) if run.record.endless else head.same
+        spent = charge(spent, {**bill, **usage})
+    same = watch(head.same, step, settled) if run.record.endless else head.same
     decision = _concluded(run, head, happening, step, (others, spent, same, within))
     if settled is not None and settled.effect.kind == WriteRecords.kind and not settled.doubt:
         return _with_records(decision, settled.effect)
@@ -203,12 +181,12 @@ def _settled_with(
     kept = _still_wanted(step, others)
     if len(kept) == len(others):
         return kept, spent
-    dropped = [one for one in others if one not in kept]
-    kept += tuple(_called_off(run, one) for one in dropped if _is_child(one))
-    return kept, _charged(spent, *(_reserved(run, one) for one in dropped if not _is_child(one)))
+    dropped = [pending for pending in others if pending not in kept]
+    kept += tuple(_called_off(run, pending) for pending in dropped if _is_child(pending))
+    return kept, charge(spent, *(reservation(run, pending) for pending in dropped if not _is_child(pending)))
 
 
-def _stopped(run: Run, head: Head, happening: Happening) -> Decision:
+def _stopped(run: Run, head: Head, happening: Incoming) -> Decision:
     """The decision on the end of a child that was called off: what it has not spent is there for what waits for it.
 
     A run that is over itself has its last word after that of its children.
@@ -225,13 +203,15 @@ def _stopped(run: Run, head: Head, happening: Happening) -> Decision:
 def _granted_anew(run: Run, head: Head, at: float) -> tuple[Pending, ...]:
     """The effects in flight, with the budget's word today on those that were denied."""
     granted: tuple[Pending, ...] = ()
-    for number, one in enumerate(head.pending):
+    for number, pending in enumerate(head.pending):
         before = replace(head, pending=granted + head.pending[number + 1 :], steps=head.steps - 1)
-        granted += (unless_performed(run, replace(one, denied=_denied(run, one, before, at))) if one.denied else one,)
+        if pending.denied:
+            pending = unless_performed(run, replace(pending, denied=denial(run, pending, before, at)))
+        granted += (pending,)
     return granted
 
 
-def _noted(run: Run, head: Head, happening: Happening) -> Decision:
+def note(run: Run, head: Head, happening: Incoming) -> Decision:
     """The decision on something that concerns the run and not its machine."""
     match happening.event:
         case Adopted(digest=digest):
@@ -251,7 +231,7 @@ def in_force(run: Run, head: Head) -> Run:
     return Run(replace(run.record, limits=head.limits), run.machine, run.origin)
 
 
-def go_back(run: Run, before: Head, happening: Happening, seq: int) -> Decision:
+def go_back(run: Run, before: Head, happening: Incoming, seq: int) -> Decision:
     """The decision that takes back how a run ended, with this entry: it stands again where it stood before.
 
     A head before the note itself says that nothing is taken back. The budget has its word anew on what was denied.
@@ -260,7 +240,9 @@ def go_back(run: Run, before: Head, happening: Happening, seq: int) -> Decision:
     assert isinstance(retried, Retried)
     pending = before.pending
     if retried.entry < seq:
-        pending = tuple(_revived(one, retried, happening.at, f"{seq}.{number}") for number, one in enumerate(pending))
+        pending = tuple(
+            _revived(effect, retried, happening.at, f"{seq}.{number}") for number, effect in enumerate(pending)
+        )
     limits = before.limits if retried.limits is None else retried.limits
     after = replace(
         before, seq=seq, pending=pending, spent=retried.spent, same={}, definition=retried.digest, limits=limits
@@ -291,7 +273,7 @@ def without_bill(run: Run, head: Head, event: Event, cause: str) -> Event:
     if not hasattr(event, "usage"):
         return event
     settled = in_flight(head, cause)
-    bill = _NOTHING if settled is None else _reserved(run, settled)
+    bill = NOTHING if settled is None else reservation(run, settled)
     return type(event)(**{**event.__dict__, "usage": dict.fromkeys(bill, 0.0)})
 
 
@@ -308,22 +290,16 @@ def _parted(run: Run, head: Head, at: float) -> Head:
     It has a budget of its own, of which nothing is spent yet, and which has its word on everything anew. Timers and
     deadlines begin anew as well: those of the origin may be long over.
     """
-    own = [one for one in head.pending if one.effect.kind not in _THE_ORIGINS]
+    own = [pending for pending in head.pending if pending.effect.kind not in _THE_ORIGINS]
     left = run.record.limits
-    shared = _charged(_NOTHING, *(one.share for one in own if one.share is not None))
+    shared = charge(NOTHING, *(pending.share for pending in own if pending.share is not None))
     anew = tuple(
-        replace(one, attempt=1, began=False, denied="?", doubt="", due=_due(one.effect, at), share=share)
-        for one in own
-        for share in [_shrunk(one.share, shared, left) if one.share is not None else None]
+        replace(pending, attempt=1, began=False, denied="?", doubt="", due=_due(pending.effect, at), share=share)
+        for pending in own
+        for share in [shrink(pending.share, shared, left) if pending.share is not None else None]
     )
     head = replace(head, pending=anew, spent={}, steps=0)
     return replace(head, pending=_granted_anew(run, head, at))
-
-
-def _shrunk(share: Mapping[str, float], shared: Mapping[str, float], left: Mapping[str, float]) -> Mapping[str, float]:
-    """A child's share, less where all shares together are more than what is left."""
-    part = {name: share[name] * left[name] / shared[name] for name in share if left.get(name, inf) < shared[name]}
-    return {**share, **{name: amount // 1 if name in _WHOLE else amount for name, amount in part.items()}}
 
 
 def unless_performed(run: Run, pending: Pending) -> Pending:
@@ -350,56 +326,13 @@ def _called_off(run: Run, pending: Pending) -> Pending:
     return Pending(pending.key, effect, share=pending.share if pending.began else None)
 
 
-def _compared(same: Same, step: Step, settled: Pending | None) -> Same:
-    """What each row last brought and how often in a row, after one more step."""
-    taken = step.taken
-    if not taken:
-        return same
-    if step.appends or settled is None or settled.denied or settled.effect.kind in WAITING:
-        return {}
-    rows = taken[0] if len(taken) == 1 else " ".join(taken)
-    kind: Any = type(step.event)
-    brought = _content(_brought(kind)(step.event))
-    last, left, times = same.get(rows, _NOT_YET)
-    if brought != last:
-        return {**same, rows: (brought, 0, 1)}
-    data = _content(step.snapshot.data)
-    return {**same, rows: (brought, data, times + 1 if left in (0, data) else 1)}
-
-
-@lru_cache(maxsize=1024)
-def _brought(kind: Any) -> Callable[[Event], Any]:
-    """What an event of this class brings, and as what; what it cost does not count."""
-    rare = rare_fields(kind)
-    names = tuple(one.name for one in fields(kind) if one.name != "usage" and one.name not in rare)
-    if not names:
-        return lambda event: names
-    picked = attrgetter(*names)
-    if not rare:
-        return lambda event: (names, picked(event))
-
-    def brought(event: Event) -> Any:
-        others = {name: part for name in rare if (part := getattr(event, name)) != rare[name]}
-        return (names, picked(event), others) if others else (names, picked(event))
-
-    return brought
-
-
-def _content(value: Any) -> int:
-    """A number that is the same for the same content, and hardly ever for another."""
-    try:
-        return crc32(orjson.dumps(value, default=encode))
-    except orjson.JSONEncodeError:  # numbers and texts that are no JSON
-        return crc32(repr(encode(value)).encode(errors="replace"))
-
-
-def _marked(run: Run, head: Head, happening: Happening) -> Decision:
+def _marked(run: Run, head: Head, happening: Incoming) -> Decision | Ask:
     """The decision on something that concerns one effect in flight and not the machine."""
     pending = in_flight(head, happening.cause.partition("-")[0])
     spent = head.spent
     match happening.event:
         case _ if pending is None or pending.denied:
-            return _ignored(head, happening, _charged(spent, getattr(happening.event, "usage", _NOTHING)))
+            return _ignored(head, happening, charge(spent, getattr(happening.event, "usage", NOTHING)))
         case Began():
             changed = replace(pending, began=True)
         case Denied(resource=resource):
@@ -409,22 +342,22 @@ def _marked(run: Run, head: Head, happening: Happening) -> Decision:
         case Repeated() if not pending.began:  # it was never tried: a fork did not want to do again what was done
             changed = replace(pending, doubt="")
         case Repeated():
-            spent = _charged(spent, _reserved(run, pending))
+            spent = charge(spent, reservation(run, pending))
             again_at = _next_attempt(run, replace(head, spent=spent), pending, happening.at)
             changed = replace(again_at, doubt="", began=False)
-        case Faltered() as faltered:
+        case AttemptFailed() as faltered:
             again = retry(run.record.run, pending, faltered)
             if isinstance(again, NoMore):
                 gave_up = GaveUp(again.reason, faltered.fault, faltered.usage)
-                return decide(run, head, Happening(gave_up, pending.key, happening.at, happening.answers))
-            spent = _charged(spent, {**_reserved(run, pending), **faltered.usage})
+                return decide(run, head, Incoming(gave_up, pending.key, happening.at, happening.answers))
+            spent = charge(spent, {**reservation(run, pending), **faltered.usage})
             after, due = replace(head, spent=spent), happening.at + again.after
             changed = _next_attempt(run, after, pending, due)
             if not changed.denied:
                 changed = replace(changed, due=due)
         case _:
             raise Broken(f"nobody knows the mark {happening.event.name}")
-    others = tuple(changed if one is pending else one for one in head.pending)
+    others = tuple(changed if other is pending else other for other in head.pending)
     active = head.snapshot.active
     after = replace(head, seq=head.seq + 1, pending=others, spent=spent)
     return Decision(after, Entry(after.seq, happening.at, happening.cause, happening.event, active, active))
@@ -438,7 +371,7 @@ def _next_attempt(run: Run, head: Head, pending: Pending, at: float) -> Pending:
     changed = replace(pending, attempt=pending.attempt + 1, due=None, denied="")
     others = tuple(other for other in head.pending if other is not pending and not _is_child(other))
     before = replace(head, pending=others, steps=head.steps - 1)
-    denied = _denied(run, changed, before, at) if run.record.limits else ""
+    denied = denial(run, changed, before, at) if run.record.limits else ""
     return replace(changed, denied=denied)
 
 
@@ -446,17 +379,17 @@ def _without(head: Head, pending: Pending) -> Head:
     return replace(head, pending=_all_but(pending, head.pending))
 
 
-def _all_but(one: Pending, pending: tuple[Pending, ...]) -> tuple[Pending, ...]:
-    if pending[0] is one:  # ends come mostly in the order in which they were wanted
+def _all_but(settled: Pending, pending: tuple[Pending, ...]) -> tuple[Pending, ...]:
+    if pending[0] is settled:  # ends come mostly in the order in which they were wanted
         return pending[1:]
-    return tuple([other for other in pending if other is not one])
+    return tuple([other for other in pending if other is not settled])
 
 
 def in_flight(head: Head, cause: str) -> Pending | None:
     """The effect in flight that has this key."""
-    for one in head.pending:
-        if one.key == cause:
-            return one
+    for pending in head.pending:
+        if pending.key == cause:
+            return pending
     return None
 
 
@@ -468,15 +401,15 @@ def is_effect_key(cause: str) -> bool:
 def _still_wanted(step: Step, pending: tuple[Pending, ...]) -> tuple[Pending, ...]:
     """The effects in flight that a step leaves in flight."""
     if _is_ending(step):
-        return tuple(one for one in pending if one.effect.kind == CancelChild.kind)
+        return tuple(other for other in pending if other.effect.kind == CancelChild.kind)
     left = step.left
     forgotten = {wanted.effect.id for wanted in step.effects if isinstance(wanted.effect, CancelSend)}
     if not left and not forgotten:
         return pending
     return tuple(
-        one
-        for one in pending
-        if one.owner not in left and not (isinstance(one.effect, Send) and one.effect.id in forgotten)
+        other
+        for other in pending
+        if other.owner not in left and not (isinstance(other.effect, Send) and other.effect.id in forgotten)
     )
 
 
@@ -484,37 +417,22 @@ def _is_ending(step: Step) -> bool:
     return step.snapshot.status != "live" and (step.before is None or step.before.status == "live")
 
 
-def _reserved(run: Run, pending: Pending) -> Mapping[str, float]:
-    """What an effect in flight has reserved of the budget."""
-    if pending.denied:
-        return _NOTHING
-    return _cost(run.machine, pending.effect) if pending.share is None else pending.share
-
-
-def _charged(spent: Mapping[str, float], *bills: Mapping[str, float]) -> Mapping[str, float]:
-    if not any(bills):
-        return spent
-    total = dict(spent)
-    for bill in bills:
-        for resource, amount in bill.items():
-            total[resource] = round(total.get(resource, 0) + amount, 9)
-    return total
-
-
-def _concluded(run: Run, head: Head, happening: Happening, step: Step, remains: Remains) -> Decision:
+def _concluded(run: Run, head: Head, happening: Incoming, step: Step, remains: Remains) -> Decision:
     """The decision that a step makes: new effects with keys and due times, and the budget's word on each."""
     flying, spent, same, within = remains
     record, seq, issued = run.record, head.seq + 1, head.issued
     new: tuple[Pending, ...] = ()
     if step.effects:
         new, issued = _wanted(run, head, happening, step, remains)
-        if isinstance(happening.event, Exhausted) and not flying and new and all(one.denied for one in new):
+        if isinstance(happening.event, Exhausted) and not flying and new and all(pending.denied for pending in new):
             step, new = _given_up(step, new[0].denied), ()
     if record.parent and _is_ending(step) and not any(map(_is_called_off, flying)):
         new = (*new, _last_word(run, step.snapshot, replace(head, pending=flying, spent=spent), new, happening.event))
     snapshot = step.snapshot
     if run.machine.data is None and snapshot.data is not head.snapshot.data:
-        snapshot = replace(snapshot, data=read_back(Any, snapshot.data))
+        data = read_back(Any, snapshot.data)
+        if data is not snapshot.data:
+            snapshot = replace(snapshot, data=data)
     entry = make_entry(
         seq,
         happening.at,
@@ -537,58 +455,32 @@ def _concluded(run: Run, head: Head, happening: Happening, step: Step, remains: 
 
 
 def _wanted(
-    run: Run, head: Head, happening: Happening, step: Step, remains: Remains
+    run: Run, head: Head, happening: Incoming, step: Step, remains: Remains
 ) -> tuple[tuple[Pending, ...], Mapping[str, int]]:
     """The effects that a step wants, in flight from now on, and how often each subject was asked by then."""
     wanted: list[Pending] = []
     flying, spent, same, _ = remains
     record, entry, issued = run.record, head.seq + 1, dict(head.issued)
-    halted = _halted(record, head.steps, same, happening.at)
-    for one in step.effects:
-        effect, due, denied, share = one.effect, None, "", None
+    halted = halt(record, head.steps, same, happening.at)
+    for new in step.effects:
+        effect, due, denied, share = new.effect, None, "", None
         kind = effect.kind
         if kind in _UNUSUAL:
             if kind in (_NEVER_IN_FLIGHT if step.snapshot.status == "live" else _NOT_AFTER_THE_END):
                 continue
             due = _due(effect, happening.at)
             if isinstance(effect, StartChild):
-                share = _share(run, step, replace(head, pending=flying, spent=spent), wanted, effect)
+                share = share_of(run, step, replace(head, pending=flying, spent=spent), wanted, effect)
         if kind not in WAITING:
-            cost = _cost(run.machine, effect) if share is None else share
-            denied = halted or (_lacking(run, cost, (*flying, *wanted), spent) if cost else "")
+            cost = cost_of(run.machine, effect) if share is None else share
+            denied = halted or (shortage(run, cost, (*flying, *wanted), spent) if cost else "")
         subject = getattr(effect, "agent", kind)
         issued[subject] = nth = issued.get(subject, 0) + 1
         key = f"{entry}.{len(wanted)}"
         # the first attempt, which has not begun, and of which nothing is in doubt
-        pending = make_pending(key, effect, one.owner, nth, due, denied, 1, False, "", share)
+        pending = make_pending(key, effect, new.owner, nth, due, denied, 1, False, "", share)
         wanted.append(unless_performed(run, pending) if record.performed else pending)
     return tuple(wanted), issued
-
-
-def _share(run: Run, step: Step, head: Head, wanted: Sequence[Pending], effect: StartChild) -> Mapping[str, float]:
-    """What a child may spend: what its effect says; of what nobody else was promised as much as its siblings.
-
-    Of what comes in whole pieces the last of them gets the rest.
-    """
-    shares = {resource: amount for resource, amount in effect.budget.items() if resource not in _UNSHARED}
-    for resource, limit in run.record.limits.items():
-        if resource not in _UNSHARED and resource not in shares:
-            alike = sum(_shares_in(resource, one.effect) for one in step.effects)
-            served = sum(_shares_in(resource, one.effect) for one in wanted)
-            promised = sum(_promised(run, one.effect).get(resource, 0) for one in step.effects)
-            reserved = sum(_reserved(run, one).get(resource, 0) for one in head.pending)
-            left = max(0, limit - head.spent.get(resource, 0) - reserved - promised)
-            part = left // alike if resource in _WHOLE else left / alike
-            shares[resource] = left - part * served if served == alike - 1 else part
-    return shares
-
-
-def _shares_in(resource: str, effect: Effect) -> bool:
-    return isinstance(effect, StartChild) and resource not in effect.budget
-
-
-def _promised(run: Run, effect: Effect) -> Mapping[str, float]:
-    return effect.budget if isinstance(effect, StartChild) else _cost(run.machine, effect)
 
 
 def outcome(machine: Machine, output: Any, data: Any) -> Any:
@@ -603,8 +495,8 @@ def outcome(machine: Machine, output: Any, data: Any) -> Any:
 
 def _last_word(run: Run, end: Snapshot, head: Head, wanted: Sequence[Pending], event: Event | None = None) -> Pending:
     """What a child that has come to its end, with this event, has to tell its parent."""
-    spent: Mapping[str, float] = dict.fromkeys(run.record.limits.keys() - _UNSHARED, 0.0)
-    spent = _charged(spent, head.spent, *(_reserved(run, one) for one in (*head.pending, *wanted)))
+    spent: Mapping[str, float] = dict.fromkeys(run.record.limits.keys() - UNSHARED, 0.0)
+    spent = charge(spent, head.spent, *(reservation(run, pending) for pending in (*head.pending, *wanted)))
     record = run.record
     status, reason, output = end.status, end.reason, None
     try:
@@ -623,15 +515,8 @@ def _given_up(step: Step, resource: str) -> Step:
 
 
 _KEY = re.compile(r"\d+\.\d+(-|$)")
-_NOTHING: Mapping[str, float] = {}
-_NOT_YET = (0, 0, 0)
 _ENDS = (GaveUp, Exhausted, Answered, Expired)
 """The ends of effects that the runtime tells, and not who performs them."""
-_times = itemgetter(2)
-_UNSHARED = frozenset(("seconds", "transitions"))
-"""What a run does not use up for its children, nor they for it."""
-_WHOLE = frozenset(("calls", "tokens"))
-"""What comes in whole pieces."""
 _THE_ORIGINS = frozenset((CancelChild.kind, TellParent.kind))
 """What a fork leaves to the run that it was forked from."""
 _NEVER_IN_FLIGHT = frozenset((CancelSend.kind,))
@@ -648,72 +533,7 @@ def _due(effect: Effect, at: float) -> float | None:
     return None
 
 
-def _denied(run: Run, pending: Pending, head: Head, at: float) -> str:
-    """The resource that the budget lacks for an effect that was denied or is tried again; "" where it is covered."""
-    if pending.effect.kind in WAITING:
-        return ""
-    cost = _cost(run.machine, pending.effect) if pending.share is None else pending.share
-    return _halted(run.record, head.steps, head.same, at) or _lacking(run, cost, head.pending, head.spent)
-
-
-def _halted(record: Record, steps: int, same: Same, at: float) -> str:
-    """Why a run should want nothing more: too many steps, the same again and again, no time left; "" where it may."""
-    limits = record.limits
-    if not limits and not record.endless:
-        return ""
-    if steps + 1 >= limits.get("transitions", TRANSITIONS):
-        return "transitions"
-    if same and max(map(_times, same.values())) >= SAME:
-        return "repetitions"
-    return "seconds" if "seconds" in limits and at - record.began >= limits["seconds"] else ""
-
-
-def _lacking(run: Run, cost: Mapping[str, float], others: Sequence[Pending], spent: Mapping[str, float]) -> str:
-    """The resource of which less is left than this costs, beside what others have reserved; "" where none is."""
-    limits = run.record.limits
-    if not cost or not limits:
-        return ""
-    reserved = [_reserved(run, one) for one in others]
-    for resource, limit in limits.items():
-        if resource not in _UNSHARED:
-            used = spent.get(resource, 0)
-            promised = sum(other.get(resource, 0) for other in reserved)
-            if used >= limit or used + promised + cost.get(resource, 0) > limit:
-                return resource
-    return ""
-
-
-def used_up(run: Run, head: Head, effect: Effect) -> str:
-    """The resource of which nothing is left for an effect that was granted and is about to begin; "" where it may."""
-    limits = run.record.limits
-    if not limits or not _cost(run.machine, effect):
-        return ""
-    shared = (one for one in limits if one not in _UNSHARED)
-    return next((one for one in shared if head.spent.get(one, 0) >= limits[one]), "")
-
-
-def ends_at(record: Record) -> float | None:
-    """When the time of a run is over."""
-    return record.began + record.limits["seconds"] if "seconds" in record.limits else None
-
-
-def is_rationed(record: Record) -> bool:
-    """Whether a run may spend only so much of something that others can use up before an effect begins."""
-    return not record.limits.keys() <= _UNSHARED
-
-
-def limit_of(run: Run, resource: str) -> float:
-    """The limit that a run reached when an effect was denied."""
-    return run.record.limits.get(resource, {"transitions": TRANSITIONS, "repetitions": SAME}.get(resource, 0))
-
-
-def _cost(machine: Machine, effect: Effect) -> Mapping[str, float]:
-    if not machine.costs or effect.kind not in machine.costs:
-        return effect.costs
-    return {**effect.costs, **machine.costs[effect.kind]}
-
-
-def _ignored(head: Head, happening: Happening, spent: Mapping[str, float]) -> Decision:
+def _ignored(head: Head, happening: Incoming, spent: Mapping[str, float]) -> Decision:
     active = head.snapshot.active
     after = replace(head, seq=head.seq + 1, spent=spent)
     status = head.snapshot.status

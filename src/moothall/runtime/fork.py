@@ -16,9 +16,9 @@ from moothall.kernel.effects import Effect
 from moothall.kernel.events import Exhausted, Forked
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
-from moothall.runtime.decide import Happening, Run, decide, is_effect_key
+from moothall.runtime.decide import Incoming, is_effect_key, note
 from moothall.runtime.hall import Hall, begin_with, with_origin
-from moothall.runtime.journal import WAITING, CancelChild, Head, Reader, Record, RunId, TellParent, fingerprint
+from moothall.runtime.journal import WAITING, CancelChild, Head, Reader, Record, Run, RunId, TellParent, fingerprint
 from moothall.runtime.ports import Stored
 from moothall.runtime.rebuild import Difference, Entries, compared
 
@@ -62,7 +62,7 @@ async def origin_of(hall: Hall, run: RunId, at: int | None, machine: Machine) ->
     if isinstance(head, Difference):
         raise DefinitionError(f"run {run} cannot be forked at {shared} under this definition: {head}")
     lines = await _lines(hall, stored.record, shared)
-    performed = _performed(lines, {one.key for one in head.pending}, hall.effects(run))
+    performed = _performed(lines, {pending.key for pending in head.pending}, hall.effects(run))
     return Origin(stored, machine, shared, head, tuple(performed))
 
 
@@ -84,12 +84,16 @@ def _performed(
     Whether something that is in flight has begun, only its performer knows: whoever held the run may have been lost.
     """
     for entries, shared in lines:
-        begun = in_flight | {_ended_or_marked(one) for one in entries if one["seq"] > shared}
+        begun = in_flight | {_ended_or_marked(entry) for entry in entries if entry["seq"] > shared}
         for entry in entries:
-            for one in entry["effects"]:
-                is_new = entry["seq"] > shared and not one.get("denied")
-                if (is_new or one["key"] in begun) and one["kind"] not in UNREPEATED and not _is_pure(one, effects):
-                    yield Performed(one["key"], one["kind"], one["effect"])
+            for effect in entry["effects"]:
+                is_new = entry["seq"] > shared and not effect.get("denied")
+                if (
+                    (is_new or effect["key"] in begun)
+                    and effect["kind"] not in UNREPEATED
+                    and not _is_pure(effect, effects)
+                ):
+                    yield Performed(effect["key"], effect["kind"], effect["effect"])
         in_flight = set()
 
 
@@ -111,8 +115,8 @@ async def fork(hall: Hall, origin: Origin, record: Record, *, repeats: bool) -> 
     performed = () if repeats else tuple(sorted(known))
     record = replace(record, shared=origin.shared, performed=performed)
     run = Run(record, origin.machine)
-    happening = Happening(Forked(record.origin), f"forked-{record.run}", record.began)
-    return await begin_with(hall, run, decide(run, origin.head, happening))
+    happening = Incoming(Forked(record.origin), f"forked-{record.run}", record.began)
+    return await begin_with(hall, run, note(run, origin.head, happening))
 
 
 def _fingerprint(performed: Performed) -> str:

@@ -15,9 +15,7 @@ held, and whoever commits the last thing that can be performed lets go. Commits 
 from __future__ import annotations
 
 import asyncio
-import os
-import secrets
-import socket
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,7 +24,19 @@ from typing import Any, Literal
 from moothall.errors import Broken, Conflict, DefinitionError, Refused
 from moothall.kernel.codec import decode, encode, read_back
 from moothall.kernel.effects import AskPerson, Effect, StartChild
-from moothall.kernel.events import Answered, Cancelled, Conflicted, Doubted, Event, Expired, GaveUp, Repeated, Started
+from moothall.kernel.events import (
+    Adopted,
+    Answered,
+    Cancelled,
+    Conflicted,
+    Doubted,
+    Event,
+    Exhausted,
+    Expired,
+    GaveUp,
+    Repeated,
+    Started,
+)
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import accepts, possible
 from moothall.kernel.machine import Machine
@@ -37,18 +47,18 @@ from moothall.runtime.cleaner import cleaned, fitted
 from moothall.runtime.crew import Crew
 from moothall.runtime.decide import (
     Decision,
-    Happening,
-    Run,
-    Unanswered,
+    Incoming,
     decide,
     first,
     in_flight,
     in_force,
     make_happening,
     mark_cause,
+    note,
     without_bill,
 )
-from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, RunId, encode_event, shaped
+from moothall.runtime.holder import is_gone, is_near, name_of_this_process
+from moothall.runtime.journal import Entry, Head, Pending, Reader, Record, Run, RunId, encode_event, shaped
 from moothall.runtime.ports import (
     LEASE,
     SET_ASIDE,
@@ -59,19 +69,19 @@ from moothall.runtime.ports import (
     Evaluate,
     Excerpt,
     Lease,
+    Notice,
     Outdated,
     Performer,
-    Scene,
+    ScriptContext,
     Store,
     Stored,
     as_it_is,
+    nobody_is_told,
     nobody_listens,
 )
 from moothall.runtime.rebuild import Difference, compared, definition_after, rebuilt
 
 Observer = Callable[[RunId, Entry, Head], None]
-WHOLE_MACHINE = 0xEFFFFFFC
-"""The number of the first namespace of processes, which Linux never gives to a container."""
 HALF_A_LEASE = LEASE / 2
 """A lease that lasts longer still is not renewed by a commit."""
 LOOK = 0.5
@@ -80,11 +90,11 @@ NEAR_LOOKS, FAR_LOOKS = 6, 24
 pulse; a far one may have another, and renews it when a third of a lease has passed."""
 
 
-class Unkept(DefinitionError):
+class NotStorable(DefinitionError):
     """What a step makes of the run's data is no JSON, or too large: it cannot be kept, and the run is where it was."""
 
 
-class Part(Frozen):
+class ChildSpec(Frozen):
     """A machine that may be started as a child: where it is found again, how its input is read, who performs it.
 
     `ended` makes of what it gives the event that its parent hears.
@@ -94,19 +104,19 @@ class Part(Frozen):
     source: str
     endless: bool
     read: Callable[[Any], Any]
-    cast: Cast
+    bindings: Bindings
     ended: Callable[[StartChild, Any], Event] = StartChild.settled
 
 
-def _nobody(name: str) -> Part:
+def _nobody(name: str) -> ChildSpec:
     raise DefinitionError(f"nothing here knows the machine {name!r}")
 
 
-async def _no_engine(ask: Ask, scene: Scene) -> Answer:
+async def _no_engine(ask: Ask, scene: ScriptContext) -> Answer:
     raise Broken("this machine needs a script engine, and none is connected")
 
 
-class Cast(Frozen):
+class Bindings(Frozen):
     """Who performs the effects of a run, by kind; the effects that nobody performs; the children that it may start.
 
     `evaluate` answers what scripts are asked. `beside` says that such a run may be told things that begin effects while
@@ -115,12 +125,17 @@ class Cast(Frozen):
 
     performers: Mapping[str, Performer]
     effects: Mapping[str, type[Effect]] = field(default_factory=dict)
-    child: Callable[[str], Part] = _nobody
+    child: Callable[[str], ChildSpec] = _nobody
     evaluate: Evaluate = _no_engine
     beside: bool = False
 
 
-class Finding(Frozen):
+def effects_of(bindings: Bindings) -> dict[str, type[Effect]]:
+    """The effects that a run with these bindings can want, by kind."""
+    return {kind: performer.effect for kind, performer in bindings.performers.items()} | dict(bindings.effects)
+
+
+class Resolution(Frozen):
     """What a person found out about an effect whose outcome was unknown."""
 
     outcome: Literal["done", "failed", "again"]
@@ -140,18 +155,52 @@ class Advanced(Frozen):
     received: Received
 
 
-def name_of_this_process() -> str:
-    """Who holds runs here: the host, the process, a word of its own, and behind it where processes are counted."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}{_counted_in()}"
+class OpenRun:
+    """What a hall remembers of a run while somebody has to do with it.
 
+    Who performs its effects is known first. `run` and `head` are there once it is open: how it began and its machine,
+    and where it stands. `lease` is the one that this hall may hold it with, None where others hold it. `adoption` is
+    what its next step begins with where it is open under another definition than its head has. `guests` counts those
+    who are about to do something with it.
+    """
 
-def _counted_in() -> str:
-    """Where the numbers of processes mean what they mean here: "" for the whole machine, `@NUMBER` in a container."""
-    try:
-        number = os.stat("/proc/self/ns/pid").st_ino
-    except OSError:
-        return ""
-    return "" if number == WHOLE_MACHINE else f"@{number}"
+    __slots__ = ("adoption", "bindings", "guests", "head", "lease", "run")
+    run: Run
+    head: Head
+
+    def __init__(self, bindings: Bindings) -> None:
+        self.bindings = bindings
+        self.lease: Lease | None = None
+        self.adoption: Adopted | None = None
+        self.guests = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is known where the run stands."""
+        return hasattr(self, "head")
+
+    @property
+    def machine(self) -> Machine:
+        """The definition that the run is open under."""
+        return self.run.machine
+
+    @property
+    def record(self) -> Record:
+        """How the run began."""
+        return self.run.record
+
+    def effects(self) -> dict[str, type[Effect]]:
+        """The effects that the run can want, by kind."""
+        return effects_of(self.bindings)
+
+    def reader(self) -> Reader:
+        """Decodes what the store holds of the run."""
+        return Reader(self.run.machine, self.effects())
+
+    def stand(self, head: Head, lease: Lease | None) -> Head:
+        """Remember where the run stands, with the limits that it has there, and the lease for it."""
+        self.head, self.lease, self.run = head, lease, in_force(self.run, head)
+        return head
 
 
 @dataclass
@@ -162,30 +211,45 @@ class Hall:
     clock: Clock
     performers: Mapping[str, Performer]
     observers: list[Observer] = field(default_factory=list)
-    runs: dict[RunId, Run] = field(default_factory=dict)
-    heads: dict[RunId, Head] = field(default_factory=dict)
-    leases: dict[RunId, Lease] = field(default_factory=dict)
+    runs: dict[RunId, OpenRun] = field(default_factory=dict)
+    """What is remembered here of runs."""
     owner: str = field(default_factory=name_of_this_process)
     crew: Crew = field(default_factory=Crew)
-    casts: dict[RunId, Cast] = field(default_factory=dict)
-    """The casts of runs that bring their own."""
-    guests: dict[RunId, int] = field(default_factory=dict)
-    """How many are about to do something with a run."""
     opener: Callable[[RunId], Awaitable[object]] | None = None
     """Opens a run of the store that is not open here."""
     clean: Clean = as_it_is
     """Replaces the secrets in all that enters a run."""
     ear: Ear = nobody_listens
     """Knows who wants to hear what is said in a run as it is said."""
+    notice: Notice = nobody_is_told
+    """Is told what a person should know."""
 
-    def cast(self, run: RunId) -> Cast:
+    def remember(self, run: RunId) -> OpenRun:
+        """What is remembered of a run, from now on if nothing was."""
+        known = self.runs.get(run)
+        if known is None:
+            known = self.runs[run] = OpenRun(Bindings(self.performers))
+        return known
+
+    def bind(self, run: RunId, bindings: Bindings) -> None:
+        """Let these perform the effects of a run."""
+        self.remember(run).bindings = bindings
+
+    def bindings_of(self, run: RunId) -> Bindings:
         """Who performs the effects of a run."""
-        return self.casts[run] if run in self.casts else Cast(self.performers)
+        return self.runs[run].bindings if run in self.runs else Bindings(self.performers)
 
     def effects(self, run: RunId) -> dict[str, type[Effect]]:
         """The effects that a run can want, by kind."""
-        cast = self.cast(run)
-        return {kind: performer.effect for kind, performer in cast.performers.items()} | dict(cast.effects)
+        return effects_of(self.bindings_of(run))
+
+    def has_open(self, run: RunId) -> bool:
+        """Whether a run is open here."""
+        return run in self.runs and self.runs[run].is_open
+
+    def lease_of(self, run: RunId) -> Lease | None:
+        """The lease with which this hall may hold a run; None where it is not open here, or others hold it."""
+        return self.runs[run].lease if run in self.runs else None
 
     async def open(self, run: RunId) -> None:
         """Open a run of the store, to tell it something."""
@@ -200,37 +264,33 @@ class Hall:
 
 def leave(hall: Hall, run: RunId) -> None:
     """Forget what is remembered of a run here, unless somebody drives it or is about to; the store keeps it."""
-    if run in hall.crew.drives or run in hall.guests:
-        return
-    hall.runs.pop(run, None)
-    hall.heads.pop(run, None)
-    hall.leases.pop(run, None)
-    hall.casts.pop(run, None)
+    known = hall.runs.get(run)
+    if known is not None and not known.guests and run not in hall.crew.drives:
+        del hall.runs[run]
 
 
 class visiting:
     """Do something with a run; what is remembered of it here is forgotten when the last visitor has left."""
 
-    __slots__ = ("_hall", "_run")
+    __slots__ = ("_hall", "_known", "_run")
+    _known: OpenRun
 
     def __init__(self, hall: Hall, run: RunId) -> None:
         self._hall, self._run = hall, run
 
     def __enter__(self) -> None:
-        self._hall.guests[self._run] = self._hall.guests.get(self._run, 0) + 1
+        self._known = self._hall.remember(self._run)
+        self._known.guests += 1
 
     def __exit__(self, *error: object) -> None:
-        guests, run = self._hall.guests, self._run
-        guests[run] -= 1
-        if not guests[run]:
-            del guests[run]
-            leave(self._hall, run)
+        self._known.guests -= 1
+        leave(self._hall, self._run)
 
 
 async def begin(hall: Hall, record: Record, machine: Machine, data: object) -> Head:
     """Begin a run: decide its first step and keep it."""
     run = Run(record, machine)
-    return await begin_with(hall, run, await _first(hall, run, hall.clean(data)))
+    return await begin_with(hall, run, await _decide_first(hall, run, hall.clean(data)))
 
 
 async def begin_with(hall: Hall, run: Run, decision: Decision) -> Head:
@@ -245,30 +305,27 @@ async def begin_with(hall: Hall, run: Run, decision: Decision) -> Head:
         await hall.store.begin(record, decision.head, decision.entry, lease)
     finally:
         hall.store.crowd -= 1
-    hall.runs[record.run], hall.leases[record.run] = run, lease or Lease("", 1, 0.0)
-    _keep(hall, record.run, (decision,))
+    known = hall.remember(record.run)
+    known.run, known.lease = run, lease or Lease("", 1, 0.0)
+    _keep(hall, known, (decision,))
     return decision.head
 
 
-async def _first(hall: Hall, run: Run, data: object) -> Decision:
+async def _decide_first(hall: Hall, run: Run, data: object) -> Decision:
     """The decision that begins a run, with what scripts say to it."""
-    happening = Happening(Started(data), "start", run.record.began)
-    while True:
-        try:
-            return first(run, data, happening.answers)
-        except Unanswered as unanswered:
-            happening = await _answered_by_script(hall, run.record.run, unanswered.ask, happening)
+    happening = Incoming(Started(data), "start", run.record.began)
+    while isinstance(decision := first(run, data, happening.answers), Ask):
+        happening = await _evaluate(hall, run.record.run, decision, happening)
+    return decision
 
 
-async def _decided_with_scripts(
-    hall: Hall, run: RunId, head: Head, happening: Happening, earlier: Sequence[Decision] = ()
+async def _decide(
+    hall: Hall, known: OpenRun, head: Head, happening: Incoming, earlier: Sequence[Decision] = ()
 ) -> Decision:
     """The decision on an event, with what scripts say to it; `earlier` ones are made and not kept yet."""
-    while True:
-        try:
-            return _decided(hall, run, head, happening)
-        except Unanswered as unanswered:
-            happening = await _answered_by_script(hall, run, unanswered.ask, happening, earlier)
+    while isinstance(decision := _decide_or_ask(hall, known.run, head, happening), Ask):
+        happening = await _evaluate(hall, known.run.record.run, decision, happening, earlier)
+    return decision
 
 
 async def _nothing_said(thread: str, /, excerpt: Excerpt = WHOLE) -> list[Any]:
@@ -284,12 +341,13 @@ async def _said(
     return await _messages(hall, run, thread, excerpt, [encode(new.message) for new in appends if new.thread == thread])
 
 
-async def _answered_by_script(
-    hall: Hall, run: RunId, ask: Ask, happening: Happening, earlier: Sequence[Decision] = ()
-) -> Happening:
-    said = partial(_said, hall, run, earlier) if run in hall.runs else _nothing_said
-    scene = Scene(run, happening.cause, happening.at, said)
-    answer = hall.clean(await hall.cast(run).evaluate(ask, scene))
+async def _evaluate(
+    hall: Hall, run: RunId, ask: Ask, happening: Incoming, earlier: Sequence[Decision] = ()
+) -> Incoming:
+    """An event with one more answer of a script."""
+    said = partial(_said, hall, run, earlier) if hall.has_open(run) else _nothing_said
+    scene = ScriptContext(run, happening.cause, happening.at, said)
+    answer = hall.clean(await hall.bindings_of(run).evaluate(ask, scene))
     return replace(happening, answers=(*happening.answers, answer))
 
 
@@ -297,23 +355,31 @@ async def reopen(
     hall: Hall, run: RunId, machine: Machine, stored: Stored | None = None, insisted: Insistence | None = None
 ) -> Head:
     """Open a run of the store, under its definition or one that adopts it; who has just loaded it passes it on."""
-    stored = stored or await hall.store.load(run)
-    known = hall.heads.get(run)
-    if known is not None and known.seq > stored.seq:  # the answer is older than what was committed here meanwhile
-        return known
-    if known is None:
-        await require_anchored(hall.store, stored)
-    hall.runs[run] = Run(stored.record, machine)
-    if stored.head and not machine.is_defined_as(stored.definition()):
-        return await _adopted(hall, run, stored, insisted)
-    hall.heads[run] = head = await _head(hall, run, stored)
-    if not machine.is_defined_as(head.definition or stored.record.digest):  # it was made anew, by another definition
-        return await reopen(hall, run, machine)
-    hall.runs[run] = in_force(hall.runs[run], head)
-    hall.leases.pop(run, None)
-    if is_free(hall, stored.lease):
-        hall.leases[run] = stored.lease
+    head = await _reopen(hall, run, machine, stored or await hall.store.load(run), insisted)
+    _tell_drive(hall, run, head)
     return head
+
+
+async def _reopen(hall: Hall, run: RunId, machine: Machine, stored: Stored, insisted: Insistence | None) -> Head:
+    known = hall.remember(run)
+    if not known.is_open:
+        await require_anchored(hall.store, stored)
+    elif known.head.seq > stored.seq:  # the answer is older than what was committed here meanwhile
+        return known.head
+    known.run, known.adoption = Run(stored.record, machine), None
+    if stored.head and not machine.is_defined_as(stored.definition()):
+        return await _adopted(hall, known, stored, insisted)
+    known.head = head = await _head(hall, known, stored)
+    if not machine.is_defined_as(head.definition or stored.record.digest):  # it was made anew, by another definition
+        return await _reopen(hall, run, machine, await hall.store.load(run), None)
+    return known.stand(head, stored.lease if is_free(hall, stored.lease) else None)
+
+
+def _tell_drive(hall: Hall, run: RunId, head: Head) -> None:
+    """Let whoever drives the run here look again, where somebody else here moved it or saw that it was moved."""
+    drive = hall.crew.drives.get(run)
+    if drive is not None and drive.task is not asyncio.current_task():
+        drive.notice(head)
 
 
 async def require_anchored(store: Store, stored: Stored, *, is_to_go_on: bool = False) -> None:
@@ -334,9 +400,9 @@ def looked(run: RunId) -> str:
     return f"nothing of it is performed before you look: `moot audit {run}`, and if it is to be so, `--accept` it there"
 
 
-async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
+async def _head(hall: Hall, known: OpenRun, stored: Stored) -> Head:
     """The head of a run; where the stored one is damaged, it is made anew from the journal and put back."""
-    reader = Reader(hall.runs[run].machine, hall.effects(run))
+    run, reader = stored.record.run, known.reader()
     if stored.head:
         try:
             return reader.head(stored.head)
@@ -346,13 +412,13 @@ async def _head(hall: Hall, run: RunId, stored: Stored) -> Head:
                 raise
     else:
         entries = await hall.store.entries(run)
-    known = await with_origin(hall.store, hall.runs[run])
+    whole = await with_origin(hall.store, known.run)
     if stored.head or not known.machine.is_defined_as(definition_after(entries, stored.record.digest)):
-        head = compared(known, reader, entries, hall.clean)
+        head = compared(whole, reader, entries, hall.clean)
         if isinstance(head, Difference):
-            raise refusal(known, head)
+            raise refusal(whole, head)
     else:
-        head = rebuilt(known, reader, entries, hall.clean)
+        head = rebuilt(whole, reader, entries, hall.clean)
     await hall.store.repair(run, head)
     return head
 
@@ -365,15 +431,15 @@ async def with_origin(store: Store, run: Run) -> Run:
     return Run(run.record, run.machine, await with_origin(store, origin))
 
 
-async def _adopted(hall: Hall, run: RunId, stored: Stored, insisted: Insistence | None) -> Head:
+async def _adopted(hall: Hall, known: OpenRun, stored: Stored, insisted: Insistence | None) -> Head:
     """Let the definition of today adopt a run, if it may; nothing is performed for that.
 
-    In other words it may be read while somebody drives it in those of before; who comes next adopts it.
+    In other words it may be read while somebody drives it in those of before; whoever takes its next step adopts it.
     """
-    known, is_ours = hall.runs[run], is_free(hall, stored.lease)
+    run, is_ours = stored.record.run, is_free(hall, stored.lease)
     if known.machine.name != stored.record.machine:
         raise DefinitionError(f"run {run} is of the machine {stored.record.machine!r}, not of {known.machine.name!r}")
-    adoption = adopt_wording(known, Reader(known.machine, hall.effects(run)), stored)
+    adoption = adopt_wording(known.run, known.reader(), stored)
     if adoption is None:
         is_ours = await is_forsaken(hall, run, stored.lease)
         if not is_ours:
@@ -381,36 +447,41 @@ async def _adopted(hall: Hall, run: RunId, stored: Stored, insisted: Insistence 
                 f"run {run} is being driven under another definition of {known.machine.name!r}; "
                 f"stop whoever drives it first"
             )
-        adoption = await _adoption_by_replay(hall, run, stored, insisted)
-    hall.heads[run] = adoption.head
-    hall.runs[run] = in_force(known, adoption.head)
-    hall.leases.pop(run, None)
-    if is_ours:
-        hall.leases[run] = stored.lease
-    if is_ours and adoption.head.snapshot.status == "live":
-        happening = Happening(hall.clean(adoption.event), f"adopted-{adoption.head.seq + 1}", hall.clock.now())
-        await _committed(hall, run, (decide(hall.runs[run], adoption.head, happening),))
-    return hall.heads[run]
+        adoption = await _adoption_by_replay(hall, known, stored, insisted)
+    known.stand(adoption.head, stored.lease if is_ours else None)
+    if adoption.head.snapshot.status == "live":
+        known.adoption = adoption.event
+        if is_ours:
+            await _committed(hall, known, (_decide_adoption(hall, known, adoption.event),))
+    return known.head
 
 
-async def _adoption_by_replay(hall: Hall, run: RunId, stored: Stored, insisted: Insistence | None) -> Adoption:
+def _decide_adoption(hall: Hall, known: OpenRun, adopted: Adopted) -> Decision:
+    """The note that goes before the next step of a run which is open under another definition than its head's."""
+    happening = Incoming(hall.clean(adopted), f"adopted-{known.head.seq + 1}", hall.clock.now())
+    return note(known.run, known.head, happening)
+
+
+async def _adoption_by_replay(hall: Hall, known: OpenRun, stored: Stored, insisted: Insistence | None) -> Adoption:
     """The adoption of a run by a definition that would have taken the same steps, or on which somebody insists."""
-    known, reader = hall.runs[run], Reader(hall.runs[run].machine, hall.effects(run))
-    entries = await hall.store.entries(run)
-    adoption = adopt_steps(await with_origin(hall.store, known), reader, stored, entries, hall.clean)
+    run, reader = known.run, known.reader()
+    entries = await hall.store.entries(run.record.run)
+    adoption = adopt_steps(await with_origin(hall.store, run), reader, stored, entries, hall.clean)
     if not isinstance(adoption, Difference):
         return adoption
-    if insisted is None:
-        raise refusal(known, adoption)
-    return adopt_anyway(known, reader, stored, adoption, insisted)
+    if insisted is not None:
+        return adopt_anyway(run, reader, stored, adoption, insisted)
+    if stored.head and stored.head["snapshot"]["status"] != "live":  # it decides nothing any more
+        return Adoption(reader.head(stored.head), Adopted(run.machine.digest, stored.definition()))
+    raise refusal(run, adoption)
 
 
 async def let_go(hall: Hall, run: RunId) -> None:
     """Give back the lease of a run, where this hall has it."""
-    lease = hall.leases.get(run)
-    if lease is not None and lease.owner == hall.owner:
+    known = hall.runs.get(run)
+    if known is not None and (lease := known.lease) is not None and lease.owner == hall.owner:
         await hall.store.release(run, lease)
-        hall.leases[run] = Lease("", lease.token, 0.0)
+        known.lease = Lease("", lease.token, 0.0)
 
 
 async def let_go_unless_driven(hall: Hall, run: RunId) -> None:
@@ -433,87 +504,72 @@ async def is_forsaken(hall: Hall, run: RunId, lease: Lease, pause: float = LOOK)
     """
     if is_free(hall, lease):
         return True
-    for _ in range(NEAR_LOOKS if _is_near(lease.owner) else FAR_LOOKS):
+    looks, is_told = NEAR_LOOKS if is_near(lease.owner) else FAR_LOOKS, False
+    for _ in range(looks):
         if 0 <= lease.until - hall.clock.now() <= 2 * LEASE:
             return False
-        await asyncio.sleep(pause)
+        if not is_told:
+            hall.notice(
+                f"run {run} is held by {lease.owner}, whose time is over; "
+                f"unless that process is heard of, the run is taken from it in {looks * pause:g} s"
+            )
+            is_told = True
+        await _pause(hall.clock, pause)
         latest = (await hall.store.load(run)).lease
         if latest != lease:
             return is_free(hall, latest)
     return True
 
 
-def is_gone(owner: str) -> bool:
-    """Whether a holder is a process of this machine that no longer exists; of others only time can tell."""
-    process = owner.split(":")[1:2]
-    if not _is_near(owner) or not process[0].isdigit():
-        return False
-    try:
-        os.kill(int(process[0]), 0)
-    except OSError as error:
-        return isinstance(error, ProcessLookupError)
-    except OverflowError:  # no process has such a number
-        return True
-    return False
-
-
-def _is_near(owner: str) -> bool:
-    """Whether a holder is a process of this machine, or of this container."""
-    host, _, rest = owner.partition(":")
-    word = rest.partition(":")[2]
-    return bool(rest) and host == socket.gethostname() and "".join(word.partition("@")[1:]) == _counted_in()
+async def _pause(clock: Clock, seconds: float) -> None:
+    """Wait by a clock, but no longer than that by the loop's: the clock may be set back meanwhile."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await clock.wait_until(clock.now() + seconds)
 
 
 async def advance(
-    hall: Hall, run: RunId, event: Event, cause: str, check: Callable[[Head], None] | None = None
+    hall: Hall, run: RunId, *ends: tuple[Event, str], check: Callable[[Head], None] | None = None
 ) -> Advanced:
-    """Move a run by one event: read, decide, commit. Nothing else happens here.
+    """Move a run by events, each with its cause: read, decide, commit. Nothing else happens here.
 
-    `check` may refuse it, each time that the run was read.
+    Those that came at once are decided one after the other, and kept in one transaction; one that writes records is the
+    last of its transaction. Where a record was written by others meanwhile, that is what has happened instead. `check`
+    may refuse, each time that the run was read. What is returned is said of the last event.
     """
+    known = hall.runs[run]
     while True:
-        head = hall.heads[run]
+        head, looked_at, earlier = known.head, 0, -1
+        decisions: list[Decision] = []
         if check is not None:
             check(head)
-        if in_flight(head, cause) is None and (earlier := await hall.store.find(run, cause)) is not None:
-            if earlier > head.seq:  # others moved the run, and this hall has not noticed yet
-                head = await reopen(hall, run, hall.runs[run].machine)
-            return Advanced(earlier, head.pending, "duplicate")
-        happening = Happening(event, cause, hall.clock.now())
-        decision = await _decided_with_scripts(hall, run, head, happening)
-        if await _committed(hall, run, (decision,)):
-            received: Received = "ignored" if decision.entry.ignored else "taken"
-            return Advanced(decision.head.seq, decision.head.pending, received)
-
-
-async def advance_all(hall: Hall, run: RunId, ends: Sequence[tuple[Event, str]]) -> None:
-    """Move a run by several events that came at once: decided one after the other, in one transaction.
-
-    One that writes records is the last of its transaction. Where a record was written by others meanwhile, that is
-    what has happened instead.
-    """
-    while True:
-        head, now = hall.heads[run], hall.clock.now()
-        decisions: list[Decision] = []
-        looked_at = 0
+        now = hall.clock.now()
         for event, cause in ends:
             looked_at += 1
-            if in_flight(head, cause) is not None or await hall.store.find(run, cause) is None:
-                happening = make_happening(event, cause, now, ())
-                decision = await _decided_with_scripts(hall, run, head, happening, decisions)
-                decisions.append(decision)
-                head = decision.head
-                if decision.records:
-                    break
+            if in_flight(head, cause) is None and (seq := await hall.store.find(run, cause)) is not None:
+                earlier = seq
+                continue
+            if known.adoption is not None and not decisions:
+                decisions.append(_decide_adoption(hall, known, known.adoption))
+                head = decisions[-1].head
+            decision = await _decide(hall, known, head, make_happening(event, cause, now, ()), decisions)
+            decisions.append(decision)
+            head = decision.head
+            if decision.records:
+                break
         if not decisions:
-            return
+            if earlier > head.seq:  # others moved the run, and this hall has not noticed yet
+                head = await reopen(hall, run, known.machine)
+            return Advanced(earlier, head.pending, "duplicate")
         try:
-            if await _committed(hall, run, decisions):
-                ends = ends[looked_at:]
+            is_kept = await _committed(hall, known, decisions)
         except Outdated as outdated:
             ends = (*ends[: looked_at - 1], (_conflicted(outdated), cause), *ends[looked_at:])
-        if not ends:
-            return
+            continue
+        if is_kept and looked_at == len(ends):
+            return Advanced(head.seq, head.pending, "ignored" if decision.entry.ignored else "taken")
+        if is_kept:
+            ends = ends[looked_at:]
 
 
 def _conflicted(outdated: Outdated) -> Conflicted:
@@ -523,64 +579,76 @@ def _conflicted(outdated: Outdated) -> Conflicted:
 
 async def decide_again(hall: Hall, run: RunId, decision: Decision, ends: Sequence[tuple[Event, str]]) -> list[Decision]:
     """A decision, and those on events that are known already and are decided behind it; nothing is kept yet."""
-    decisions, now = [decision], hall.clock.now()
+    known, decisions, now = hall.runs[run], [decision], hall.clock.now()
     for number, (event, cause) in enumerate(ends):
         head = decisions[-1].head
-        if number == 0 or in_flight(head, cause) is not None:
-            happening = Happening(without_bill(hall.runs[run], head, event, cause), cause, now)
-            decisions.append(await _decided_with_scripts(hall, run, head, happening, decisions))
+        if number == 0 or counts_again(head, event, cause):
+            happening = Incoming(without_bill(known.run, head, event, cause), cause, now)
+            decisions.append(await _decide(hall, known, head, happening, decisions))
     return decisions
+
+
+def counts_again(head: Head, event: Event, cause: str) -> bool:
+    """Whether an event that is known already still says something.
+
+    That there was nothing left for an effect does not, where the budget covers it now.
+    """
+    pending = in_flight(head, cause)
+    return pending is not None and (bool(pending.denied) or not isinstance(event, Exhausted))
 
 
 async def keep_all(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> bool:
     """Keep decisions in one transaction; False where another writer came first."""
-    return await _committed(hall, run, decisions)
+    return await _committed(hall, hall.runs[run], decisions)
 
 
-def _decided(hall: Hall, run: RunId, head: Head, happening: Happening) -> Decision:
-    """The decision on one event, without the secrets in it and in what it wants."""
-    clean, known, came = hall.clean, hall.runs[run], happening.event
+def _decide_or_ask(hall: Hall, run: Run, head: Head, happening: Incoming) -> Decision | Ask:
+    """The decision on one event, without the secrets in it and in what it wants, or what a script has to say first."""
+    clean, came = hall.clean, happening.event
     try:
         event = clean(came)
     except Refused as refusal:
         event = clean(GaveUp(str(refusal), usage=getattr(came, "usage", {})))
     if event is not came:
-        happening = Happening(event, happening.cause, happening.at, happening.answers)
+        happening = Incoming(event, happening.cause, happening.at, happening.answers)
     try:
-        return cleaned(known, decide(known, head, happening), clean)
+        decision = decide(run, head, happening)
+        return decision if isinstance(decision, Ask) else cleaned(run, decision, clean)
     except (DefinitionError, RecursionError) as error:
         raise _unkept(error) from error
 
 
-def _unkept(error: Exception) -> Unkept:
+def _unkept(error: Exception) -> NotStorable:
     is_endless = isinstance(error, RecursionError)
-    return Unkept("a value of the run holds itself, or is nested too deeply to be stored" if is_endless else str(error))
+    return NotStorable(
+        "a value of the run holds itself, or is nested too deeply to be stored" if is_endless else str(error)
+    )
 
 
-async def _committed(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> bool:
+async def _committed(hall: Hall, known: OpenRun, decisions: Sequence[Decision]) -> bool:
     """Keep what was decided; False where another writer came first, and the run was read again."""
-    lease, last = hall.leases.get(run), decisions[-1]
-    head, entry = last.head, last.entry
+    run, lease, last = known.run.record.run, known.lease, decisions[-1]
+    head = last.head
     after = None if lease is None or head.rests() else _kept(hall, lease)
-    earlier = () if len(decisions) == 1 else [one.entry for one in decisions[:-1]]
+    earlier = () if len(decisions) == 1 else [decision.entry for decision in decisions[:-1]]
     try:
-        await hall.store.commit(run, head, entry, lease, after, earlier, last.records)
+        await hall.store.commit(run, head, last.entry, lease, after, earlier, last.records)
     except Outdated:
         raise
     except Conflict:
-        await reopen(hall, run, hall.runs[run].machine)
+        await reopen(hall, run, known.machine)
         return False
     except (DefinitionError, RecursionError) as error:
         raise _unkept(error) from error
-    doing = hall.crew.drives.get(run)
+    known.adoption = None
+    drive = hall.crew.drives.get(run)
     if after is not lease and lease is not None:
-        if hall.leases.get(run) is lease:
-            hall.leases[run] = after or Lease("", lease.token, 0.0)
-        if doing is not None and lease.owner != hall.owner:  # it was somebody else's meanwhile, or might have been
-            doing.begun.clear()
-    _keep(hall, run, decisions)
-    if doing is not None and (doing.key or doing.flying) and doing.task is not asyncio.current_task():
-        doing.notice(head)
+        if known.lease is lease:
+            known.lease = after or Lease("", lease.token, 0.0)
+        if drive is not None and lease.owner != hall.owner:  # it was somebody else's meanwhile, or might have been
+            drive.begun.clear()
+    _keep(hall, known, decisions)
+    _tell_drive(hall, run, head)
     return True
 
 
@@ -598,25 +666,26 @@ def _kept(hall: Hall, lease: Lease) -> Lease:
 
 async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None, by: str = "") -> Advanced:
     """Answer a question of a run. Answering the same question twice is harmless."""
-    head, machine = hall.heads[run], hall.runs[run].machine
+    known = hall.runs[run]
+    head, machine = known.head, known.machine
     asked = _question(run, head, question)
     if asked is None:
         assert question is not None
         return Advanced(await _answered(hall, run, question), head.pending, "duplicate")
     if asked.doubt:
-        return await _resolve(hall, run, asked, _read(hall, Finding, value), by)
+        return await _resolve(hall, run, asked, _read(hall, Resolution, value), by)
     assert isinstance(asked.effect, AskPerson)
     if asked.effect.who not in ("", by):
         raise Refused(f"run {run}: question {asked.key} is for {asked.effect.who}, not for {by or 'anybody else'}")
     if asked.due is not None and asked.due <= hall.clock.now():
-        await advance(hall, run, Expired(), asked.key)
+        await advance(hall, run, (Expired(), asked.key))
         await let_go_unless_driven(hall, run)
         raise Refused(f"run {run}: the time to answer question {asked.key} is over")
     shape = asked.effect.shape
     if shape in machine.shapes:
         _read(hall, machine.shapes[shape], value)
     fitted(partial(_require_fit, asked.effect.schema), value, hall.clean)
-    advanced = await advance(hall, run, shaped(machine, Answered(value, shape, by)), asked.key)
+    advanced = await advance(hall, run, (shaped(machine, Answered(value, shape, by)), asked.key))
     if advanced.received == "duplicate":  # somebody was quicker, or the deadline was
         await _answered(hall, run, asked.key)
     return advanced
@@ -633,44 +702,43 @@ def _read(hall: Hall, shape: Any, value: Any) -> Any:
     return hall.clean(fitted(lambda given: decode(shape, given, "the answer"), value, hall.clean))
 
 
-async def _resolve(hall: Hall, run: RunId, doubted: Pending, finding: Finding, by: str) -> Advanced:
+async def _resolve(hall: Hall, run: RunId, doubted: Pending, finding: Resolution, by: str) -> Advanced:
     """Go on with what a person found out about an effect whose outcome was unknown."""
-    key, reader = doubted.key, Reader(hall.runs[run].machine, hall.effects(run))
+    key, known = doubted.key, hall.runs[run]
 
     def still_doubted(head: Head) -> None:
         pending = in_flight(head, key)
         if pending is not None and not pending.doubt:
             raise Refused(f"run {run}: what became of {key} is not in doubt any more; it is being done again")
 
+    end: tuple[Event, str]
     match finding.outcome:
         case "done":
-            event = reader.event(encode_event(doubted.effect.settled(finding.value)))
-            return await advance(hall, run, event, key, still_doubted)
+            end = known.reader().event(encode_event(doubted.effect.settled(finding.value))), key
         case "failed":
-            gave_up = GaveUp(finding.reason or "a person says that it failed")
-            return await advance(hall, run, gave_up, key, still_doubted)
+            end = GaveUp(finding.reason or "a person says that it failed"), key
         case "again":
-            return await advance(
-                hall, run, Repeated(by), mark_cause(hall.runs[run], doubted, "repeated"), still_doubted
-            )
+            end = Repeated(by), mark_cause(known.run, doubted, "repeated")
+    return await advance(hall, run, end, check=still_doubted)
 
 
 async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:
     """Tell a run an event from outside, if it accepts it now."""
-    machine, snapshot = hall.runs[run].machine, hall.heads[run].snapshot
+    known = hall.runs[run]
+    machine, snapshot = known.machine, known.head.snapshot
     event = read_back(type(event), event)
     if not accepts(machine, snapshot, event) and await hall.store.find(run, cause) is None:
         where = " and ".join(snapshot.active)
         accepted = ", ".join(possible(machine, snapshot)) or f"nothing: it is {snapshot.status}"
         raise Refused(f"{where} does not accept {event.name}; it accepts {accepted}")
-    return await advance(hall, run, event, cause)
+    return await advance(hall, run, (event, cause))
 
 
 async def cancel(
     hall: Hall, run: RunId, reason: str, cause: str, check: Callable[[Head], None] | None = None
 ) -> Advanced:
     """Ask a run to stop. A machine with a row for it may do so in its own way."""
-    return await advance(hall, run, Cancelled(reason), cause, check)
+    return await advance(hall, run, (Cancelled(reason), cause), check=check)
 
 
 async def messages(hall: Hall, run: RunId, thread: str, /, excerpt: Excerpt = WHOLE) -> list[Any]:
@@ -680,7 +748,7 @@ async def messages(hall: Hall, run: RunId, thread: str, /, excerpt: Excerpt = WH
 
 async def _messages(hall: Hall, run: RunId, thread: str, excerpt: Excerpt, fresh: Sequence[Any] = ()) -> list[Any]:
     """The messages of a thread, of which the fresh ones are not kept yet. The head says how far it has grown."""
-    tail = hall.heads[run].snapshot.threads.get(thread)
+    tail = hall.runs[run].head.snapshot.threads.get(thread)
     kept = tail.count if tail is not None else 0
     first = excerpt.first(kept + len(fresh))
     said = await hall.store.thread(run, thread, first, kept) if first < kept else []
@@ -690,13 +758,13 @@ async def _messages(hall: Hall, run: RunId, thread: str, excerpt: Excerpt, fresh
 
 def questions(head: Head) -> tuple[Pending, ...]:
     """The questions that wait for a person: those of the machine, and what became of effects in doubt."""
-    return tuple([one for one in head.pending if one.doubt or isinstance(one.effect, AskPerson)])
+    return tuple([pending for pending in head.pending if pending.doubt or isinstance(pending.effect, AskPerson)])
 
 
 def _question(run: RunId, head: Head, question: str | None) -> Pending | None:
     open_ = questions(head)
     if question is not None:
-        return next((one for one in open_ if one.key == question), None)
+        return next((pending for pending in open_ if pending.key == question), None)
     if len(open_) == 1:
         return open_[0]
     if not open_ and head.snapshot.status != "live":
@@ -709,13 +777,13 @@ async def _answered(hall: Hall, run: RunId, question: str) -> int:
     entries = await hall.store.entries(run)
     ends = {entry["cause"]: entry for entry in entries}
     name = ends[question]["event"]["name"] if question in ends else ""
-    marks = (one for one in entries if one["cause"].startswith(f"{question}-"))
-    if name and any(one["event"]["name"] == Doubted.name for one in marks):
+    marks = (entry for entry in entries if entry["cause"].startswith(f"{question}-"))
+    if name and any(entry["event"]["name"] == Doubted.name for entry in marks):
         return int(ends[question]["seq"])
     if name == Expired.name:
         raise Refused(f"run {run}: the time to answer question {question} is over")
     if name != Answered.name:
-        raise Refused(f"run {run} has no question {question!r}; {_open_questions(hall.heads[run])}")
+        raise Refused(f"run {run} has no question {question!r}; {_open_questions(hall.runs[run].head)}")
     return int(ends[question]["seq"])
 
 
@@ -723,20 +791,20 @@ def _open_questions(head: Head) -> str:
     open_ = questions(head)
     if not open_:
         return "no question is open"
-    return "open questions are " + ", ".join(f"{one.key} ({_prompt(one)})" for one in open_)
+    return "open questions are " + ", ".join(f"{pending.key} ({_prompt(pending)})" for pending in open_)
 
 
 def _prompt(question: Pending) -> str:
     return question.effect.prompt if isinstance(question.effect, AskPerson) else question.doubt
 
 
-def _keep(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> None:
-    heads, head = hall.heads, decisions[-1].head
-    if run not in heads or heads[run].seq < head.seq:  # else the word came late, and others went on
-        heads[run] = head
+def _keep(hall: Hall, known: OpenRun, decisions: Sequence[Decision]) -> None:
+    before, head = getattr(known, "head", None), decisions[-1].head
+    if before is None or before.seq < head.seq:  # else the word came late, and others went on
+        known.head = head
     if hall.observers:
         for decision in decisions:
-            _show(hall, run, decision)
+            _show(hall, known.run.record.run, decision)
 
 
 def _show(hall: Hall, run: RunId, decision: Decision) -> None:

@@ -4,6 +4,7 @@
     Pending   an effect that a committed step wants and that has not ended yet
     Entry     one event, what it did, and what it wants: the journal is the sequence of these
     Record    how the run began: machine, definition, settings
+    Run       a record together with the machine that it runs
 
 Nothing here is decoded by a type name from the file: events and effects are looked up in what the machine and
 the performers declare, and everything is checked.
@@ -14,11 +15,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
-from moothall.errors import Broken, MoothallError
+from moothall.errors import Broken, MoothallError, Refused
 from moothall.kernel import effects as known
 from moothall.kernel.codec import decode, decoder, encode
 from moothall.kernel.effects import Effect
@@ -28,6 +29,8 @@ from moothall.kernel.machine import Machine
 from moothall.kernel.step import Absent, Answer, Append, Failed, Snapshot, Value
 
 RunId = str
+FORGOTTEN = "forgotten"
+"""What an entry or a head has whose texts were taken out: a list of notes, each with when, by whom and what."""
 Same = Mapping[str, tuple[int, int, int]]
 """For each row what it last brought, the data it left then, and how often in a row."""
 
@@ -104,19 +107,19 @@ class Head(Frozen):
     def wake(self) -> float | None:
         """When the run wants attention: 0 is now, None is never unless somebody tells it something."""
         soonest: float | None = None
-        for one in self.pending:
-            if one.due is None:
-                if not one.sleeps():
+        for pending in self.pending:
+            if pending.due is None:
+                if not pending.sleeps():
                     return 0.0
-            elif soonest is None or one.due < soonest:
-                soonest = one.due
+            elif soonest is None or pending.due < soonest:
+                soonest = pending.due
         return soonest
 
     def rests(self) -> bool:
         """Whether nothing is left to perform or to wait for but people and children."""
-        for one in self.pending:
-            kind = one.effect.kind
-            if kind in TIMERS or (kind not in SLEEPY and not one.doubt) or not one.sleeps():
+        for pending in self.pending:
+            kind = pending.effect.kind
+            if kind in TIMERS or (kind not in SLEEPY and not pending.doubt) or not pending.sleeps():
                 return False
         return True
 
@@ -154,6 +157,20 @@ class Entry(Frozen):
 make_entry = maker(Entry)
 
 
+class Lane(Frozen):
+    """Which workers drive a run, for whom, and how soon.
+
+    A higher priority comes first. Among runs of one priority, tenants take turns.
+    """
+
+    queue: str = ""
+    tenant: str = ""
+    priority: int = 0
+
+
+ANY_LANE = Lane()
+
+
 class Record(Frozen):
     """How a run began; the same for all its life."""
 
@@ -178,6 +195,24 @@ class Record(Frozen):
     """What the tools of its agents work with, as the floors above write it down."""
     definition: Mapping[str, Any] = field(default_factory=dict)
     """The definition itself, where it is data and no code; empty for machines that are written in Python."""
+    lane: Lane = field(default=ANY_LANE, metadata=RARE)
+    """Which workers drive it."""
+    project: str = field(default="", metadata=RARE)
+    """The folder of the project that the run was begun in; children are in that of their parent."""
+    bad_ends: Mapping[str, str] = field(default_factory=dict, metadata=RARE)
+    """The ends of its machine that are not good ones, and how the run is shown where it ended there."""
+
+
+@slotted
+class Run(Frozen):
+    """One durable life of a machine: how it began, its definition, and the run that it was forked from.
+
+    The origin is there where the whole journal is decided again.
+    """
+
+    record: Record
+    machine: Machine
+    origin: Run | None = None
 
 
 class Reader(Frozen):
@@ -188,13 +223,15 @@ class Reader(Frozen):
 
     def head(self, plain: Any) -> Head:
         """A head from its JSON."""
+        if FORGOTTEN in plain:
+            raise Refused("its texts were forgotten: nothing can be decided, shown or continued from them")
         try:
             snapshot = plain["snapshot"]
             snapshot = {**snapshot, "data": self.data(snapshot["data"])}
             return Head(
                 decode(int, plain["seq"], "seq"),
                 decode(Snapshot, snapshot, "snapshot"),
-                tuple(self.pending(one) for one in plain["pending"]),
+                tuple(self.pending(effect) for effect in plain["pending"]),
                 _amounts(plain["spent"], "spent"),
                 _counts(plain["issued"], "issued"),
                 _same(plain["same"], "same") if "same" in plain else {},
@@ -229,6 +266,9 @@ class Reader(Frozen):
         kind = self.machine.vocabulary.get(plain["name"])
         if kind is None and plain["name"].startswith(ChildDone.name + ".") and "usage" in values:
             return decode(ChildDone, plain, plain["name"])
+        message = getattr(self.machine, "message", None)
+        if kind is None and message is not None and values.keys() > {"data"}:
+            return cast(Event, decode(message, plain, plain["name"]))
         if kind is None or (values.keys() == {"data"} and "data" not in _names(kind)):
             return Named(plain["name"], values.get("data"))
         event = decode(kind, values, plain["name"])
@@ -238,8 +278,12 @@ class Reader(Frozen):
 def answers_of(entry: Mapping[str, Any]) -> tuple[Answer, ...]:
     """What scripts answered to the event of an entry."""
     return tuple(
-        Value(one["value"]) if "value" in one else Failed(str(one["reason"])) if "reason" in one else Absent()
-        for one in entry.get("answers", ())
+        Value(answer["value"])
+        if "value" in answer
+        else Failed(str(answer["reason"]))
+        if "reason" in answer
+        else Absent()
+        for answer in entry.get("answers", ())
     )
 
 
@@ -262,7 +306,7 @@ def decode_effect(kind: type[Effect], values: dict[str, Any]) -> Effect:
 
 
 def _names(kind: type[Event]) -> frozenset[str]:
-    return frozenset(one.name for one in fields(kind))
+    return frozenset(part.name for part in fields(kind))
 
 
 _THE_EFFECT = frozenset(("kind", "effect"))
@@ -281,7 +325,9 @@ _around = {name: decoder(kind) for name, kind in _AROUND_AN_EFFECT.items()}
 _amounts, _counts, _object = decoder(dict[str, float]), decoder(dict[str, int]), decoder(dict[str, Any])
 _same = decoder(dict[str, tuple[int, int, int]])
 _KNOWN: dict[str, type[Effect]] = {
-    one.kind: one for one in vars(known).values() if isinstance(one, type) and issubclass(one, Effect) and one.kind
+    effect.kind: effect
+    for effect in vars(known).values()
+    if isinstance(effect, type) and issubclass(effect, Effect) and effect.kind
 } | {TellParent.kind: TellParent, CancelChild.kind: CancelChild}
 
 

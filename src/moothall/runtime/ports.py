@@ -10,7 +10,7 @@ from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event, SharedRecord
 from moothall.kernel.frozen import Frozen, maker, slotted
 from moothall.kernel.step import Answer, Ask
-from moothall.runtime.journal import Entry, Head, Record, RunId
+from moothall.runtime.journal import Entry, Head, Lane, Record, RunId
 
 LEASE = 30.0
 """How long a run is held without a word, in seconds."""
@@ -50,6 +50,27 @@ class Stored(Frozen):
         return adopted or self.record.digest
 
 
+class Forgotten(Frozen):
+    """Entries whose texts were taken out of a journal: when, by whom, and whether it was the run or a person."""
+
+    at: float
+    by: str
+    what: Literal["run", "person"]
+    entries: tuple[int, ...]
+
+
+class Redaction(Frozen):
+    """What takes the place of some entries of a run, as JSON, and of its head, and of records that it has written.
+
+    The version of each record is the one that the run wrote.
+    """
+
+    run: RunId
+    entries: Mapping[int, Mapping[str, Any]]
+    head: Mapping[str, Any]
+    records: tuple[SharedRecord, ...] = ()
+
+
 class Audit(Frozen):
     """What an audit of a run has shown. Of a broken one, `entry` is the first that is wrong; the digest is its latest.
 
@@ -62,6 +83,8 @@ class Audit(Frozen):
     entry: int | None = None
     entries: int = 0
     digest: str = ""
+    forgotten: tuple[Forgotten, ...] = ()
+    """Whose texts are not there any more: that is no damage, and who has the key has vouched for it."""
 
 
 SET_ASIDE = "set aside: "
@@ -163,6 +186,17 @@ class Journals(Protocol):
         """Delete a run with all that is its own."""
         ...
 
+    async def redact(self, redaction: Redaction) -> None:
+        """Take texts out of a run that is over, all or none: other entries, another head and other records instead.
+
+        Every entry keeps its seal, and a note vouches for what stands there now. Conflict where the run has moved.
+        """
+        ...
+
+    async def scrub(self) -> str:
+        """Take out of the files what was deleted or replaced there; why that could not be done, "" where it was."""
+        ...
+
     async def audit(self, run: RunId, digest: tuple[int, bytes] | None = None) -> Audit:
         """Whether a run is as it was written; a digest is the number and seal of its latest entry, kept elsewhere."""
         ...
@@ -184,15 +218,39 @@ class Journals(Protocol):
         ...
 
 
+class Scope(Frozen):
+    """The runs that a worker takes up: those of some queues and of some tenants; where none are named, of all."""
+
+    queues: tuple[str, ...] = ()
+    tenants: tuple[str, ...] = ()
+    after: str = ""
+    """The tenant whose turn it was last; the next one behind it comes first."""
+
+    def has(self, lane: Lane) -> bool:
+        """Whether a run in this lane is taken up."""
+        is_queue = not self.queues or lane.queue in self.queues
+        return is_queue and (not self.tenants or lane.tenant in self.tenants)
+
+
+EVERYTHING = Scope()
+
+
 class Leases(Protocol):
     """Knows which runs want attention, and who holds them."""
 
-    async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:
-        """Runs that want attention now and that nobody holds, or only a holder that is gone."""
+    async def due(self, now: float, limit: int, gone: Sequence[str] = (), scope: Scope = EVERYTHING) -> list[RunId]:
+        """Runs that want attention now and that nobody holds, or only a holder that is gone.
+
+        The higher priority comes first, and within it the tenants take turns.
+        """
         ...
 
     async def suspects(self, now: float) -> Mapping[RunId, int]:
         """Runs that want attention now and whose holder was lost, or others before it; how many in a row."""
+        ...
+
+    async def wait_for_work(self, now: float, seconds: float) -> None:
+        """Come back when a run may want attention, or after so many seconds where nobody can tell."""
         ...
 
     async def owners(self) -> list[str]:
@@ -264,6 +322,14 @@ Ear = Callable[[RunId, str], Callable[[str], None] | None]
 def nobody_listens(run: RunId, speaker: str) -> None:
     """Nobody wants to hear it."""
     return
+
+
+Notice = Callable[[str], None]
+"""Is told what a person should know."""
+
+
+def nobody_is_told(text: str) -> None:
+    """Nobody wants to know it."""
 
 
 @slotted
@@ -355,7 +421,7 @@ class Performer(Frozen):
     perform: Perform
 
 
-class Scene(Frozen):
+class ScriptContext(Frozen):
     """What a script may know besides its scope: the run, the cause and time of the event, and the run's threads."""
 
     run: RunId
@@ -364,5 +430,5 @@ class Scene(Frozen):
     messages: Messages
 
 
-Evaluate = Callable[[Ask, Scene], Awaitable[Answer]]
+Evaluate = Callable[[Ask, ScriptContext], Awaitable[Answer]]
 """Evaluates a script. What goes wrong in it is an answer too."""

@@ -20,9 +20,10 @@ from moothall.errors import Broken, DefinitionError, MoothallError, Refused
 from moothall.kernel.events import Adopted, Forked, Named, Retried, Started
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.interpreter import PLACE
+from moothall.kernel.step import Ask
 from moothall.runtime.cleaner import cleaned
-from moothall.runtime.decide import Decision, Happening, Run, Unanswered, decide, first, go_back, in_force
-from moothall.runtime.journal import Head, Pending, Reader, answers_of, encode_entry, encode_pending
+from moothall.runtime.decide import Decision, Incoming, decide, first, go_back, in_force
+from moothall.runtime.journal import FORGOTTEN, Head, Pending, Reader, Run, answers_of, encode_entry, encode_pending
 from moothall.runtime.ports import Clean, as_it_is
 
 SHOWN = 160
@@ -62,6 +63,7 @@ def compared(run: Run, reader: Reader, entries: Entries, clean: Clean = as_it_is
     The data that a run began with are given and not decided; they may have gained fields since. Both are compared
     without secrets: a journal may be older than the registration of one.
     """
+    require_texts(entries)
     seq, undone = beginning(entries), taken_back(entries)
     try:
         for entry, decision in decided_again(run, reader, entries, clean):
@@ -75,6 +77,20 @@ def compared(run: Run, reader: Reader, entries: Entries, clean: Clean = as_it_is
         wrong = next(entry for entry in entries if entry["seq"] >= seq and entry["seq"] not in undone)
         return Difference(wrong["seq"], "event", clean(wrong["event"]), clean(str(error)))
     return decision.head
+
+
+def remembered(entries: Entries) -> Entries:
+    """The entries before the first whose texts were forgotten: only these can be decided again."""
+    first = next((place for place, entry in enumerate(entries) if FORGOTTEN in entry), len(entries))
+    return entries[:first]
+
+
+def require_texts(entries: Entries) -> None:
+    """Refuse entries of which one was forgotten."""
+    if len(known := remembered(entries)) < len(entries):
+        raise Refused(
+            f"the texts of entry {entries[len(known)]['seq']} were forgotten: what they said cannot be decided again"
+        )
 
 
 def definition_after(entries: Entries, digest: str) -> str:
@@ -106,13 +122,13 @@ def _is_the_same(reader: Reader, part: str, entry: Mapping[str, Any], again: Map
     try:
         match part:
             case "effects":
-                return bool([encode_pending(reader.pending(one)) for one in entry[part]] == again[part])
+                return bool([encode_pending(reader.pending(effect)) for effect in entry[part]] == again[part])
             case "event":
                 has_gained = entry[part].keys() < again[part].keys()
                 is_kept = all(again[part].get(name) == value for name, value in entry[part].items())
                 return (has_gained and is_kept) or _is_given(reader, entry, again)
             case "reason":
-                kept, decided = (str(one[part]).partition(PLACE)[0] for one in (entry, again))
+                kept, decided = (str(version[part]).partition(PLACE)[0] for version in (entry, again))
                 return kept == decided or decided.startswith(f"{kept}; ")
             case "ignored":
                 return part in entry and part in again
@@ -147,9 +163,10 @@ def decided_again(
     run: Run, reader: Reader, entries: Entries, clean: Clean = as_it_is
 ) -> Iterator[tuple[Mapping[str, Any], Decision]]:
     """Each entry of a journal with the decision that its machine makes today."""
+    require_texts(entries)
     if not entries or entries[0]["cause"] != "start":
         raise Broken(f"run {run.record.run}: its journal has no beginning")
-    line = {f"forked-{one.record.run}": one for one in _lineage(run)}
+    line = {f"forked-{ancestor.record.run}": ancestor for ancestor in _lineage(run)}
     run, start, undone = list(line.values())[-1], beginning(entries), taken_back(entries)
     definition, decision = run.record.digest, None
     for entry in entries:
@@ -173,11 +190,10 @@ def decided_again(
 def _decision_without_secrets(
     run: Run, reader: Reader, before: Decision | None, entry: Mapping[str, Any], clean: Clean
 ) -> Decision:
-    try:
-        return cleaned(run, _decision(run, reader, before, entry), clean)
-    except Unanswered as unanswered:
-        script = str(unanswered.ask.script)[:SHOWN]
-        raise DefinitionError(f"entry {entry['seq']} has no answer of the script {script}") from unanswered
+    decision = _decision(run, reader, before, entry)
+    if isinstance(decision, Ask):
+        raise DefinitionError(f"entry {entry['seq']} has no answer of the script {str(decision.script)[:SHOWN]}")
+    return cleaned(run, decision, clean)
 
 
 def taken_back(entries: Entries) -> frozenset[int]:
@@ -186,14 +202,14 @@ def taken_back(entries: Entries) -> frozenset[int]:
     return frozenset(seq for note in notes for seq in range(note["event"]["entry"], note["seq"]))
 
 
-def _decision(run: Run, reader: Reader, before: Decision | None, entry: Mapping[str, Any]) -> Decision:
+def _decision(run: Run, reader: Reader, before: Decision | None, entry: Mapping[str, Any]) -> Decision | Ask:
     answers = answers_of(entry)
     if before is None and not _is_insisted(entry):
         return first(run, reader.data(entry["event"]["data"]), answers)
     head = reader.head(entry["event"]["head"]) if before is None else before.head
     if entry["event"]["name"] == Retried.name:
-        return go_back(run, head, Happening(reader.event(entry["event"]), entry["cause"], entry["at"]), entry["seq"])
-    return decide(run, head, Happening(reader.event(entry["event"]), entry["cause"], entry["at"], answers))
+        return go_back(run, head, Incoming(reader.event(entry["event"]), entry["cause"], entry["at"]), entry["seq"])
+    return decide(run, head, Incoming(reader.event(entry["event"]), entry["cause"], entry["at"], answers))
 
 
 def as_said(decision: Decision, reader: Reader, entry: Mapping[str, Any], clean: Clean) -> Decision:

@@ -13,19 +13,31 @@ reply that was paid for is not asked for again. All of that is one transaction. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moothall.errors import DefinitionError, MoothallError, Refused
+from moothall.errors import DefinitionError, Refused
 from moothall.kernel.effects import StartChild
 from moothall.kernel.events import Event, Exhausted, GaveUp, Note, Retried
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
+from moothall.runtime.adopt import refusal
 from moothall.runtime.children import child_id
-from moothall.runtime.decide import Decision, Happening, Run, go_back, in_flight, in_force
-from moothall.runtime.hall import Hall, decide_again, is_free, keep_all, reopen, require_anchored, visiting, with_origin
-from moothall.runtime.journal import CancelChild, Head, Pending, Reader, RunId
+from moothall.runtime.decide import Decision, Incoming, go_back, in_flight, in_force
+from moothall.runtime.hall import (
+    Hall,
+    OpenRun,
+    counts_again,
+    decide_again,
+    is_free,
+    keep_all,
+    reopen,
+    require_anchored,
+    visiting,
+    with_origin,
+)
+from moothall.runtime.journal import CancelChild, Head, Pending, Reader, Run, RunId
 from moothall.runtime.ports import SET_ASIDE, Stored
 from moothall.runtime.rebuild import Difference, Entries, compared, taken_back
 
@@ -50,6 +62,8 @@ class _Ended(Frozen):
 
 async def retry(hall: Hall, run: RunId, machine: Machine, chosen: Retry) -> Head:
     """Take back how a run ended, and decide again what is in its journal."""
+    if run in hall.crew.drives:
+        raise Refused(f"run {run} is being driven here; retry it when it has come to rest")
     stored = await hall.store.load(run)
     await require_anchored(hall.store, stored, is_to_go_on=True)
     if stored.status.startswith(SET_ASIDE):
@@ -60,34 +74,52 @@ async def retry(hall: Hall, run: RunId, machine: Machine, chosen: Retry) -> Head
     limits = _limits(hall, in_force(Run(stored.record, machine), ended.before), entries, chosen)
     key = ended.ends[0][1] if in_flight(ended.before, ended.ends[0][1]) is not None else ""
     note = Retried(ended.entry, machine.digest, chosen.by, key, ended.reason, False, limits, stored.head["spent"])
-    hall.runs[run] = Run(stored.record, machine)
-    decisions = await _decisions(hall, run, stored, ended, note)
-    hall.leases[run] = stored.lease
-    hall.heads.pop(run, None)
+    known = hall.remember(run)
+    known.run = Run(stored.record, machine)
+    decisions = await _decisions(hall, known, stored, ended, note)
+    known.lease = stored.lease
+    del known.head  # it stands where it stood before only once that is kept
     decisions = [replace(decision, records=()) for decision in decisions]  # they were written when these events came
+    await _keep(hall, run, decisions)
+    await _retry_child(hall, run, note, chosen)
+    return known.head
+
+
+async def _take_back(hall: Hall, stored: Stored, machine: Machine, chosen: Retry) -> Head:
+    """Let a run go on that was set aside; nothing of it counts less than before. One that cannot stays aside.
+
+    The commit of the note is what takes it back.
+    """
+    run, head = stored.record.run, await _head_under(hall, stored, machine)
+    known = hall.runs[run]
+    seq, limits = head.seq + 1, None if chosen.limits is None else {**known.record.limits, **chosen.limits}
+    note = Retried(seq, machine.digest, chosen.by, limits=limits, spent=head.spent)
+    decision = go_back(known.run, head, Incoming(note, f"retried-{seq}", hall.clock.now()), seq)
+    known.run = in_force(known.run, decision.head)
+    await _keep(hall, run, [decision])
+    return known.head
+
+
+async def _head_under(hall: Hall, stored: Stored, machine: Machine) -> Head:
+    """Where a run stands under a definition that would have taken its steps; the note will say that it adopts it."""
+    run = stored.record.run
+    if not stored.head or machine.is_defined_as(stored.definition()):
+        return await reopen(hall, run, machine, stored)
+    under, reader = Run(stored.record, machine), Reader(machine, hall.effects(run))
+    head = compared(await with_origin(hall.store, under), reader, await hall.store.entries(run), hall.clean)
+    if isinstance(head, Difference):
+        raise refusal(under, head)
+    known = hall.remember(run)
+    known.run = under
+    return known.stand(head, stored.lease)
+
+
+async def _keep(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> None:
+    """Keep what a retry decided, in one transaction, or refuse it where others moved the run."""
     if not await keep_all(hall, run, decisions):
         raise Refused(
             f"run {run} was moved by somebody else meanwhile; look at it, and retry it if that is still needed"
         )
-    await _retry_child(hall, run, note, chosen)
-    return hall.heads[run]
-
-
-async def _take_back(hall: Hall, stored: Stored, machine: Machine, chosen: Retry) -> Head:
-    """Let a run go on that was set aside; nothing of it counts less than before. One that cannot stays aside."""
-    run = stored.record.run
-    await hall.store.take_back(run)
-    try:
-        head = await reopen(hall, run, machine)
-    except MoothallError:
-        await hall.store.set_aside(run, stored.status.removeprefix(SET_ASIDE))
-        raise
-    seq, limits = head.seq + 1, None if chosen.limits is None else {**hall.runs[run].record.limits, **chosen.limits}
-    note = Retried(seq, machine.digest, chosen.by, limits=limits, spent=head.spent)
-    decision = go_back(hall.runs[run], head, Happening(note, f"retried-{seq}", hall.clock.now()), seq)
-    hall.runs[run] = in_force(hall.runs[run], decision.head)
-    await keep_all(hall, run, [decision])
-    return hall.heads[run]
 
 
 async def _require_retriable(hall: Hall, stored: Stored) -> None:
@@ -98,7 +130,7 @@ async def _require_retriable(hall: Hall, stored: Stored) -> None:
     if not stored.head:
         raise Refused(f"run {run}: its head is damaged; `moot resume {run}` makes it anew from the journal")
     pending = stored.head["pending"]
-    if any(one["kind"] == CancelChild.kind for one in pending):
+    if any(effect["kind"] == CancelChild.kind for effect in pending):
         raise Refused(f"run {run} still stops its children; `moot resume {run}` first")
     if stored.status == "live" and pending:
         raise Refused(f"run {run} has not ended; `moot resume {run}` goes on with it")
@@ -112,7 +144,9 @@ async def _is_awaited(hall: Hall, stored: Stored) -> bool:
     """Whether the parent of a run waits for it."""
     record = stored.record
     above = await hall.store.load(record.parent)
-    return any(one["key"] == record.parent_key and one["kind"] == StartChild.kind for one in above.head["pending"])
+    return any(
+        effect["key"] == record.parent_key and effect["kind"] == StartChild.kind for effect in above.head["pending"]
+    )
 
 
 async def _ended(hall: Hall, run: Run, stored: Stored, entries: Entries) -> _Ended:
@@ -144,18 +178,18 @@ def _limits(hall: Hall, run: Run, entries: Entries, chosen: Retry) -> Mapping[st
     return None if limits == before else limits
 
 
-async def _decisions(hall: Hall, run: RunId, stored: Stored, ended: _Ended, note: Retried) -> list[Decision]:
+async def _decisions(hall: Hall, known: OpenRun, stored: Stored, ended: _Ended, note: Retried) -> list[Decision]:
     """The note and what follows from it: from the end that is in the journal, or from another attempt."""
     seq, first = stored.seq + 1, ended.ends[0][0]
-    known = hall.runs[run]
+    run, began = stored.record.run, known.run
 
     def noted(retried: Retried) -> Decision:
-        happening = Happening(retried, f"retried-{seq}", hall.clock.now())
-        decision = go_back(in_force(known, ended.before), ended.before, happening, seq)
-        hall.runs[run] = in_force(known, decision.head)
+        happening = Incoming(retried, f"retried-{seq}", hall.clock.now())
+        decision = go_back(in_force(began, ended.before), ended.before, happening, seq)
+        known.run = in_force(began, decision.head)
         return decision
 
-    hall.heads[run] = ended.before
+    known.head = ended.before
     if not isinstance(first, Exhausted) or not note.key:
         decisions = await decide_again(hall, run, noted(note), ended.ends)
         snapshot = decisions[-1].head.snapshot
@@ -166,7 +200,7 @@ async def _decisions(hall: Hall, run: RunId, stored: Stored, ended: _Ended, note
             why = f": {snapshot.reason}" if snapshot.reason else ""
             raise Refused(f"run {run} would be {again}{why}; mend it first")
     decision = noted(replace(note, again=True))
-    denied = [one for one in decision.head.pending if one.denied and one.key == note.key]
+    denied = [pending for pending in decision.head.pending if pending.denied and pending.key == note.key]
     if denied:
         raise Refused(f"run {run} has no {denied[0].denied} left; name a larger budget, as in --budget calls=100")
     return await decide_again_rest(hall, run, decision, ended)
@@ -174,17 +208,17 @@ async def _decisions(hall: Hall, run: RunId, stored: Stored, ended: _Ended, note
 
 async def decide_again_rest(hall: Hall, run: RunId, decision: Decision, ended: _Ended) -> list[Decision]:
     """What came in behind the end that does not count."""
-    rest = [end for end in ended.ends[1:] if in_flight(decision.head, end[1]) is not None]
+    rest = [end for end in ended.ends[1:] if counts_again(decision.head, *end)]
     return await decide_again(hall, run, decision, rest)
 
 
 async def _retry_child(hall: Hall, run: RunId, note: Retried, chosen: Retry) -> None:
     """Retry the child whose bad end ended the run, where its parent waits for it again."""
-    pending: Pending | None = in_flight(hall.heads[run], note.key)
+    pending: Pending | None = in_flight(hall.runs[run].head, note.key)
     if pending is None or not isinstance(pending.effect, StartChild) or not pending.began:
         return
-    part: Any = hall.cast(run).child(pending.effect.machine)
+    part: Any = hall.bindings_of(run).child(pending.effect.machine)
     child = child_id(run, pending.key)
     with visiting(hall, child):
-        hall.casts[child] = part.cast
+        hall.bind(child, part.bindings)
         await retry(hall, child, part.machine, Retry(chosen.by))

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from moothall.errors import Broken, MoothallError
 from moothall.runtime import drive as worker
-from moothall.runtime.hall import Hall, Unkept, is_gone, visiting
+from moothall.runtime.hall import Hall, NotStorable, visiting
+from moothall.runtime.holder import is_gone
 from moothall.runtime.journal import RunId
-from moothall.runtime.ports import SET_ASIDE, Gone, Lease
+from moothall.runtime.ports import EVERYTHING, SET_ASIDE, Gone, Lease, Scope
 
 REST = 60.0
 TRIAL = 5.0
@@ -29,20 +31,44 @@ SOON = 0.02
 Open = Callable[[RunId], Awaitable[object]]
 
 
-async def serve(hall: Hall, open_run: Open, stop: asyncio.Event, most: int = 100) -> None:
-    """Drive every run of the store that wants attention, until told to stop; then let go of all of them."""
-    service = _Service(hall, open_run, most)
+async def serve(
+    hall: Hall,
+    open_run: Open,
+    stop: asyncio.Event,
+    most: int = 100,
+    *,
+    scope: Scope = EVERYTHING,
+    drain: float = 0.0,
+) -> int:
+    """Drive every run of the store that wants attention, until told to stop; then let go of all; how many there were.
+
+    Who drains takes up no more, and gives what is under way so many seconds to come to rest.
+    """
+    service = _Service(hall, open_run, most, scope)
     while not stop.is_set():
         try:
-            await service.take_up()
+            await service.take_up(stop)
         except Gone:
             await service.let_go_of_all()
             raise
         except MoothallError:  # the store may be out of reach for a while
             pass
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), SOON if service.on_trial else worker.PULSE)
+        await service.wait_for_work(stop, SOON if service.on_trial else worker.PULSE)
+    if drain and service.tasks:
+        await asyncio.wait(service.tasks.values(), timeout=drain)
+    left = len(hall.crew.drives)
     await service.let_go_of_all()
+    return left
+
+
+async def wait_for_first(waits: Sequence[asyncio.Future[Any]], tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Come back when one of the waits is over, or one of the tasks, which go on; the waits do not."""
+    try:
+        await asyncio.wait([*waits, *tasks], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for waiting in waits:
+            waiting.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
 
 
 @dataclass
@@ -52,12 +78,15 @@ class _Service:
     hall: Hall
     open_run: Open
     most: int
+    scope: Scope = EVERYTHING
+    latest: str = ""
+    """The tenant that was served last."""
     tasks: dict[RunId, asyncio.Task[Exception | None]] = field(default_factory=dict)
     resting: dict[RunId, float] = field(default_factory=dict)
     on_trial: dict[RunId, tuple[float, int]] = field(default_factory=dict)
 
-    async def take_up(self) -> None:
-        """Take up what wants attention and nobody holds, as far as there is room."""
+    async def take_up(self, stop: asyncio.Event) -> None:
+        """Take up what wants attention and nobody holds, as far as there is room; nothing once it is time to stop."""
         hall, now = self.hall, self.hall.clock.now()
         self.resting = {run: until for run, until in self.resting.items() if until > now}
         for run in [run for run, task in self.tasks.items() if task.done()]:
@@ -66,9 +95,21 @@ class _Service:
         gone = [owner for owner in await hall.store.owners() if is_gone(owner)]
         suspects = await hall.store.suspects(now)
         await self._end_trials()
-        for run in await hall.store.due(now, self.most + len(self.resting) + len(suspects), gone):
+        due = await hall.store.due(
+            now, self.most + len(self.resting) + len(suspects), gone, replace(self.scope, after=self.latest)
+        )
+        for run in due if not stop.is_set() else ():
             if len(self.tasks) < self.most and run not in self.tasks and run not in self.resting:
                 self._take(run, suspects.get(run, 0))
+
+    async def wait_for_work(self, stop: asyncio.Event, seconds: float) -> None:
+        """Come back when there may be something to take up, a run here has ended, or it is time to stop."""
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(stop.wait())]
+        if seconds < worker.PULSE:
+            waits.append(asyncio.ensure_future(asyncio.sleep(seconds)))
+        else:
+            waits.append(asyncio.ensure_future(self.hall.store.wait_for_work(self.hall.clock.now(), seconds)))
+        await wait_for_first(waits, self.tasks.values())
 
     def _take(self, run: RunId, losses: int) -> None:
         """Drive a run; one that lost its holder only if there is room for one more on trial."""
@@ -83,12 +124,12 @@ class _Service:
         """Acquit the runs on trial that have ended, moved, or been at work for a while."""
         now = asyncio.get_running_loop().time()
         for run, (since, _) in list(self.on_trial.items()):
-            lease = self.hall.leases.get(run)
+            lease = self.hall.lease_of(run)
             if run not in self.tasks or (lease is not None and not lease.crashes):
                 del self.on_trial[run]
             elif lease is not None and now - since > TRIAL:
                 await self.hall.store.forgive(run, lease)
-                self.hall.leases[run] = Lease(lease.owner, lease.token, lease.until)
+                self.hall.runs[run].lease = Lease(lease.owner, lease.token, lease.until)
                 del self.on_trial[run]
 
     async def _serve_one(self, run: RunId) -> Exception | None:
@@ -96,8 +137,10 @@ class _Service:
         with visiting(self.hall, run):
             try:
                 await self.open_run(run)
+                if self.hall.has_open(run):
+                    self.latest = self.hall.runs[run].record.lane.tenant
                 await worker.drive(self.hall, run)
-            except (Broken, Unkept) as error:
+            except (Broken, NotStorable) as error:
                 with contextlib.suppress(MoothallError):
                     await self._set_aside(run, error)
                 return error

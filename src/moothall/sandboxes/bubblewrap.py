@@ -6,7 +6,8 @@
 bwrap gets a clean environment to begin with, since its first process shows it to all in /proc/1/environ. It tells the
 id of the first process and waits; that process is put under limits before anything of the command exists. When the
 command has ended, or a limit is reached, the first process is killed, and with it the kernel kills all that is in its
-namespace before anybody hears of its end. If this process dies, bwrap dies with it, and so does the rest.
+namespace before anybody hears of its end. What a child of the command writes until then is part of the result; once
+the result is there, nothing is written any more. If this process dies, bwrap dies with it, and so does the rest.
 
 bwrap reports the command's exit code apart from its own. Where it reports none the sandbox could not be made: that is
 `SandboxUnavailable`, never a result of the command.
@@ -44,7 +45,7 @@ GLANCE = 0.25
 START = 30.0
 """How long a sandbox may take to be made, in seconds."""
 LIMIT_SIGNALS = (signal.SIGXCPU, signal.SIGXFSZ)
-WAY_OUT = "or run commands without protection: --sandbox none"
+WAY_OUT = "run commands without protection: --sandbox none"
 ISOLATION = (
     *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     *("--new-session", "--die-with-parent", "--cap-drop", "ALL", "--hostname", "sandbox"),
@@ -98,7 +99,7 @@ def find_program() -> str:
     program = shutil.which("bwrap", path=PLACES)
     if program is None:
         raise SandboxUnavailable(
-            f"bubblewrap is not installed; install the package bubblewrap (it needs Linux), {WAY_OUT}"
+            "bubblewrap is not installed; install the package bubblewrap (it needs Linux)", f", or {WAY_OUT}"
         )
     return program
 
@@ -117,12 +118,14 @@ async def _group(limits: Limits) -> AsyncIterator[Group]:
     if os.geteuid() == 0 and "pids" not in trees.folders:
         raise SandboxUnavailable(
             "the number of processes of root cannot be limited here, because no control group can be made in "
-            f"/sys/fs/cgroup; run as another user, make that folder writable, {WAY_OUT}"
+            "/sys/fs/cgroup; run as another user, or make that folder writable",
+            f", or {WAY_OUT}",
         )
     try:
         group = Group(trees, limits)
     except OSError as error:
-        raise SandboxUnavailable(f"no control group can be made: {error}; run as another user, {WAY_OUT}") from error
+        problem = f"no control group can be made: {error}; run as another user"
+        raise SandboxUnavailable(problem, f", or {WAY_OUT}") from error
     try:
         yield group
     finally:
@@ -154,7 +157,8 @@ class _Inside:
                         os.write(release, b"x")
                     killed = await self._wait(process, within)
             except TimeoutError as error:
-                raise SandboxUnavailable(f"bubblewrap was not ready after {START:g} s; try again, {WAY_OUT}") from error
+                problem = f"bubblewrap was not ready after {START:g} s; try again"
+                raise SandboxUnavailable(problem, f", or {WAY_OUT}") from error
             finally:
                 await self._end(process)
             stdout, stderr = await reading
@@ -163,7 +167,7 @@ class _Inside:
         if killed:
             return Execution(KILLED, stdout, stderr, duration, LEVEL, True)
         if exit_code is None:
-            raise SandboxUnavailable(explain(stderr))
+            raise SandboxUnavailable(explain(stderr), f", or {WAY_OUT}")
         ended = exit_code - 128 in LIMIT_SIGNALS or (exit_code == KILLED and self._group.ran_out_of_memory())
         return Execution(exit_code, stdout, stderr, duration, LEVEL, ended)
 
@@ -181,7 +185,8 @@ class _Inside:
         except ProcessLookupError:
             return False
         except (OSError, ValueError) as error:
-            raise SandboxUnavailable(f"commands cannot be put under limits here: {error}; {WAY_OUT[3:]}") from error
+            problem = f"commands cannot be put under limits here: {error}"
+            raise SandboxUnavailable(problem, f"; {WAY_OUT}") from error
         return True
 
     async def _wait(self, process: asyncio.subprocess.Process, within: float) -> bool:
@@ -281,7 +286,7 @@ async def _start(program: str, passed: _Passed, command: Sequence[str]) -> async
     except OSError as error:
         if error.errno == errno.E2BIG:
             raise Refused("the command is too long; put it into a file and run that") from error
-        raise SandboxUnavailable(f"{program} cannot be started: {error.strerror}; {WAY_OUT[3:]}") from error
+        raise SandboxUnavailable(f"{program} cannot be started: {error.strerror}", f"; {WAY_OUT}") from error
     finally:
         passed.close()
 
@@ -327,4 +332,4 @@ def explain(said: str) -> str:
         )
     else:
         remedy = "correct what it names"
-    return f"bubblewrap cannot protect commands here: {reason}; {remedy}, {WAY_OUT}"
+    return f"bubblewrap cannot protect commands here: {reason}; {remedy}"

@@ -86,7 +86,7 @@ class Shield:
                 self.options += ["--ro-bind", str(path), str(path)]
                 return
             os.close(held)
-        raise Refused(f"{path} comes and goes; end what makes it, then try again")
+        raise Refused(f"{path} is made and removed all the time; stop the program that does it, then try again")
 
     def close(self) -> None:
         """Remove the placeholders that no other command needs; what has become of use to somebody stays."""

@@ -11,7 +11,7 @@ from moothall.kernel.step import Absent, Answer, Failed, Value
 from moothall.scripting.children import MEGABYTE, Child, Limits, Stopped, is_installed
 
 SURFACE = "plain_surface"
-LIMITS = Limits(seconds=1.0, memory=64 * MEGABYTE)
+LIMITS = Limits(seconds=1.0, memory=64 * MEGABYTE, patience=20.0)
 
 
 class JavaScript:

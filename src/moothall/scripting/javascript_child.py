@@ -32,7 +32,7 @@ def main() -> None:
     limit(resource.RLIMIT_NPROC, 0)
     limit(resource.RLIMIT_NOFILE, PIPES)
     for question, asked, data in questions():
-        sys.stdout.buffer.write(evaluated(sources, question, asked, data).encode() + b"\n")
+        sys.stdout.buffer.write(evaluate_line(sources, question, asked, data).encode() + b"\n")
         sys.stdout.buffer.flush()
 
 
@@ -50,9 +50,9 @@ def questions() -> Iterator[tuple[str, dict[str, Any], str]]:
         yield line.decode(), asked, data
 
 
-def evaluated(sources: dict[str, str], question: str, asked: dict[str, Any], data: str) -> str:
+def evaluate_line(sources: dict[str, str], question: str, asked: dict[str, Any], data: str) -> str:
     """The answer as one line of JSON."""
-    bound(asked["seconds"])
+    bound_process(asked["seconds"])
     context = quickjs.Context()
     context.set_memory_limit(asked["memory"])
     context.set_max_stack_size(STACK)
@@ -67,7 +67,7 @@ def evaluated(sources: dict[str, str], question: str, asked: dict[str, Any], dat
     return text.replace("\n", " ")
 
 
-def bound(seconds: float) -> None:
+def bound_process(seconds: float) -> None:
     """Let the system end this process where the engine's own limit does not: in the middle of a native loop."""
     signal.setitimer(signal.ITIMER_PROF, 2 * seconds)
     most = int(time.process_time() + 2 * seconds) + 1

@@ -15,18 +15,19 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, reduce
 from types import TracebackType
 from typing import Any, Literal
 
 from moothall.errors import Refused
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.step import Answer, Failed, Value
-from moothall.machines.workflow.tokens import expanded, scan
+from moothall.machines.workflow.tokens import expand, scan
 from moothall.scripting.children import Child, Limits, Pool, Stopped
+from moothall.scripting.glance import answer_at_a_glance, text_at_a_glance
 from moothall.scripting.javascript import answer
 
-Kind = Literal["condition", "expression", "input", "script"]
+Kind = Literal["condition", "expression", "input", "output", "script"]
 SURFACE, VALUES, SYNTAX = "workflow_surface", "workflow_values", "workflow_syntax"
 LONGEST = 100_000
 LITERALS: Mapping[str, dict[str, Any]] = {
@@ -36,7 +37,10 @@ LITERALS: Mapping[str, dict[str, Any]] = {
 
 
 class Script(Frozen):
-    """A text to evaluate. An `input` that is no expression is its own value; a `script` gives what `changed` takes."""
+    """A text to evaluate. An `input` or `output` that is not an expression is its own value, and an input has one.
+
+    A `script` gives what `apply_change` takes.
+    """
 
     kind: Kind
     text: str
@@ -109,7 +113,7 @@ class Scripts:
         """What is wrong with each of many texts, with one question to one child. None of them is run."""
         known = [_refusal(script.text) for script in scripts]
         asked = [
-            {"text": _expanded(script.text), "is_script": script.kind == "script"}
+            {"text": _expand(script.text), "is_script": script.kind == "script"}
             for script, wrong in zip(scripts, known, strict=True)
             if wrong is None
         ]
@@ -128,7 +132,7 @@ class Scripts:
             return list(reply["value"])
         if len(asked) == 1:
             return [str(reply["failed"])]
-        return [fault for one in asked for fault in self._faults([one])]
+        return [fault for source in asked for fault in self._faults([source])]
 
 
 class _Evaluation:
@@ -137,7 +141,7 @@ class _Evaluation:
     def __init__(self, child: Child, batch: Batch) -> None:
         self._child = child
         self._batch = batch
-        self._data: bytes | None = _written(batch.scope)
+        self._is_told = False
         self._changes: list[Any] = []
 
     def chosen(self) -> Chosen:
@@ -164,13 +168,13 @@ class _Evaluation:
         return tuple(answers)
 
     def _reply(self, script: Script, place: str) -> dict[str, Any]:
-        known = _known(script.kind, script.text)
+        known = _known_reply(script.kind, script.text) or self._seen_at_a_glance(script)
         if known is not None:
             return known
-        data, self._data = self._data, None
+        data, self._is_told = None if self._is_told else _encode_scope(self._batch.scope), True
         question = {
             "kind": script.kind,
-            "text": _expanded(script.text),
+            "text": _expand(script.text),
             "now": round(self._batch.now * 1000),
             "seed": zlib.crc32(f"{self._batch.seed}:{place}".encode()),
             "changes": self._changes,
@@ -182,21 +186,31 @@ class _Evaluation:
         except Stopped as stop:
             return {"failed": str(stop)}
 
+    def _seen_at_a_glance(self, script: Script) -> dict[str, Any] | None:
+        """The reply to a text that the engine need not be asked about, with what the scripts before it changed."""
+        if script.kind == "condition":
+            return answer_at_a_glance(script.text, self._batch.scope)
+        if script.kind == "script":
+            return None
+        common_data = reduce(apply_change, self._changes, self._batch.scope.get("common_data", {}))
+        text = text_at_a_glance(script.text, {**self._batch.scope, "common_data": common_data})
+        return None if text is None else {"value": text}
 
-def changed(common_data: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+
+def apply_change(common_data: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
     """What a script made of common_data, by its answer: the keys that it set, and those that it removed."""
     kept = {key: value for key, value in common_data.items() if key not in change["removed"]}
     return {**kept, **change["set"]}
 
 
-def _known(kind: Kind, text: str) -> dict[str, Any] | None:
+def _known_reply(kind: Kind, text: str) -> dict[str, Any] | None:
     """The reply to a text that needs no engine."""
     if kind == "condition" and (literal := LITERALS.get(text.strip())) is not None:
         return literal
     wrong = _refusal(text)
     if wrong is None:
         return None
-    return {"value": text} if kind == "input" else {"failed": wrong}
+    return {"value": text} if kind in ("input", "output") else {"failed": wrong}
 
 
 @lru_cache(maxsize=1024)
@@ -209,15 +223,15 @@ def _refusal(text: str) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def _expanded(text: str) -> str:
+def _expand(text: str) -> str:
     """The text without shorthands, and without a semicolon at its end, which would make an expression a statement."""
     tokens, is_whole, _ = scan(text)
     while is_whole and tokens and tokens[-1].text == ";":
         text, tokens = text[: tokens[-1].start], tokens[:-1]
-    return expanded(text, tokens)
+    return expand(text, tokens)
 
 
-def _written(scope: Mapping[str, Any]) -> bytes:
+def _encode_scope(scope: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(dict(scope), allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:

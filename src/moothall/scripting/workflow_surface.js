@@ -100,12 +100,20 @@ new function () {
         return data;
     }
 
-    // Things by property and by `.get()`.
+    // Things by property, and as a Map has them: get, has, keys, values, size.
     function named(things, make) {
         const all = {};
         for (const name of keys(things)) define(all, name, freeze(make(name, things[name])), true);
         const get = (name) => (hasOwn(all, name) ? all[name] : undefined);
-        if (!hasOwn(all, "get")) define(all, "get", get);
+        const names = keys(all);
+        const like_a_map = {
+            get,
+            has: (name) => hasOwn(all, name),
+            keys: () => names.slice(),
+            values: () => names.map((name) => all[name]),
+            size: names.length,
+        };
+        for (const name of keys(like_a_map)) if (!hasOwn(all, name)) define(all, name, like_a_map[name]);
         return [freeze(all), get];
     }
 

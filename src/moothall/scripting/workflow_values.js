@@ -100,6 +100,13 @@ new function () {
         expression: (text, { self }, tools) => written(tools.applied(tools.asExpression(text), self), tools),
         input(text, { self }, tools) {
             const code = tools.expression(text);
+            if (!code) return '{"is_text":true}';
+            const value = tools.applied(code, self);
+            if (value === undefined) tools.refuse("it is undefined: nothing has set it, or its name is misspelt");
+            return written(value, tools);
+        },
+        output(text, { self }, tools) {
+            const code = tools.expression(text);
             return code ? written(tools.applied(code, self), tools) : '{"is_text":true}';
         },
         script(text, { self, common }, tools) {

@@ -6,19 +6,23 @@
 - An end that no anchor vouches for may have been cut off: nobody can tell.
 - Only what is whole, signed by us and anchored at its latest entry is intact.
 
+Entries whose texts were forgotten are no damage, where who has the key vouches for each of them; it is said which.
+
 A run that is not where its anchors know it is behind them: what was performed since might be performed again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple
 
-from moothall.runtime.journal import Record, RunId
-from moothall.runtime.ports import Audit
+from moothall.runtime.journal import FORGOTTEN, Record, RunId
+from moothall.runtime.ports import Audit, Forgotten
 from moothall.stores.anchors import BEGINNING, Anchor, Tip
-from moothall.stores.seals import SIZE, Sealing, chain_start
+from moothall.stores.plain import read
+from moothall.stores.seals import SIZE, Sealing, chain_start, note_of, without_note
 
 
 class Link(NamedTuple):
@@ -66,19 +70,19 @@ def verdict(
     digest: tuple[int, bytes] | None,
 ) -> Audit:
     """The verdict on the last of these runs; the others are those that it was forked from, the oldest first."""
-    if not trails and all(one.seq == BEGINNING for one in said[run]):
+    if not trails and all(anchor.seq == BEGINNING for anchor in said[run]):
         return Audit(run, "cannot tell", "it is not there, and the anchors know only that it was about to begin")
     if not trails:
         return Audit(run, "broken", "it is gone, although the anchors know it")
     shared = b""
     for trail in trails:
-        faults = [*_faults(trail, shared, sealing), *_strayed(trail, said[trail.run])]
+        faults = [*_faults(trail, shared, sealing), *_stray_faults(trail, said[trail.run])]
         if faults:
-            fault = min(faults, key=lambda one: inf if one.entry is None else one.entry)
+            fault = min(faults, key=lambda fault: inf if fault.entry is None else fault.entry)
             whose = "" if trail.run == run else f"run {trail.run}, which it was forked from: "
             return Audit(run, "broken", whose + fault.why, fault.entry)
         shared = trail.links[-1].seal
-    return _vouched(trails, said[run], sealing, digest)
+    return _verdict(trails, said[run], sealing, digest)
 
 
 def behind(tip: Tip | None, latest: int, seal: bytes | None) -> str:
@@ -125,47 +129,61 @@ def _ends(trail: Trail, first: int) -> str:
     return f"entry {first} is missing" if first <= trail.latest else f"entry {first} is not known to its head"
 
 
-def _strayed(trail: Trail, said: Sequence[Anchor]) -> Iterator[Fault]:
+def _stray_faults(trail: Trail, said: Sequence[Anchor]) -> Iterator[Fault]:
     """Where a trail is not what the anchors say."""
     seals = {link.seq: link.seal for link in trail.links if type(link.seal) is bytes}
     if trail.head is None or trail.record is None:
         return
     newest = max((seq for seq in seals if type(seq) is int), default=trail.record.shared)
-    for one in said:
-        if one.seq > newest:
-            yield Fault(f"entry {newest + 1} is missing: the anchors know entry {one.seq}", newest + 1)
-        elif one.seal and one.seq in seals and seals[one.seq] != one.seal:
-            yield Fault(f"entry {one.seq}, or one before it, is not the one that the anchors know", one.seq)
-    heads = {one.head for one in said if one.seq == newest and one.head}
+    for anchor in said:
+        if anchor.seq > newest:
+            yield Fault(f"entry {newest + 1} is missing: the anchors know entry {anchor.seq}", newest + 1)
+        elif anchor.seal and anchor.seq in seals and seals[anchor.seq] != anchor.seal:
+            yield Fault(f"entry {anchor.seq}, or one before it, is not the one that the anchors know", anchor.seq)
+    heads = {anchor.head for anchor in said if anchor.seq == newest and anchor.head}
     if heads and trail.head.seal not in heads:
         yield Fault("its head is not the one that the anchors know")
 
 
-def _vouched(
+def _verdict(
     trails: Sequence[Trail], said: Sequence[Anchor], sealing: Sealing, digest: tuple[int, bytes] | None
 ) -> Audit:
     """The verdict on a run of which nothing is wrong as far as can be seen."""
     trail = trails[-1]
     latest, seal = trail.latest, trail.links[-1].seal
-    found = Audit(trail.run, "cannot tell", "", None, latest + 1, f"{latest}:{seal.hex()}")
+    forgotten = _forgotten(trails)
+    found = Audit(trail.run, "cannot tell", "", None, latest + 1, f"{latest}:{seal.hex()}", forgotten)
     if digest is not None and (fault := _against(trails, digest)) is not None:
         return Audit(trail.run, "broken", fault.why, fault.entry)
-    signed = [sealing.signed(link.seal) for one in trails for link in one.links]
-    signed += [sealing.signed(one.sealed[:SIZE]) for one in trails]
+    links = [link for part in trails for link in part.links]
+    signed = [sealing.signed(seal) for link in links for seal in (link.seal, note_of(link.body)) if seal]
+    signed += [sealing.signed(part.sealed[:SIZE]) for part in trails]
     assert trail.head is not None
-    if any(one != "ours" for one in (*signed, sealing.signed(trail.head.seal))):
+    if any(signer != "ours" for signer in (*signed, sealing.signed(trail.head.seal))):
         return _with(found, "cannot tell", "not all of it was signed with this key")
     if said and said[-1].said == "accepted":
         return _with(found, "cannot tell", f"a person has accepted it as it is, at entry {said[-1].seq}")
-    rested = max((one.seq for one in said if one.said == "rests"), default=-1)
-    moved = max((one.seq for one in said if one.said == "moves"), default=-1)
+    rested = max((anchor.seq for anchor in said if anchor.said == "rests"), default=-1)
+    moved = max((anchor.seq for anchor in said if anchor.said == "moves"), default=-1)
+    whole = "every entry is as it was written, " + ("but for what was forgotten, " if forgotten else "")
     if rested == latest and moved < latest:
-        return _with(found, "intact", "every entry is as it was written, and the latest is anchored")
+        return _with(found, "intact", f"{whole}and the latest is anchored")
     if digest is not None and digest[0] == latest:
-        return _with(found, "intact", "every entry is as it was written, up to that of the digest, which is the latest")
+        return _with(found, "intact", f"{whole}up to that of the digest, which is the latest")
     if not said:
         return _with(found, "cannot tell", "no anchor outside the store knows it, so its end may have been cut off")
     return _with(found, "cannot tell", f"no anchor knows where it rests after entry {max(rested, moved)}")
+
+
+def _forgotten(trails: Sequence[Trail]) -> tuple[Forgotten, ...]:
+    """Whose texts were forgotten, the oldest first."""
+    known: dict[tuple[Any, ...], list[int]] = {}
+    for trail in trails:
+        for link in trail.links:
+            if note_of(link.body):
+                for note in read(without_note(link.body)).get(FORGOTTEN, ()):
+                    known.setdefault((note["at"], note["by"], note["what"]), []).append(link.seq)
+    return tuple(Forgotten(at, by, what, tuple(entries)) for (at, by, what), entries in sorted(known.items()))
 
 
 def _against(trails: Sequence[Trail], digest: tuple[int, bytes]) -> Fault | None:
@@ -173,10 +191,10 @@ def _against(trails: Sequence[Trail], digest: tuple[int, bytes]) -> Fault | None
     (seq, seal), latest = digest, trails[-1].latest
     if seq > latest:
         return Fault(f"entry {latest + 1} is missing: the digest knows entry {seq}", latest + 1)
-    if all((link.seq, link.seal) != (seq, seal) for one in trails for link in one.links):
+    if all((link.seq, link.seal) != (seq, seal) for trail in trails for link in trail.links):
         return Fault(f"entry {seq}, or one before it, is not that of the digest", seq)
     return None
 
 
 def _with(audit: Audit, verdict: Any, why: str) -> Audit:
-    return Audit(audit.run, verdict, why, audit.entry, audit.entries, audit.digest)
+    return replace(audit, verdict=verdict, why=why)

@@ -6,7 +6,9 @@ disk does, so that whatever would not survive there does not survive here either
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,9 +17,20 @@ from moothall.errors import Broken, Conflict, Refused
 from moothall.kernel.codec import encode
 from moothall.kernel.events import SharedRecord
 from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry, encode_head
-from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Lease, Outdated, Outgoing, Stored
-from moothall.stores.plain import read, written
-from moothall.stores.threads import Piece, cut, grown, joined, said_in, within
+from moothall.runtime.ports import (
+    EVERYTHING,
+    LEASE,
+    SET_ASIDE,
+    Audit,
+    Lease,
+    Outdated,
+    Outgoing,
+    Redaction,
+    Scope,
+    Stored,
+)
+from moothall.stores.plain import read, to_bytes
+from moothall.stores.threads import Piece, appended_pieces, cut, join_parts, said_in, within
 
 _FREE = Lease("", 1, 0.0)
 
@@ -89,7 +102,8 @@ class MemoryStore:
             if (version := there.version if there is not None else 0) != record.version:
                 raise Outdated(record, version)
         return [
-            replace(record, value=read(written(encode(record.value))), version=record.version + 1) for record in records
+            replace(record, value=read(to_bytes(encode(record.value))), version=record.version + 1)
+            for record in records
         ]
 
     async def records(
@@ -110,29 +124,38 @@ class MemoryStore:
 
     def _keep(self, kept: _Kept, head: Head, entries: Sequence[Entry]) -> None:
         if self._strict:
-            body, bodies = written(encode_head(head)), [written(encode_entry(one)) for one in entries]
+            body, bodies = to_bytes(encode_head(head)), [to_bytes(encode_entry(entry)) for entry in entries]
             kept.head = (head.wake(), body)
             kept.entries += bodies
         else:
             kept.head = head
             kept.entries += entries
         if entries[-1].appends or len(entries) > 1:
-            for piece in grown(head, entries):
+            for piece in appended_pieces(head, entries):
                 pieces = kept.threads.setdefault(piece.thread, [])
                 while pieces and pieces[-1].start >= piece.start:  # the run was retried from before it
                     pieces.pop()
                 pieces.append(piece)
         causes, kept.length = kept.causes, head.seq + 1
-        for one in entries:
-            causes.setdefault(one.cause, one.seq)
+        for entry in entries:
+            causes.setdefault(entry.cause, entry.seq)
 
     async def load(self, run: RunId) -> Stored:
         kept = self._runs.get(run)
         if kept is None:
             raise Refused(f"there is no run {run!r} in this store; `moot ls` shows what there is")
-        plain = read(kept.head[1]) if self._strict else encode_head(kept.head)
+        plain = kept.head if isinstance(kept.head, dict) else self._head_of(kept)
         status = kept.aside or plain["snapshot"]["status"]
         return Stored(kept.record, plain, plain["seq"], status, kept.lease)
+
+    def _head_of(self, kept: _Kept) -> Any:
+        return read(kept.head[1]) if self._strict else encode_head(kept.head)
+
+    def _entry_of(self, entry: Any) -> Mapping[str, Any]:
+        if isinstance(entry, dict):
+            return entry
+        plain: Mapping[str, Any] = read(entry) if self._strict else encode_entry(entry)
+        return plain
 
     async def runs(self) -> list[Stored]:
         return [await self.load(run) for run in reversed(self._runs)]
@@ -145,7 +168,7 @@ class MemoryStore:
         end = kept.length if limit is None else start + limit
         above = await self.entries(kept.record.origin, start, min(end, shared) - start) if start < shared else []
         own = kept.entries[max(start - shared, 0) : max(end - shared, 0)]
-        return above + [read(one) if self._strict else encode_entry(one) for one in own]
+        return above + [self._entry_of(entry) for entry in own]
 
     async def thread(self, run: RunId, name: str, start: int, end: int) -> list[Any]:
         parts: list[list[Any]] = []
@@ -154,11 +177,11 @@ class MemoryStore:
             kept = self._runs[owner]
             for piece in reversed(within(kept.threads.get(name, ()), start, upto)):
                 entry = kept.entries[piece.seq - kept.record.shared - 1]
-                parts.append(cut(piece, read(entry) if self._strict else encode_entry(entry), start, upto))
+                parts.append(cut(piece, self._entry_of(entry), start, upto))
                 upto = piece.start
                 is_of_another_past = is_of_another_past or piece.seq > last
             owner, last = kept.record.origin, min(last, kept.record.shared)
-        said = joined(parts)
+        said = join_parts(parts)
         if len(said) != end - start or is_of_another_past:
             said = said_in(await self.entries(run), name)[start:end]
         if len(said) != end - start:
@@ -174,12 +197,20 @@ class MemoryStore:
         found = await self.find(kept.record.origin, cause)
         return found if found is not None and found <= kept.record.shared else None
 
-    async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:
+    async def due(self, now: float, limit: int, gone: Sequence[str] = (), scope: Scope = EVERYTHING) -> list[RunId]:
         free = [
-            (run, kept) for run, kept in self._runs.items() if not _held(kept.lease, now) or kept.lease.owner in gone
+            kept
+            for kept in self._runs.values()
+            if scope.has(kept.record.lane) and (not _is_held(kept.lease, now) or kept.lease.owner in gone)
         ]
-        wakes = sorted((wake, run) for run, kept in free if (wake := self._wake(kept)) is not None and wake <= now)
-        return [run for _, run in wakes[:limit]]
+        due = [(wake, kept.record) for kept in free if (wake := self._wake(kept)) is not None and wake <= now]
+        turns: Counter[str] = Counter()
+        order: list[tuple[int, int, bool, str, float, RunId]] = []
+        for wake, record in sorted(due, key=lambda known: (-known[1].lane.priority, known[0], known[1].run)):
+            tenant = record.lane.tenant
+            turns[tenant] += 1
+            order.append((-record.lane.priority, turns[tenant], tenant <= scope.after, tenant, wake, record.run))
+        return [run for *_, run in sorted(order)[:limit]]
 
     async def suspects(self, now: float) -> Mapping[RunId, int]:
         return {
@@ -193,11 +224,14 @@ class MemoryStore:
         if kept.lease.token == lease.token:
             kept.lease = Lease(kept.lease.owner, kept.lease.token, kept.lease.until)
 
+    async def wait_for_work(self, now: float, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
     async def owners(self) -> list[str]:
         return sorted({kept.lease.owner for kept in self._runs.values()} - {""})
 
     def _wake(self, kept: _Kept) -> float | None:
-        if kept.aside:
+        if kept.aside or isinstance(kept.head, dict):
             return None
         wake: float | None = kept.head[0] if self._strict else kept.head.wake()
         return wake
@@ -227,7 +261,7 @@ class MemoryStore:
 
     async def repair(self, run: RunId, head: Head) -> None:
         kept = self._runs[run]
-        kept.head = (head.wake(), written(encode_head(head))) if self._strict else head
+        kept.head = (head.wake(), to_bytes(encode_head(head))) if self._strict else head
 
     async def set_aside(self, run: RunId, reason: str) -> None:
         kept = self._runs[run]
@@ -242,6 +276,23 @@ class MemoryStore:
 
     async def forget(self, run: RunId) -> None:
         self._runs.pop(run, None)
+
+    async def redact(self, redaction: Redaction) -> None:
+        kept = self._runs[redaction.run]
+        if kept.length != redaction.head["seq"] + 1:
+            raise Conflict(f"run {redaction.run} was moved by another writer")
+        kept.head = read(to_bytes(redaction.head))
+        for seq, entry in redaction.entries.items():
+            kept.entries[seq - kept.record.shared - 1] = read(to_bytes(entry))
+        for record in redaction.records:
+            self._outbox = [Outgoing(out.number, _newer(out.record, record)) for out in self._outbox]
+            place = (record.collection, record.key)
+            if place in self._records and self._records[place].version == record.version:
+                self._records[place] = record
+                self._outbox.append(Outgoing(len(self._outbox) + 1, record))
+
+    async def scrub(self) -> str:
+        return ""
 
     async def audit(self, run: RunId, digest: tuple[int, bytes] | None = None) -> Audit:
         await self.load(run)
@@ -263,5 +314,10 @@ class MemoryStore:
         """Nothing to let go of."""
 
 
-def _held(lease: Lease, now: float) -> bool:
+def _newer(old: SharedRecord, new: SharedRecord) -> SharedRecord:
+    is_same = (old.collection, old.key, old.version) == (new.collection, new.key, new.version)
+    return new if is_same else old
+
+
+def _is_held(lease: Lease, now: float) -> bool:
     return bool(lease.owner) and 0 <= lease.until - now <= 2 * LEASE

@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS records (
 -- keep a record unless a newer version is there
 INSERT INTO records (collection, key, version, body) VALUES (?, ?, ?, ?)
 ON CONFLICT (collection, key) DO UPDATE SET version = excluded.version, body = excluded.body
-WHERE excluded.version > records.version;
+WHERE excluded.version >= records.version;
 
 -- name: all
 -- everything that is there

@@ -23,12 +23,14 @@ from moothall.errors import Broken, DefinitionError
 from moothall.kernel.codec import encode
 from moothall.kernel.frozen import rare_fields
 from moothall.kernel.generated import defined
+from moothall.stores.seals import without_note
 
 LONG = 512
 _MARK = "\x00"
+_DIGESTS = re.compile(rb'\\u0000([0-9a-f]{32})"')
 
 
-def written(value: Any) -> bytes:
+def to_bytes(value: Any) -> bytes:
     """Plain JSON as bytes."""
     try:
         return orjson.dumps(value)
@@ -36,41 +38,57 @@ def written(value: Any) -> bytes:
         raise DefinitionError(f"a value of the run cannot be stored as JSON: {error}") from error
 
 
-def packed(shape: dict[str, Any], texts: dict[str, bytes]) -> bytes:
+def pack(shape: dict[str, Any], texts: dict[str, bytes]) -> bytes:
     """The JSON of a shape as bytes; long texts go to `texts` and are referred to by their digest."""
     try:
-        body = orjson.dumps(shape, default=_opened, option=_AS_IT_IS)
+        body = orjson.dumps(shape, default=_open_value, option=_AS_IT_IS)
     except orjson.JSONEncodeError:
-        return _packed_carefully(shape, texts)
-    return _packed_carefully(shape, texts) if _is_doubtful(body, len(body)) else body
+        return _pack_carefully(shape, texts)
+    return _pack_carefully(shape, texts) if _is_doubtful(body, len(body)) else body
 
 
-def packed_pair(
-    one: dict[str, Any], other: dict[str, Any], texts: dict[str, bytes], apart: int = 0
+def pack_pair(
+    entry: dict[str, Any], head: dict[str, Any], texts: dict[str, bytes], apart: int = 0
 ) -> tuple[bytes, bytes]:
-    """Two shapes, each packed, in one go. So many bytes are `apart` in each of them: they were packed before."""
+    """An entry and its head, each packed, in one go. So many bytes are `apart` in each: they were packed before."""
     try:
-        both = orjson.dumps((one, _CUT, other), default=_opened, option=_AS_IT_IS)
+        both = orjson.dumps((entry, _CUT, head), default=_open_value, option=_AS_IT_IS)
+        if _may_have_nan(both):
+            shapes = _with_known_nulls(entry, "event"), _CUT, _with_known_nulls(head, "snapshot")
+            both = orjson.dumps(shapes, default=_open_value, option=_AS_IT_IS)
     except orjson.JSONEncodeError:
-        return _packed_carefully(one, texts), _packed_carefully(other, texts)
+        return _pack_carefully(entry, texts), _pack_carefully(head, texts)
     cut = both.find(b"\n")
     if _is_doubtful(both, max(cut, len(both) - cut) - apart):
-        return _packed_carefully(one, texts), _packed_carefully(other, texts)
+        return _pack_carefully(entry, texts), _pack_carefully(head, texts)
     return both[1 : cut - 1], both[cut + 2 : -1]
 
 
+def _with_known_nulls(shape: dict[str, Any], name: str) -> dict[str, Any]:
+    """A shape in which None says that it is no NaN, where it stands in one of its parts: a run without data has it."""
+    part = shape.get(name, {})
+    for value in part.values():
+        if value is None:
+            return {**shape, name: {key: _NONE if inner is None else inner for key, inner in part.items()}}
+    return shape
+
+
 def _is_doubtful(body: bytes, longest: int) -> bool:
-    """Whether a text is long, or begins with a NUL, or the writer may have taken something that is no JSON.
+    """Whether a text is long, or begins with a NUL, or the writer may have taken something that is not JSON.
 
     It writes null for NaN, and a text for a UUID. (`part in body` would first take the part for a number, and make an
     error of that, each time.)
     """
     return (
-        body.count(b"null") > body.count(b"null ")
+        _may_have_nan(body)
         or body.find(b"\\u0000") >= 0
         or (body.find(b"-") >= 0 and _UUID.search(body) is not None)
         or (longest > LONG and _has_long_text(body))
     )
+
+
+def _may_have_nan(body: bytes) -> bool:
+    return body.find(b"null") >= 0 and body.count(b"null") > body.count(b"null ")
 
 
 def _has_long_text(body: bytes) -> bool:
@@ -86,7 +104,7 @@ _CUT = orjson.Fragment(b"\n")
 _UUID = re.compile(rb"-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
-def _opened(value: Any) -> Any:
+def _open_value(value: Any) -> Any:
     """What the writer does not know: one level of a dataclass, or whatever else can be encoded."""
     kind: Any = type(value)
     return _opener(kind)(value)
@@ -96,8 +114,8 @@ def _opened(value: Any) -> Any:
 def _opener(kind: Any) -> Callable[[Any], Any]:
     if not is_dataclass(kind):
         return encode
-    rare, every = rare_fields(kind), [one for one in fields(kind) if one.init]
-    parts = ", ".join(f"{one.name!r}: {_part(one)}" for one in every if one.name not in rare)
+    rare, every = rare_fields(kind), [field for field in fields(kind) if field.init]
+    parts = ", ".join(f"{field.name!r}: {_part(field)}" for field in every if field.name not in rare)
     known: dict[str, Any] = {"_NONE": _NONE, **{f"default_{name}": default for name, default in rare.items()}}
     lines = [f"    if value.{name} != default_{name}: found[{name!r}] = value.{name}" for name in rare]
     source = ["def opener(value):", f"    found = {{{parts}}}", *lines, "    return found"]
@@ -107,13 +125,13 @@ def _opener(kind: Any) -> Callable[[Any], Any]:
 
 def _part(field: Field[Any]) -> str:
     part = f"value.{field.name}"
-    return f"_NONE if {part} is None else {part}" if field.default is None else part
+    return f"_NONE if {part} is None else {part}" if field.default is None or field.type == "Any" else part
 
 
-def _packed_carefully(shape: dict[str, Any], texts: dict[str, bytes]) -> bytes:
+def _pack_carefully(shape: dict[str, Any], texts: dict[str, bytes]) -> bytes:
     """The same by way of `encode`; what was packed before stays as it is."""
     plain = {name: part if _is_packed(part) else encode(part) for name, part in shape.items()}
-    return written(_shortened(plain, texts))
+    return to_bytes(_shorten(plain, texts))
 
 
 def _is_packed(part: Any) -> bool:
@@ -125,7 +143,12 @@ def digest_of(text: bytes) -> bytes:
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
-def _shortened(value: Any, texts: dict[str, bytes]) -> Any:
+def digests_in(body: bytes) -> set[bytes]:
+    """The digests of the long texts that a body refers to."""
+    return {bytes.fromhex(digest.decode()) for digest in _DIGESTS.findall(body)} if b"\\u0000" in body else set()
+
+
+def _shorten(value: Any, texts: dict[str, bytes]) -> Any:
     if type(value) is str:
         if len(value) > LONG:
             if value not in texts:
@@ -133,9 +156,9 @@ def _shortened(value: Any, texts: dict[str, bytes]) -> Any:
             return _MARK + texts[value].hex()
         return _MARK + value if value.startswith(_MARK) else value
     if type(value) is list:
-        return [_shortened(item, texts) for item in value]
+        return [_shorten(item, texts) for item in value]
     if type(value) is dict:
-        return {key: _shortened(item, texts) for key, item in value.items()}
+        return {key: _shorten(item, texts) for key, item in value.items()}
     return value
 
 
@@ -144,20 +167,20 @@ def read(body: bytes) -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Broken(f"the store holds something that is no JSON: {error}") from error
+        raise Broken(f"the store holds something that is not JSON: {error}") from error
 
 
-def unpacked(body: bytes, text: Callable[[bytes], str]) -> Any:
+def unpack(body: bytes, text: Callable[[bytes], str]) -> Any:
     """Plain JSON from bytes, with its long texts back in their places."""
-    value = read(body)
-    return _lengthened(value, text) if body.find(b"\\u0000") >= 0 else value
+    value = read(without_note(body))
+    return _restore_texts(value, text) if body.find(b"\\u0000") >= 0 else value
 
 
-def _lengthened(value: Any, text: Callable[[bytes], str]) -> Any:
+def _restore_texts(value: Any, text: Callable[[bytes], str]) -> Any:
     if type(value) is str and value.startswith(_MARK):
         return value[1:] if value.startswith(_MARK * 2) else text(bytes.fromhex(value[1:]))
     if type(value) is list:
-        return [_lengthened(item, text) for item in value]
+        return [_restore_texts(item, text) for item in value]
     if type(value) is dict:
-        return {key: _lengthened(item, text) for key, item in value.items()}
+        return {key: _restore_texts(item, text) for key, item in value.items()}
     return value

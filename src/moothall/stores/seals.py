@@ -8,6 +8,10 @@ each covers its body and the seal before it, so none can be changed, removed, pu
 without breaking the chain behind it. The record of how a run began has a seal of its own, and so has its head, which
 covers the record and the seal of the latest entry: it stands for the whole run. Where a thread's messages stand is
 sealed together with the entry that has them.
+
+Where the texts of an entry were forgotten, another body stands in its place behind a note. The note is a seal too: it
+covers the new body, the entry's own seal, which stays, and the seal before it. So the chain is as it was, and only who
+has the key can say that an entry once held and was forgotten since.
 """
 
 from __future__ import annotations
@@ -21,11 +25,17 @@ SIZE = 32
 _HASH, _MAC, _KEY = 16, 12, 4
 _NO_KEY, _NO_MAC = bytes(_KEY), bytes(_MAC + _KEY)
 _ENTRY, _HEAD, _RECORD, _PIECE, _SHARED = b"", b"head", b"record", b"piece", b"shared"
+_NOTE, _PARCEL = b"forgotten", b"parcel"
+_KINDS = (_ENTRY, _HEAD, _RECORD, _PIECE, _SHARED, _NOTE, _PARCEL)
 """The kinds of seals; none can stand for one of another kind."""
 _ENTRY_TEXT, _HEAD_TEXT, _RECORD_TEXT, _PIECE_TEXT = b"%s%d %s", b"%s%s %s", b"%s %s", b"%s%d %s"
 _SHARED_TEXT = b"%d %s %d %s %d %s"
+_NOTE_TEXT = b"%d %s%d %s%s"
 """What they cover: seal before, number, body; seal of the entry, record, head; run, record; seal of the entry, place,
-thread; length and name of a collection and of a key in it, version, body."""
+thread; length and name of a collection and of a key in it, version, body; length of the seal before, that seal, number,
+seal of the entry, new body."""
+_FORGOTTEN = b"\x00"
+"""What the body of an entry begins with whose texts were forgotten; the note follows, and then the new body."""
 
 Signed = Literal["ours", "wrong", "unknown"]
 
@@ -33,6 +43,16 @@ Signed = Literal["ours", "wrong", "unknown"]
 def chain_start(run: str, shared: bytes = b"") -> bytes:
     """What stands before the first entry that a run has itself; `shared` is the seal of the last that it shares."""
     return hashlib.blake2b(shared + run.encode(), digest_size=_HASH, person=b"chain").digest()
+
+
+def note_of(body: bytes) -> bytes:
+    """The note that a forgotten entry's body stands behind; nothing where the entry is as it was written."""
+    return body[1 : SIZE + 1] if body[:1] == _FORGOTTEN else b""
+
+
+def without_note(body: bytes) -> bytes:
+    """The body of an entry, whether it was forgotten or not."""
+    return body[SIZE + 1 :] if body[:1] == _FORGOTTEN else body
 
 
 class Sealing:
@@ -44,7 +64,7 @@ class Sealing:
         key = hashlib.blake2b(key).digest() if key else b""
         self._key = hashlib.blake2b(key, digest_size=_KEY, person=b"key").digest() if key else _NO_KEY
         self._keyed = hashlib.blake2b(key=key, digest_size=_MAC) if key else None
-        self._hashes = {kind: _hash(kind, self._key) for kind in (_ENTRY, _HEAD, _RECORD, _PIECE, _SHARED)}
+        self._hashes = {kind: _hash(kind, self._key) for kind in _KINDS}
 
     def entry(self, before: bytes, seq: int, body: bytes) -> bytes:
         """The seal of an entry behind another."""
@@ -72,7 +92,29 @@ class Sealing:
         """Whether what was read as an entry is what was once written there."""
         if not (type(before) is bytes and type(seq) is int and type(body) is bytes and type(seal) is bytes):
             return False
+        if note := note_of(body):
+            return self._note_holds(before, seq, body, seal, note)
         return self._holds(seal, _ENTRY, _ENTRY_TEXT % (before, seq, body))
+
+    def forgotten(self, before: bytes, seq: int, body: bytes, seal: bytes) -> bytes:
+        """This body behind a note that vouches for it in the place of the entry that once had this seal."""
+        return _FORGOTTEN + self._sealed(_NOTE, _NOTE_TEXT % (len(before), before, seq, seal, body)) + body
+
+    def _note_holds(self, before: bytes, seq: int, body: bytes, seal: bytes, note: bytes) -> bool:
+        """Whether an entry was forgotten by somebody who has the key; what we have signed, only we can forget."""
+        if len(seal) != SIZE or (signed := self.signed(seal)) == "wrong":
+            return False
+        if signed == "ours" and self.signed(note) != "ours":
+            return False
+        return self._holds(note, _NOTE, _NOTE_TEXT % (len(before), before, seq, seal, without_note(body)))
+
+    def parcel(self, content: bytes) -> bytes:
+        """The seal of runs that leave for another store."""
+        return self._sealed(_PARCEL, content)
+
+    def parcel_holds(self, content: bytes, seal: bytes) -> bool:
+        """Whether runs that came from another store are those that left there."""
+        return self._holds(seal, _PARCEL, content)
 
     def head_holds(self, tip: Any, record: bytes, head: Any, seal: Any) -> bool:
         """Whether what was read as a head is what was once written there."""

@@ -20,39 +20,53 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
-import orjson
-
-from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, MoothallError, Refused
-from moothall.kernel.codec import decoder, encode
-from moothall.kernel.events import Began, SharedRecord
-from moothall.kernel.step import Status
-from moothall.runtime.journal import (
-    Entry,
-    Head,
-    Pending,
-    Record,
-    RunId,
-    encode_head,
-    entry_shape,
-    head_shape,
-    pending_shape,
+from moothall.errors import Broken, Conflict, EffectFailed, MoothallError, Refused
+from moothall.kernel.codec import encode
+from moothall.kernel.events import SharedRecord
+from moothall.runtime.journal import Entry, Head, Record, RunId, encode_head
+from moothall.runtime.ports import (
+    EVERYTHING,
+    LEASE,
+    SET_ASIDE,
+    Audit,
+    Gone,
+    Lease,
+    Outdated,
+    Outgoing,
+    Redaction,
+    Scope,
+    Stored,
 )
-from moothall.runtime.ports import LEASE, SET_ASIDE, Audit, Gone, Lease, Outdated, Outgoing, Stored
 from moothall.stores.anchors import BEGINNING, Anchor, Anchors, Tell, make_folder, nobody
 from moothall.stores.audit import Crown, Link, Trail, behind, verdict
-from moothall.stores.plain import digest_of, packed, packed_pair, read, unpacked, written
-from moothall.stores.seals import SIZE, Sealing, chain_start
-from moothall.stores.threads import Piece, counted, cut, grown, joined, said_in
-from moothall.stores.writer import Undone, Writing, damaged
+from moothall.stores.luggage import PackedRecords, PackedRun
+from moothall.stores.plain import digest_of, pack, to_bytes, unpack
+from moothall.stores.scribe import (
+    EFFECT,
+    LAST,
+    NO_PARTS,
+    PLACES,
+    Place,
+    Redacted,
+    Roots,
+    Scribe,
+    Sealed,
+    begins,
+    first_beyond,
+    head_of,
+    is_readable,
+    lane_row,
+    lease_of,
+    roots_of,
+    statements_in,
+    status_of,
+)
+from moothall.stores.seals import SIZE, Signed, chain_start
+from moothall.stores.threads import Piece, count_pieces, cut, join_parts, said_in
+from moothall.stores.writer import Undone, Writing, damage_error
 
-LARGEST = 1024 * 1024
-"""The most bytes that a head may have."""
-PLACES = 10_000
-"""How many runs are remembered between their commits."""
-LAST = 2**63 - 1
-"""The greatest number that an entry can have in the file."""
 TAKEN_AWAY = "its file was deleted or replaced while it was in use"
 TABLES = frozenset(("runs", "entries", "texts"))
 
@@ -61,45 +75,13 @@ Blob = bytearray
 """How bytes are given to sqlite3: it takes these as they are, and looks for a converter for each `bytes`."""
 
 
-Part = tuple[Pending, orjson.Fragment, int]
-"""An effect in flight, as it stands in the file, and its size there."""
-_Sealed = tuple[bytes, bytes, bytes, bytes, Mapping[str, Part]]
-"""An entry and its seal, the head after it and its seal, and the effects in flight that are encoded already."""
-
-
-class _Roots(NamedTuple):
-    """How a run began: its record in the file, and the run that it was forked from with the last entry they share."""
-
-    record: bytes
-    origin: RunId = ""
-    shared: int = -1
-
-
-class _Place:
-    """What is remembered of a run between its commits.
-
-    Its number in the file and how it began, its last entry and the seal of that, when it wants attention, and its
-    effects in flight by key. `moves` says that the anchors know that it moves.
-    """
-
-    __slots__ = ("moves", "number", "parts", "roots", "run", "seq", "tip", "wake")
-
-    def __init__(self, run: RunId, number: int, roots: _Roots) -> None:
-        self.run, self.number, self.roots = run, number, roots
-        self.moves = False
-
-    def stand(self, seq: int, tip: bytes, wake: float | None, parts: Mapping[str, Part]) -> None:
-        """Remember where the run stands now."""
-        self.seq, self.tip, self.wake, self.parts = seq, tip, wake, parts
-
-
 class _Commit(NamedTuple):
     """One commit, encoded and ready to be written, and what is to be remembered of it.
 
     The statement moves the run; `wakes` says that `wake`, when it wants attention, has to be written beside that.
     """
 
-    place: _Place
+    place: Place
     statement: str
     row: tuple[Any, ...]
     entries: list[tuple[Any, ...]]
@@ -108,7 +90,7 @@ class _Commit(NamedTuple):
     records: Sequence[tuple[SharedRecord, tuple[Any, ...]]]
     wakes: bool
     wake: float | None
-    sealed: _Sealed
+    sealed: Sealed
 
 
 class SqliteStore:
@@ -123,12 +105,14 @@ class SqliteStore:
         anchors: Path | None = None,
         tell: Tell = nobody,
     ) -> None:
-        self._sql = _statements()
-        self._sealing = Sealing(key)
-        self._places: dict[RunId, _Place] = {}
+        self._sql = statements_in(files("moothall.stores").joinpath("sqlite.sql").read_text())
+        self._scribe = Scribe(key)
+        self._sealing = self._scribe.seals
+        self._places: dict[RunId, Place] = {}
+        self._anchoring = anchors, tell
         try:
             _make_private(path)
-            self._db = _connected(path)
+            self._db = _connect(path)
             self._db.text_factory = _text
             self._writing = Writing(self._db)
             self._execute = self._writing.execute
@@ -136,8 +120,10 @@ class SqliteStore:
             raise _unusable(path, error) from error
         try:
             self._prepare(durability)
-            self._anchors = Anchors(anchors, self._name(), path, tell) if anchors is not None else None
-            self._reading = _connected(path)
+            self._anchors = None
+            if anchors is not None:
+                self._anchors = Anchors(anchors, self._name(), path, tell, is_lasting=durability != "normal")
+            self._reading = _connect(path)
             self._reading.text_factory = _text
             self._looking = self._reading.cursor()
             self._look = self._looking.execute
@@ -168,32 +154,32 @@ class SqliteStore:
     def _fill_threads(self) -> None:
         """Write down where the messages stand of journals that are older than the index of them."""
         for number, run, sealed in self._found("numbers"):
-            record = self._record(run, sealed)
+            record = self._scribe.record(run, sealed)
             places = self._grown_until(record.origin, record.shared) if record is not None and record.origin else {}
             for seq, seal, entry in self._appending(run, number):
-                for piece in counted(seq, entry, places):
+                for piece in count_pieces(seq, entry, places):
                     row = (number, piece.thread, piece.start, seq, self._sealing.piece(seal, piece.start, piece.thread))
                     self._execute(self._sql["place_messages"], row)
 
     def _grown_until(self, run: RunId, last: int) -> dict[str, int]:
         """How many messages the threads of a run had after an entry."""
         rows = self._found("place", run)
-        record = self._record(run, rows[0][4]) if rows else None
+        record = self._scribe.record(run, rows[0][4]) if rows else None
         if record is None:
             return {}
         places = self._grown_until(record.origin, min(record.shared, last)) if record.origin else {}
         for seq, _, entry in self._appending(run, rows[0][0]):
             if seq <= last:
-                counted(seq, entry, places)
+                count_pieces(seq, entry, places)
         return places
 
     def _appending(self, run: RunId, number: int) -> Iterator[tuple[int, bytes, Mapping[str, Any]]]:
         """The entries of a run that append something, with their seals, up to the first that cannot be read."""
         text = self._text_of(run, number)
         for seq, cause, body, seal in self._found("appending", number):
-            if type(seal) is not bytes or not _is_readable(seq, cause, body, text):
+            if type(seal) is not bytes or not is_readable(seq, cause, body, text):
                 return
-            yield seq, seal, unpacked(body, text)
+            yield seq, seal, unpack(body, text)
 
     def _name(self) -> str:
         """The store's own name."""
@@ -204,12 +190,12 @@ class SqliteStore:
 
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
         run, wake, texts = record.run, head.wake(), dict[str, bytes]()
-        began = written(encode(record))
-        roots = _Roots(began, record.origin, record.shared)
-        place, before = _Place(run, 0, roots), self._chain_start(run, roots)
-        place.stand(record.shared, before, None, _NO_PARTS)
-        body, tip, kept, seal, parts = self._sealed(place, before, head, entry, texts)
-        named = (run, record.machine, Blob(self._sealing.record(run, began) + began))
+        began = to_bytes(encode(record))
+        roots = Roots(began, record.origin, record.shared)
+        place, before = Place(run, 0, roots), self._chain_start(run, roots)
+        place.stand(record.shared, before, None, NO_PARTS)
+        body, tip, kept, seal, parts = self._scribe.sealed(place, before, head, entry, texts)
+        named = (run, record.machine, Blob(self._sealing.record(run, began) + began), *lane_row(record))
         stands = (head.seq, head.snapshot.status, Blob(kept), Blob(tip), Blob(seal), wake)
         held = (lease.owner, lease.until) if lease is not None else (None, 0.0)
         row = (*named, *stands, *held)
@@ -222,7 +208,7 @@ class SqliteStore:
         self._remember(place)
         self._anchor(place, seal)
 
-    def _anchor(self, place: _Place, seal: bytes) -> None:
+    def _anchor(self, place: Place, seal: bytes) -> None:
         """Where nothing is to be done now for a run that has moved, tell the anchors that it rests there."""
         if self._anchors is not None:
             place.moves = place.wake == 0.0
@@ -256,7 +242,7 @@ class SqliteStore:
             self._anchors.say(Anchor("moves", run, place.seq, place.tip))
         commit = self._encoded(place, head, (*earlier, entry) if earlier else (entry,), lease, after)
         if records:
-            commit = commit._replace(records=[self._shared(record) for record in records])
+            commit = commit._replace(records=[self._row_of(record) for record in records])
         try:
             await self._writing.have_written(self._move, commit)
         except (MoothallError, asyncio.CancelledError):
@@ -266,17 +252,25 @@ class SqliteStore:
         place.stand(head.seq, tip, commit.wake, parts)
         self._places[run] = place
         self._anchor(place, seal)
-        if place.moves and (_begins(entry) or any(map(_begins, earlier))) and self._anchors is not None:
+        if place.moves and (begins(entry) or any(map(begins, earlier))) and self._anchors is not None:
             self._anchors.say(Anchor("moves", run, place.seq, place.tip))
+            if self.crowd > 1:
+                await asyncio.to_thread(self._anchors.sync)
+            else:
+                self._anchors.sync()
 
     def _encoded(
-        self, place: _Place, head: Head, entries: Sequence[Entry], lease: Lease | None, after: Lease | None
+        self, place: Place, head: Head, entries: Sequence[Entry], lease: Lease | None, after: Lease | None
     ) -> _Commit:
         """Entries of a run and the head after the last of them, as they will be written behind those before."""
         texts: dict[str, bytes] = {}
         number, before, wake, entry = place.number, Blob(place.tip), head.wake(), entries[-1]
-        appended, last = self._chained(place, entries[:-1], texts) if len(entries) > 1 else ([], place.tip)
-        body, tip, kept, seal, _ = sealed = self._sealed(place, last, head, entry, texts)
+        appended: list[tuple[Any, ...]] = []
+        last = place.tip
+        if len(entries) > 1:
+            links, last = self._scribe.chained(last, entries[:-1], texts)
+            appended = [(number, seq, cause, Blob(link), Blob(seal)) for seq, cause, link, seal in links]
+        body, tip, kept, seal, _ = sealed = self._scribe.sealed(place, last, head, entry, texts)
         new, old, status, newest = head.seq, head.seq - len(entries), head.snapshot.status, Blob(tip)
         appended.append((number, entry.seq, entry.cause, Blob(body), newest))
         row: tuple[Any, ...]
@@ -294,42 +288,8 @@ class SqliteStore:
 
     def _placed(self, head: Head, entries: Sequence[Entry], seals: Sequence[bytes]) -> list[tuple[Any, ...]]:
         """Where in their threads stands what these entries with these seals append, as it will be written."""
-        seal_of = {entry.seq: bytes(seal) for entry, seal in zip(entries, seals, strict=True)}
-        return [
-            (new.thread, new.start, new.seq, Blob(self._sealing.piece(seal_of[new.seq], new.start, new.thread)))
-            for new in grown(head, entries)
-        ]
-
-    def _chained(
-        self, place: _Place, entries: Sequence[Entry], texts: dict[str, bytes]
-    ) -> tuple[list[tuple[Any, ...]], bytes]:
-        """Entries without the heads after them, sealed one behind the other, and the seal of the last."""
-        rows: list[tuple[Any, ...]] = []
-        tip = place.tip
-        for one in entries:
-            body = packed(entry_shape(one, list(map(pending_shape, one.effects))), texts)
-            tip = self._sealing.entry(tip, one.seq, body)
-            rows.append((place.number, one.seq, one.cause, Blob(body), Blob(tip)))
-        return rows, tip
-
-    def _sealed(self, place: _Place, before: bytes, head: Head, entry: Entry, texts: dict[str, bytes]) -> _Sealed:
-        """An entry, behind another with this seal, and the head after it."""
-        old = len(head.pending) - len(entry.effects)
-        if old:
-            parts = _parts(head, place.parts, texts)
-            pending: list[Any] = [part[1] for part in parts.values()]
-            size = sum([part[2] for part in parts.values()])
-        else:
-            parts, pending, size = _NO_PARTS, list(map(pending_shape, head.pending)), 0
-        shapes = entry_shape(entry, pending[old:] if old else pending), head_shape(head, pending)
-        body, kept = packed_pair(*shapes, texts, size)
-        if len(kept) > LARGEST:
-            raise DefinitionError(
-                f"run {place.run}: its snapshot would have {len(kept) // 1024} KB, and at most {LARGEST // 1024} can "
-                "be kept at every step; what grows belongs into a thread, which a move appends to"
-            )
-        tip = self._sealing.entry(before, entry.seq, body)
-        return body, tip, kept, self._sealing.head(tip, place.roots.record, kept), parts
+        pieces = self._scribe.placed(head, entries, seals)
+        return [(thread, start, seq, Blob(seal)) for thread, start, seq, seal in pieces]
 
     def _move(self, commit: _Commit) -> None:
         """Write a commit, unless another writer came first."""
@@ -353,16 +313,10 @@ class SqliteStore:
         if texts:
             self._keep_texts(place.number, texts)
 
-    def _shared(self, record: SharedRecord) -> tuple[SharedRecord, tuple[Any, ...]]:
+    def _row_of(self, record: SharedRecord) -> tuple[SharedRecord, tuple[Any, ...]]:
         """A record that is to be written, and the row that it will have."""
-        collection, key, version, body = (
-            record.collection,
-            record.key,
-            record.version + 1,
-            written(encode(record.value)),
-        )
-        seal = self._sealing.shared(collection, key, version, body)
-        return record, (Blob(body), Blob(seal), version, collection, key)
+        body, seal, version = self._scribe.shared(record)
+        return record, (Blob(body), Blob(seal), version, record.collection, record.key)
 
     def _write_record(self, record: SharedRecord, kept: tuple[Any, ...]) -> None:
         """Write a record, unless it is not what it was when it was read; of several that was looked at before."""
@@ -383,7 +337,7 @@ class SqliteStore:
         for text, digest in texts.items():
             self._execute(self._sql["keep"], (number, Blob(digest), text))
 
-    def _remember(self, place: _Place) -> None:
+    def _remember(self, place: Place) -> None:
         if len(self._places) >= PLACES:
             self._places.clear()
         self._places[place.run] = place
@@ -399,8 +353,8 @@ class SqliteStore:
         stored = self._stored(rows[0])
         if not stored.record.digest:
             raise Broken(f"run {run}: the record of how it began, or of who holds it, is damaged; bring back a copy")
-        place = _Place(run, rows[0][0], _roots(stored.record, rows[0][3]))
-        place.stand(stored.seq, rows[0][7], rows[0][9], _NO_PARTS)
+        place = Place(run, rows[0][0], roots_of(stored.record, rows[0][3]))
+        place.stand(stored.seq, rows[0][7], rows[0][9], NO_PARTS)
         self._remember(place)
         return stored
 
@@ -410,36 +364,22 @@ class SqliteStore:
 
     def _stored(self, row: Sequence[Any]) -> Stored:
         number, run, machine, sealed, seq, status, head, tip, seal, _, *held = row
-        began, lease = self._record(run, sealed), _lease(*held)
+        began, lease = self._scribe.record(run, sealed), lease_of(*held)
         if began is None or lease is None or type(seq) is not int:
-            return Stored(Record(str(run), str(machine), "", 0.0), {}, -1, _status(status, {}), Lease("", 0, 0.0))
-        plain = self._head(run, number, seq, head) if self._sealing.head_holds(tip, sealed[SIZE:], head, seal) else {}
-        return Stored(began, plain, seq, _status(status, plain), lease)
-
-    def _record(self, run: Any, sealed: Any) -> Record | None:
-        """How a run began; None where that cannot be told any more."""
-        if type(run) is not str or not self._sealing.record_holds(run, sealed):
-            return None
-        try:
-            record: Record = _decoded_record(read(sealed[SIZE:]), "record")
-            return record
-        except Refused:
-            return None
-
-    def _head(self, run: RunId, number: int, seq: int, head: bytes) -> Mapping[str, Any]:
-        """A head with its long texts; nothing where one of them is lost or it is not the head of this entry."""
-        try:
-            plain = unpacked(head, self._text_of(run, number))
-        except Broken:
-            return {}
-        return plain if type(plain) is dict and plain.get("seq") == seq else {}
+            return Stored(Record(str(run), str(machine), "", 0.0), {}, -1, status_of(status, {}), Lease("", 0, 0.0))
+        plain = (
+            head_of(seq, head, self._text_of(run, number))
+            if self._sealing.head_holds(tip, sealed[SIZE:], head, seal)
+            else {}
+        )
+        return Stored(began, plain, seq, status_of(status, plain), lease)
 
     async def entries(self, run: RunId, start: int = 0, limit: int | None = None) -> list[Mapping[str, Any]]:
         last = LAST if limit is None else start + limit - 1
         found: list[Mapping[str, Any]] = []
-        for one, first, end in self._pieces(run):
+        for owner, first, end in self._pieces(run):
             if first <= last and start <= end:
-                found += self._own_entries(one, first, max(start, first), min(last, end))
+                found += self._own_entries(owner, first, max(start, first), min(last, end))
         return found
 
     def _pieces(self, run: RunId) -> list[tuple[RunId, int, int]]:
@@ -449,7 +389,7 @@ class SqliteStore:
         _, origin, shared = self._place(run).roots
         if origin and self._place(origin).number >= self._place(run).number:
             raise Broken(f"run {run}: it cannot have been forked from {origin}, which is younger")
-        above = [(one, first, min(end, shared)) for one, first, end in self._pieces(origin)] if origin else []
+        above = [(owner, first, min(end, shared)) for owner, first, end in self._pieces(origin)] if origin else []
         return [*above, (run, shared + 1, LAST)]
 
     def _own_entries(self, run: RunId, first: int, start: int, last: int) -> Iterator[Mapping[str, Any]]:
@@ -466,20 +406,10 @@ class SqliteStore:
         text = self._text_of(run, place.number)
         before = self._chain_start(run, place.roots) if since == start else rows[0][4]
         for row in rows if since == start else rows[1:]:
-            yield self._entry(run, row[1:], before, text)
+            yield self._scribe.entry(run, row[1:], before, text)
             before = row[4]
 
-    def _entry(self, run: RunId, row: Sequence[Any], before: Any, text: Callable[[bytes], str]) -> Mapping[str, Any]:
-        """An entry as JSON, if it is as it was once written behind another with this seal."""
-        seq, cause, body, seal = row
-        if not self._sealing.entry_holds(before, seq, body, seal):
-            raise Broken(f"run {run}: entry {seq} of its journal was changed or does not belong there")
-        entry: Mapping[str, Any] = unpacked(body, text)
-        if entry["cause"] != cause:
-            raise Broken(f"run {run}: the cause of entry {seq} of its journal was changed")
-        return entry
-
-    def _chain_start(self, run: RunId, roots: _Roots) -> bytes:
+    def _chain_start(self, run: RunId, roots: Roots) -> bytes:
         """What stands before the first entry that a run has itself."""
         _, name, shared = roots
         if not name:
@@ -512,49 +442,55 @@ class SqliteStore:
                     before = self._chain_start(run, place.roots)
                 if not self._sealing.piece_holds(seal, at, thread, sign) or seq > last:
                     return []
-                part = cut(Piece(thread, at, seq), self._entry(run, (seq, cause, body, seal), before, text), start, end)
+                part = cut(
+                    Piece(thread, at, seq), self._scribe.entry(run, (seq, cause, body, seal), before, text), start, end
+                )
                 if len(part) != end - max(at, start):
                     return []
                 parts.append(part)
                 end = at
             run, last = place.roots.origin, min(last, place.roots.shared)
-        return joined(parts)
+        return join_parts(parts)
 
     async def find(self, run: RunId, cause: str) -> int | None:
         place = self._places.get(run)
         is_whole = place is not None and not place.roots.origin
-        effect = _EFFECT.match(cause)
-        for one, _, end in [(run, 0, LAST)] if is_whole else self._pieces(run):
+        effect = EFFECT.match(cause)
+        for owner, _, end in [(run, 0, LAST)] if is_whole else self._pieces(run):
             if effect is None:
-                rows = self._found("find", one, cause)
+                rows = self._found("find", owner, cause)
             else:
                 wanted = int(effect[1] or LAST)
-                rows = self._found("find_end", one, cause, wanted if wanted < self._place(one).seq else -1)
+                rows = self._found("find_end", owner, cause, wanted if wanted < self._place(owner).seq else -1)
             if rows and rows[0][0] <= end:
                 seq: int = rows[0][0]
                 return seq
         return None
 
-    async def due(self, now: float, limit: int, gone: Sequence[str] = ()) -> list[RunId]:
-        absent = written(list(gone)).decode()
-        return [run for (run,) in self._found("due", now, now, now + 2 * LEASE, absent, limit)]
+    async def due(self, now: float, limit: int, gone: Sequence[str] = (), scope: Scope = EVERYTHING) -> list[RunId]:
+        absent, queues, tenants = (to_bytes(list(part)).decode() for part in (gone, scope.queues, scope.tenants))
+        wanted = (absent, queues, queues, tenants, tenants, scope.after, limit)
+        return [run for (run,) in self._found("due", now, now, now + 2 * LEASE, *wanted)]
 
     async def suspects(self, now: float) -> Mapping[RunId, int]:
         return dict(self._found("suspects", now))
+
+    async def wait_for_work(self, now: float, seconds: float) -> None:
+        await asyncio.sleep(seconds)  # whoever else writes to the file tells nobody
 
     async def owners(self) -> list[str]:
         self._look_for_file()
         return [owner for (owner,) in self._found("owners")]
 
-    def _place(self, run: RunId) -> _Place:
+    def _place(self, run: RunId) -> Place:
         """Where a run stands in the file; looked up where it is not remembered."""
         if run not in self._places:
             rows = self._found("place", run)
             if not rows:
                 raise Conflict(f"run {run} is not there any more")
             number, seq, tip, wake, sealed = rows[0]
-            place = _Place(run, number, _roots(self._record(run, sealed), sealed))
-            place.stand(seq, tip, wake, _NO_PARTS)
+            place = Place(run, number, roots_of(self._scribe.record(run, sealed), sealed))
+            place.stand(seq, tip, wake, NO_PARTS)
             self._remember(place)
         return self._places[run]
 
@@ -580,7 +516,7 @@ class SqliteStore:
         except sqlite3.OperationalError as error:
             raise EffectFailed(f"the store could not be read: {error}") from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            raise damaged(error) from error
+            raise damage_error(error) from error
 
     def _look_for_file(self) -> None:
         """Have nothing written any more where the file was deleted or replaced: SQLite would not notice."""
@@ -601,20 +537,16 @@ class SqliteStore:
     ) -> list[SharedRecord]:
         if key is not None:
             rows = self._found("record", collection, key)
-        elif beyond := _behind(prefix):
+        elif beyond := first_beyond(prefix):
             rows = self._found("records_between", collection, prefix, beyond, most)
         else:
             rows = self._found("records", collection, prefix, most)
-        return [self._shared_record(row) for row in rows]
-
-    def _shared_record(self, row: Sequence[Any]) -> SharedRecord:
-        collection, key, version, body, _ = row
-        if not self._sealing.shared_holds(*row):
-            raise Broken(f"the record {key!r} of {collection!r} was changed or damaged; bring back a copy of the file")
-        return SharedRecord(collection, key, read(body), version)
+        return [self._scribe.shared_record(row) for row in rows]
 
     async def outbox(self, mirror: str, most: int = 100) -> list[Outgoing]:
-        return [Outgoing(number, self._shared_record(row)) for number, *row in self._found("outbox", mirror, most)]
+        return [
+            Outgoing(number, self._scribe.shared_record(row)) for number, *row in self._found("outbox", mirror, most)
+        ]
 
     async def mirrored(self, mirror: str, upto: int) -> None:
         await self._changed("mirrored", mirror, upto)
@@ -651,7 +583,7 @@ class SqliteStore:
         if seq != head.seq:
             raise Broken(f"run {run}: its journal has no entry {head.seq}")
         texts: dict[str, bytes] = {}
-        kept = packed(encode_head(head), texts)
+        kept = pack(encode_head(head), texts)
         place = self._place(run)
         seal, number = self._sealing.head(tip, place.roots.record, kept), place.number
         row = (kept, seal, tip, head.seq, head.snapshot.status, head.wake(), run)
@@ -674,11 +606,50 @@ class SqliteStore:
         self._places.pop(run, None)
 
     async def forget(self, run: RunId) -> None:
-        statements = [one for one in self._sql["forget"].split(";\n") if one.strip()]
-        await self._writing.have_written(lambda name: [self._execute(one, {"run": name}) for one in statements], run)
+        statements = [statement for statement in self._sql["forget"].split(";\n") if statement.strip()]
+        await self._writing.have_written(
+            lambda name: [self._execute(statement, {"run": name}) for statement in statements], run
+        )
         self._places.pop(run, None)
         if self._anchors is not None:
             self._anchors.say(Anchor("gone", run, BEGINNING))
+            self._anchors.sync()
+
+    async def redact(self, redaction: Redaction) -> None:
+        run = redaction.run
+        self._places.pop(run, None)
+        place = self._place(run)
+        rows = self._found("pack_entries", place.number)
+        new = self._scribe.redacted(redaction, place, self._chain_start(run, place.roots), rows)
+        if self._anchors is not None:
+            self._anchors.say(Anchor("mended", run, place.seq, head=new.seal))
+        await self._writing.have_written(self._redact, (place, new))
+
+    def _redact(self, what: tuple[Place, Redacted]) -> None:
+        place, new = what
+        moved = self._execute(self._sql["redact_head"], (new.head, new.seal, place.number, place.seq, place.tip))
+        if moved.rowcount != 1:
+            raise Conflict(f"run {place.run} was moved by another writer")
+        for seq, body in new.bodies:
+            self._execute(self._sql["redact_entry"], (body, place.number, seq))
+        self._keep_texts(place.number, new.texts)
+        for digest, _ in self._execute(self._sql["pack_texts"], (place.number,)).fetchall():
+            if digest not in new.needed:
+                self._execute(self._sql["drop_text"], (place.number, digest))
+        for record in new.records:
+            collection, key, version, body, seal = record
+            kept = (body, seal, collection, key, version)
+            self._execute(self._sql["redact_outgoing"], kept)
+            if self._execute(self._sql["redact_record"], kept).rowcount:  # mirrors have the old one, and get this one
+                self._execute(self._sql["send"], (body, seal, version, collection, key))
+
+    async def scrub(self) -> str:
+        try:
+            self._db.execute("VACUUM")
+            is_blocked = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except sqlite3.Error as error:
+            return f"the file could not be written anew: {error}"
+        return "others have the file open, and its -wal file still has old pages" if is_blocked else ""
 
     # auditing
 
@@ -687,8 +658,8 @@ class SqliteStore:
         anchors = self._anchors_of(run) if not trails else self._anchors
         if not trails and (anchors is None or run not in anchors.runs()):
             raise Refused(f"there is no run {run!r} in this store; `moot ls` shows what there is")
-        names = {run, *(one.run for one in trails)}
-        said = {one: anchors.of(one) if anchors is not None else () for one in names}
+        names = {run, *(trail.run for trail in trails)}
+        said = {name: anchors.of(name) if anchors is not None else () for name in names}
         return verdict(run, trails, said, self._sealing, digest)
 
     async def anchored(self) -> list[RunId]:
@@ -701,9 +672,11 @@ class SqliteStore:
         return self._anchors.lost().get(run, self._anchors)
 
     async def behind(self, run: RunId) -> str:
-        tip = self._anchors.tip(run) if self._anchors is not None else None
-        if tip is None and (anchors := self._anchors_of(run)) is not None:
-            tip = anchors.tip(run)
+        if self._anchors is None:
+            return ""
+        tip = self._anchors.tip(run)
+        if tip is None and (lost := self._anchors.lost().get(run)) is not None:
+            tip = lost.tip(run)
         if tip is None:
             return ""
         rows = self._found("stands", tip[0], run)  # read after the anchors: another process may write both meanwhile
@@ -713,9 +686,9 @@ class SqliteStore:
         return behind(tip, latest if type(latest) is int else -1, seal)
 
     def _seal_of(self, run: RunId, seq: int) -> bytes | None:
-        for one, first, end in self._pieces(run):
+        for owner, first, end in self._pieces(run):
             if first <= seq <= end:
-                rows = self._found("entries", seq, seq, one)
+                rows = self._found("entries", seq, seq, owner)
                 return rows[0][4] if rows else None
         return None
 
@@ -737,6 +710,7 @@ class SqliteStore:
             anchors.say(Anchor("accepted", run, rows[0][4], rows[0][7], rows[0][8]))
         else:
             anchors.say(Anchor("gone", run, BEGINNING))
+        anchors.sync()
         if anchors is not self._anchors:
             anchors.close()
 
@@ -746,11 +720,11 @@ class SqliteStore:
         if not rows or rows[0][0] >= younger:
             return []
         number, _, _, sealed, latest, _, head, tip, seal, *_ = rows[0]
-        record = self._record(run, sealed)
+        record = self._scribe.record(run, sealed)
         text = self._text_of(run, number)
         found = self._found("entries", 0, last, run)
         links = tuple(
-            Link(seq, cause, body, seal, _is_readable(seq, cause, body, text))
+            Link(seq, cause, body, seal, is_readable(seq, cause, body, text))
             for _, seq, cause, body, seal in found
             if seq is not None
         )
@@ -762,7 +736,76 @@ class SqliteStore:
         return [*above, trail] if last > record.shared else above
 
     def _is_head(self, run: RunId, number: int, seq: Any, head: Any) -> bool:
-        return type(head) is bytes and bool(self._head(run, number, seq, head))
+        return type(head) is bytes and bool(head_of(seq, head, self._text_of(run, number)))
+
+    # moving to another store
+
+    async def seal_parcel(self, content: bytes) -> bytes:
+        """The seal of runs that leave for another store."""
+        return self._sealing.parcel(content)
+
+    async def examine_parcel(self, content: bytes, seal: bytes) -> Signed | None:
+        """Who has sealed runs that came from another store; None where they are not what was sealed."""
+        return self._sealing.signed(seal) if self._sealing.parcel_holds(content, seal) else None
+
+    async def vouch(self, run: RunId) -> None:
+        """Tell the anchors that a run rests where it stands."""
+        place, seal = self._place(run), self._found("load", run)[0][8]
+        if self._anchors is not None:
+            self._anchors.say(Anchor("rests", run, place.seq, place.tip, seal))
+
+    async def pack_run(self, run: RunId) -> PackedRun:
+        """A run as it stands."""
+        rows = self._found("load", run)
+        if not rows:
+            raise Refused(f"there is no run {run!r} in this store; `moot ls` shows what there is")
+        number, name, machine, record, seq, status, head, tip, seal, wake, _, token, _, crashes = rows[0]
+        entries, texts = tuple(self._found("pack_entries", number)), tuple(self._found("pack_texts", number))
+        stands = (seq, status, head, tip, seal, wake, token, crashes)
+        pieces = tuple(self._found("pack_pieces", number))
+        return PackedRun(name, machine, record, *stands, entries, texts, pieces)
+
+    async def unpack_run(self, packed: PackedRun) -> None:
+        """Keep a run of another store; Conflict where its id is taken."""
+        await self._writing.have_written(self._unpack_run, packed)
+
+    def _unpack_run(self, packed: PackedRun) -> None:
+        stands = (packed.seq, packed.status, packed.head, packed.tip, packed.seal, packed.wake)
+        lane = lane_row(self._scribe.record(packed.run, packed.record))
+        row = (packed.run, packed.machine, packed.record, *lane, *stands, packed.token, packed.crashes)
+        try:
+            number = self._execute(self._sql["unpack_run"], row).lastrowid or 0
+        except sqlite3.IntegrityError as error:
+            raise Conflict(f"run {packed.run} exists already") from error
+        for entry in packed.entries:
+            self._execute(self._sql["append"], (number, *entry))
+        for digest, text in packed.texts:
+            self._execute(self._sql["keep"], (number, digest, text.decode()))
+        for piece in packed.pieces:
+            self._execute(self._sql["place_messages"], (number, *piece))
+
+    async def pack_records(self) -> PackedRecords:
+        """What outlives runs, as it stands."""
+        records, outbox = tuple(self._found("pack_records")), tuple(self._found("pack_outbox"))
+        return PackedRecords(self._name(), records, outbox, tuple(self._found("pack_mirrors")))
+
+    async def unpack_records(self, packed: PackedRecords) -> None:
+        """Keep what outlives the runs of another store, and go by its name from now on."""
+        await self._writing.have_written(self._unpack_records, packed)
+        folder, tell = self._anchoring
+        if folder is not None:
+            self._anchors = Anchors(folder, packed.name, Path(self._file), tell)
+
+    def _unpack_records(self, packed: PackedRecords) -> None:
+        for table in ("records", "outbox", "mirrors"):
+            self._execute(self._sql[f"clear_{table}"])
+        self._execute(self._sql["rename"], (packed.name,))
+        for record in packed.records:
+            self._execute(self._sql["unpack_record"], record)
+        for outgoing in packed.outbox:
+            self._execute(self._sql["unpack_outgoing"], outgoing)
+        for mirror in packed.mirrors:
+            self._execute(self._sql["mirrored"], mirror)
 
     async def _changed(self, name: str, *values: Any) -> bool:
         return await self._writing.have_written(lambda row: self._execute(self._sql[name], row).rowcount == 1, values)
@@ -776,51 +819,6 @@ class SqliteStore:
         self._db.close()
 
 
-_NO_PARTS: Mapping[str, Part] = {}
-_EFFECT = re.compile(r"(?:(\d{1,18})\.\d+(?:-|$)|\d.*\.\d)", re.ASCII | re.DOTALL)
-"""A cause that is not in the index of causes; where it is that of an effect, the entry that wanted it."""
-
-
-def _begins(entry: Entry) -> bool:
-    """Whether something begins after an entry that may not be done twice: a store that forgets it might do it again."""
-    return isinstance(entry.event, Began)
-
-
-def _parts(head: Head, known: Mapping[str, Part], texts: dict[str, bytes]) -> Mapping[str, Part]:
-    """The effects in flight, by key; those that stay from commit to commit are encoded once."""
-    parts: dict[str, Part] = {}
-    for one in head.pending:
-        part = known.get(one.key)
-        if part is None or part[0] is not one:
-            plain = packed(pending_shape(one), texts)
-            part = (one, orjson.Fragment(plain), len(plain))
-        parts[one.key] = part
-    return parts
-
-
-def _is_readable(seq: Any, cause: Any, body: Any, text: Callable[[bytes], str]) -> bool:
-    """Whether an entry, with its long texts, says of itself what the file says of it."""
-    try:
-        entry = unpacked(body, text)
-        return bool(entry["seq"] == seq and entry["cause"] == cause)
-    except (Broken, TypeError, KeyError, AttributeError, ValueError):
-        return False
-
-
-def _behind(prefix: str) -> str:
-    """The first key behind all those that begin like this; "" where there is none."""
-    for place in range(len(prefix), 0, -1):
-        point = ord(prefix[place - 1]) + 1
-        if point <= 0x10FFFF:
-            return prefix[: place - 1] + chr(0xE000 if point == 0xD800 else point)
-    return ""
-
-
-def _roots(record: Record | None, sealed: Any) -> _Roots:
-    kept = sealed[SIZE:] if type(sealed) is bytes else b""
-    return _Roots(kept, record.origin, record.shared) if record is not None else _Roots(kept)
-
-
 def _taken_away(*_: Any) -> Any:
     raise sqlite3.OperationalError(TAKEN_AWAY)
 
@@ -832,29 +830,8 @@ def _make_private(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-
-
-def _lease(owner: Any, token: Any, until: Any, crashes: Any) -> Lease | None:
-    """Who holds a run; None where that cannot be told any more."""
-    if type(token) is not int or type(crashes) is not int or type(until) is not float:
-        return None
-    if owner is None:
-        return Lease("", token, 0.0, crashes)
-    return Lease(owner, token, until, crashes) if type(owner) is str else None
-
-
-def _status(found: Any, head: Mapping[str, Any]) -> str:
-    """A run's status: set aside, as its head says, or, without a head, as the row says where that is a status."""
-    if type(found) is str and found.startswith(SET_ASIDE):
-        return found
-    status: str = head["snapshot"]["status"] if head else found
-    return status if status in _STATUSES else "live"
-
-
-_decoded_record = decoder(Record)
-_STATUSES = frozenset(get_args(Status))
 
 
 def _text(found: bytes) -> str:
@@ -862,16 +839,10 @@ def _text(found: bytes) -> str:
     return found.decode("utf-8", "replace")
 
 
-def _statements() -> dict[str, str]:
-    text = files("moothall.stores").joinpath("sqlite.sql").read_text()
-    parts = (part.partition("\n") for part in text.split("-- name: ")[1:])
-    return {name.strip(): body for name, _, body in parts}
-
-
 def _migrate(db: sqlite3.Connection, fill: Mapping[str, Callable[[], None]]) -> None:
     """Bring the tables up to date: the files of the folder in order, each once, each whole and filled."""
     folder = files("moothall.stores").joinpath("migrations")
-    steps = sorted((one for one in folder.iterdir() if one.name.endswith(".sql")), key=lambda one: one.name)
+    steps = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
     if db.execute("PRAGMA user_version").fetchone()[0] == len(steps):
         return
     db.execute("BEGIN IMMEDIATE")
@@ -893,6 +864,8 @@ def _unusable(path: Path, error: Exception) -> Refused:
     remedy = "name another with --store sqlite:FILE"
     if getattr(error, "sqlite_errorcode", 0) & _PRIMARY == sqlite3.SQLITE_READONLY:  # even who only reads writes locks
         remedy = f"copy it to a folder that you may write to, with its -wal file if there is one, and {remedy}"
+    elif getattr(error, "sqlite_errorcode", 0) & _PRIMARY == sqlite3.SQLITE_CORRUPT:
+        remedy = f"bring back a copy of it, or {remedy}"
     return Refused(f"{path} cannot be opened as a store: {error}; {remedy}")
 
 

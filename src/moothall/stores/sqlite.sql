@@ -14,8 +14,8 @@ SELECT id FROM store;
 
 -- name: begin
 -- keep a new run, held by whoever began it; fails where its id is taken
-INSERT INTO runs (run, machine, record, seq, status, head, tip, seal, wake, owner, token, until)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?);
+INSERT INTO runs (run, machine, record, queue, tenant, priority, seq, status, head, tip, seal, wake, owner, token, until)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?);
 
 -- name: move
 -- keep the head after an entry; touches no row where another writer came first or the lease was lost
@@ -106,9 +106,15 @@ WHERE run = ? AND instr(body, CAST('"appends"' AS BLOB)) ORDER BY seq;
 
 -- name: due
 -- runs that want attention now and that nobody holds, or whose holder has not been heard of in time or is gone
-SELECT run FROM runs
-WHERE wake <= ? AND (owner IS NULL OR until NOT BETWEEN ? AND ? OR owner IN (SELECT value FROM json_each(?)))
-ORDER BY wake LIMIT ?;
+-- (the higher priority first, and within it the tenants by turns)
+SELECT run FROM (
+    SELECT run, wake, priority, tenant, row_number() OVER (PARTITION BY tenant ORDER BY priority DESC, wake) AS turn
+    FROM runs
+    WHERE wake <= ? AND (owner IS NULL OR until NOT BETWEEN ? AND ? OR owner IN (SELECT value FROM json_each(?)))
+        AND (? = '[]' OR queue IN (SELECT value FROM json_each(?)))
+        AND (? = '[]' OR tenant IN (SELECT value FROM json_each(?)))
+)
+ORDER BY priority DESC, turn, tenant <= ?, tenant, wake LIMIT ?;
 
 -- name: suspects
 -- runs that want attention now and whose holder was lost, or others before it; how many in a row
@@ -206,3 +212,77 @@ WHERE number > coalesce((SELECT upto FROM mirrors WHERE mirror = ?), 0) ORDER BY
 -- how far a mirror is; it never goes back
 INSERT INTO mirrors (mirror, upto) VALUES (?, ?)
 ON CONFLICT (mirror) DO UPDATE SET upto = max(upto, excluded.upto);
+
+-- name: pack_entries
+-- the journal of a run
+SELECT seq, cause, body, seal FROM entries WHERE run = ? ORDER BY seq;
+
+-- name: pack_texts
+-- the long texts of a run
+SELECT digest, CAST(body AS BLOB) FROM texts WHERE run = ? ORDER BY digest;
+
+-- name: pack_pieces
+-- where the messages of a run stand
+SELECT thread, start, seq, seal FROM threads WHERE run = ? ORDER BY thread, start;
+
+-- name: unpack_run
+-- keep a run of another store; fails where its id is taken
+INSERT INTO runs (run, machine, record, queue, tenant, priority, seq, status, head, tip, seal, wake, owner, token,
+    until, crashes)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, 0.0, ?);
+
+-- name: pack_records
+-- all records
+SELECT collection, key, version, body, seal FROM records ORDER BY collection, key;
+
+-- name: pack_outbox
+-- all that was ever written
+SELECT number, collection, key, version, body, seal FROM outbox ORDER BY number;
+
+-- name: pack_mirrors
+-- how far each mirror is
+SELECT mirror, upto FROM mirrors ORDER BY mirror;
+
+-- name: rename
+-- give the store another name
+UPDATE store SET id = ?;
+
+-- name: clear_records
+-- forget all records
+DELETE FROM records;
+
+-- name: clear_outbox
+-- forget what was written
+DELETE FROM outbox;
+
+-- name: clear_mirrors
+-- forget how far mirrors are
+DELETE FROM mirrors;
+
+-- name: unpack_record
+-- keep a record of another store
+INSERT INTO records (collection, key, version, body, seal) VALUES (?, ?, ?, ?, ?);
+
+-- name: unpack_outgoing
+-- keep what another store has written
+INSERT INTO outbox (number, collection, key, version, body, seal) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: redact_head
+-- put another head in the place of that of a run which has not moved since
+UPDATE runs SET head = ?, seal = ? WHERE number = ? AND seq = ? AND tip = ?;
+
+-- name: redact_entry
+-- put another body in the place of an entry's
+UPDATE entries SET body = ? WHERE run = ? AND seq = ?;
+
+-- name: drop_text
+-- delete a long text that nothing refers to any more
+DELETE FROM texts WHERE run = ? AND digest = ?;
+
+-- name: redact_record
+-- put another body in the place of a record's, unless it was written again since
+UPDATE records SET body = ?, seal = ? WHERE collection = ? AND key = ? AND version = ?;
+
+-- name: redact_outgoing
+-- the same in the order in which records were written
+UPDATE outbox SET body = ?, seal = ? WHERE collection = ? AND key = ? AND version = ?;

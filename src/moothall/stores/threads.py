@@ -29,7 +29,7 @@ class Piece(Frozen):
 _start = attrgetter("start")
 
 
-def grown(head: Head, entries: Sequence[Entry]) -> list[Piece]:
+def appended_pieces(head: Head, entries: Sequence[Entry]) -> list[Piece]:
     """The pieces that these entries append, if this is the head after the last of them."""
     counts = [(entry.seq, Counter(append.thread for append in entry.appends)) for entry in entries if entry.appends]
     if not counts:
@@ -43,7 +43,7 @@ def grown(head: Head, entries: Sequence[Entry]) -> list[Piece]:
     return found[::-1]
 
 
-def counted(seq: int, entry: Mapping[str, Any], places: dict[str, int]) -> list[Piece]:
+def count_pieces(seq: int, entry: Mapping[str, Any], places: dict[str, int]) -> list[Piece]:
     """The pieces that an entry appends, from its JSON; `places` says how far each thread has grown, and goes along."""
     found: list[Piece] = []
     for thread, count in Counter(append["thread"] for append in entry.get("appends", ())).items():
@@ -71,6 +71,6 @@ def said_in(entries: Sequence[Mapping[str, Any]], thread: str) -> list[Any]:
     return [append["message"] for append in appends if append["thread"] == thread]
 
 
-def joined(parts: Sequence[Sequence[Any]]) -> list[Any]:
+def join_parts(parts: Sequence[Sequence[Any]]) -> list[Any]:
     """Messages that were found part by part, the newest part first."""
     return [message for part in reversed(parts) for message in part]

@@ -108,7 +108,7 @@ class Writing:
         except Exception as error:  # whatever one of them brings, the others who wait must get their word
             if len(batch) == 1:
                 return [error]
-        return [self._write((one,))[0] for one in batch]
+        return [self._write((work,))[0] for work in batch]
 
     def _in_one(self, work: Callable[[W], T], what: W) -> T:
         """Do some work in one transaction, which is taken back where anything was raised. Threads take turns."""
@@ -149,10 +149,10 @@ def _each(batch: Sequence[tuple[Callable[[Any], Any], Any]]) -> list[Any]:
 
 def _unwritten(error: sqlite3.Error) -> MoothallError:
     if isinstance(error, sqlite3.OperationalError):
-        return EffectFailed(f"the store could not write: {error}; the run stands where it stood")
-    return damaged(error)
+        return EffectFailed(f"the store could not write: {error}; the run is as it was before")
+    return damage_error(error)
 
 
-def damaged(error: Exception) -> Broken:
+def damage_error(error: Exception) -> Broken:
     """What to say of a file that SQLite cannot make sense of."""
     return Broken(f"the store is damaged: {error}; bring back a copy of the file")

@@ -54,7 +54,7 @@ class MCPServer:
         """What it offers now; it is let go again."""
         try:
             async with asyncio.timeout(self._server.timeout), AsyncExitStack() as stack:
-                return await _listed(await self._connect(stack))
+                return await _list_tools(await self._connect(stack))
         except TimeoutError as error:
             raise EffectFailed(
                 f"server {self._name}: nothing was heard of it for {self._server.timeout:g} s"
@@ -82,27 +82,33 @@ class MCPServer:
         """Reach the server, and pass on what it is asked until there is nothing more."""
         waiting: list[asyncio.Future[Any]] = []
         self._is_reached = False
-        failure: BaseException = EffectFailed(f"server {self._name}: it was let go")
+        failure: BaseException = EffectFailed(f"server {self._name}: its connection is closed")
         try:
             async with AsyncExitStack() as stack:
                 client = await self._connect(stack)
-                self._compare(await _listed(client))
+                self._compare(await _list_tools(client))
                 self._is_reached = True
                 async with asyncio.TaskGroup() as group:
                     while True:
-                        async with asyncio.timeout(REST):
-                            tool, arguments, answer = await asked.get()
-                        waiting = [future for future in waiting if not future.done()] + [answer]
+                        waiting = [future for future in waiting if not future.done()]
+                        try:
+                            async with asyncio.timeout(REST):
+                                tool, arguments, answer = await asked.get()
+                        except TimeoutError:
+                            if any(not future.done() for future in waiting):
+                                continue
+                            break
+                        waiting.append(answer)
                         group.create_task(self._answer(client, tool, arguments, answer))
-        except TimeoutError:
-            pass
         except Exception as error:  # whoever asked is told; nobody waits for this task
             failure = _plain(self._name, error)
         finally:
-            while not asked.empty():
-                waiting.append(asked.get_nowait()[2])
-            for future in waiting:
+            is_lost = isinstance(failure, EffectFailed) and not failure.final
+            for future in waiting:  # these were passed on, and so may have been done
                 if not future.done():
+                    future.set_exception(CallLost(str(failure)) if is_lost else failure)
+            while not asked.empty():
+                if not (future := asked.get_nowait()[2]).done():
                     future.set_exception(failure)
 
     async def _answer(self, client: Any, tool: str, arguments: Mapping[str, Any], answer: asyncio.Future[Any]) -> None:
@@ -161,7 +167,7 @@ class MCPServer:
         return streamable_http_client(server.url, http_client=client)
 
 
-async def _listed(client: Any) -> tuple[Pinned, ...]:
+async def _list_tools(client: Any) -> tuple[Pinned, ...]:
     tools: list[Pinned] = []
     cursor = None
     for _ in range(PAGES):

@@ -100,6 +100,10 @@ class Saves:
         """Make the workspace what it was; what it is now is saved first."""
         return await asyncio.to_thread(self._alone, lambda: self._restore(save))
 
+    async def drop(self, saves: Sequence[str]) -> None:
+        """Delete saves, with all that no other save has."""
+        await asyncio.to_thread(self._alone, lambda: self._drop(saves))
+
     async def copy(self, target: Path, save: str = "") -> None:
         """Copy the whole workspace to a place where nothing is, then make the copy what a save was, if one is given."""
         await asyncio.to_thread(self._alone, lambda: self._copy(target, save))
@@ -175,6 +179,12 @@ class Saves:
         self._keep_known(tree, begun)
         return save, tree
 
+    def _drop(self, saves: Sequence[str]) -> None:
+        for number in saves:
+            self._git("update-ref", "-d", f"{REFS}{number}")
+        self._git("gc", "--quiet", "--prune=now")
+        (self._state / "known.json").unlink(missing_ok=True)
+
     def _known(self) -> Mapping[str, Known]:
         with suppress(OSError, ValueError, Refused):
             return decode(dict[str, Known], json.loads((self._state / "known.json").read_bytes()), "known")
@@ -189,7 +199,7 @@ class Saves:
 
     def _list(self) -> tuple[Save, ...]:
         with self._contents() as content:
-            return tuple(_listed(content(f"{REFS}{number}:list"))[0] for number in sorted(self._numbers(), key=int))
+            return tuple(_read_save(content(f"{REFS}{number}:list"))[0] for number in sorted(self._numbers(), key=int))
 
     def _numbers(self) -> tuple[str, ...]:
         names = self._git("for-each-ref", "--format=%(refname)", REFS).decode().split()
@@ -199,7 +209,7 @@ class Saves:
         numbers = self._numbers()
         if save not in numbers:
             raise Refused(f"there is no save {save!r} of {self._workspace}; there are {', '.join(numbers) or 'none'}")
-        return _listed(self._git("cat-file", "blob", f"{REFS}{save}:list"))
+        return _read_save(self._git("cat-file", "blob", f"{REFS}{save}:list"))
 
     def _diff(self, save: str) -> Difference:
         _, before = self._find(save)
@@ -263,7 +273,7 @@ class Saves:
                 Restore(target, tree, entries, content).run()
 
 
-def _listed(text: bytes) -> tuple[Save, Mapping[str, Entry]]:
+def _read_save(text: bytes) -> tuple[Save, Mapping[str, Entry]]:
     listed = json.loads(text)
     return decode(Save, listed["save"], "save"), decode(dict[str, Entry], listed["entries"], "entries")
 

@@ -27,7 +27,7 @@ from moothall.agents.workspace import BUILT_IN, Execution, Policy, Sandbox, Sand
 from moothall.errors import Refused
 from moothall.kernel.effects import Repeats
 from moothall.kernel.frozen import Frozen
-from moothall.performers.agents import offered
+from moothall.performers.agents import offer_tool
 from moothall.workspaces.files import Folder, fail, kind_of
 
 LINES, SHOWN = 2000, 40_000
@@ -37,6 +37,9 @@ LARGEST, LARGEST_SEARCHED = 32 * 2**20, 2 * 2**20
 ENTRIES, HITS, FILES = 1000, 200, 20_000
 """How many entries are listed, how many hits are shown, and how many files are searched."""
 PROBE = 8192
+RULES = frozenset((".gitignore", ".gitattributes", ".gitmodules", ".mailmap"))
+"""The files of a workspace that git reads by itself."""
+GIT_SECONDS = 60.0
 GIT = ("git", "--no-pager", "--no-optional-locks", "--literal-pathspecs", "-c", "core.fsmonitor=false")
 
 
@@ -56,7 +59,7 @@ class WorkspaceTool(Frozen):
     @property
     def offer(self) -> Offered:
         """The tool as a model sees it: its description and the schema of its arguments."""
-        return offered(self.name, self.function)
+        return offer_tool(self.name, self.function)
 
     @property
     def tool(self) -> Tool:
@@ -105,14 +108,14 @@ class WorkspaceTools:
         if count > 1 and not every:
             fail(f"{path} holds the old text {count} times; give more of what is around it, or set every")
         await asyncio.to_thread(self._folder.replace, path, _encode(text.replace(old, new)))
-        return _edited(path, count)
+        return _edit_note(path, count)
 
     async def check_edit(self, path: str, old: str, new: str, every: bool = False) -> str | None:
         """What an earlier attempt of an edit returned, if the file is as it would have left it."""
         text = await asyncio.to_thread(self._text, path)
         is_done = not new or new in text
         rest = text.replace(new, "") if new else text
-        return _edited(path, max(1, text.count(new) if new else 1)) if is_done and old not in rest else None
+        return _edit_note(path, max(1, text.count(new) if new else 1)) if is_done and old not in rest else None
 
     async def list_directory(self, path: str = ".") -> str:
         """List a folder of the workspace: names, kinds and sizes."""
@@ -150,11 +153,26 @@ class WorkspaceTools:
     async def _git(self, *words: str) -> str:
         if "\0" in "".join(words):
             fail("the path is not one: it has a null character")
-        execution = await self._run((*GIT, *words), None)
+        if path := await asyncio.to_thread(self._endless_rules):
+            fail(f"git {words[0]} was not asked: {path} is not a file, and git would wait for it; remove it")
+        execution = await self._run((*GIT, *words), GIT_SECONDS)
+        if execution.killed:
+            fail(f"git {words[0]} was ended at a limit; look into a smaller part with execute_terminal")
         if execution.exit_code:
             reason = execution.stderr.strip() or f"git ended with {execution.exit_code}"
             fail(f"git {words[0]} failed: {_cut_middle(reason)}")
         return _cut_middle(execution.stdout)
+
+    def _endless_rules(self) -> str:
+        """A pipe, or something else without an end, where git reads rules; "" where there is none."""
+        with self._folder.folder(".") as folder:
+            for top, folders, files, here in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
+                folders[:] = [name for name in folders if name != ".git"]
+                for name in RULES.intersection(files):
+                    mode = os.stat(name, dir_fd=here, follow_symlinks=False).st_mode
+                    if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):  # git follows no link here
+                        return os.path.normpath(os.path.join(top, name))
+        return ""
 
     async def _run(self, command: Sequence[str], within: float | None) -> Execution:
         if any("\0" in word for word in command):
@@ -205,7 +223,7 @@ def _encode(content: str) -> bytes:
     return encoded
 
 
-def _edited(path: str, count: int) -> str:
+def _edit_note(path: str, count: int) -> str:
     return f"{path} was edited in {count} {'place' if count == 1 else 'places'}"
 
 

@@ -8,6 +8,7 @@ import threading
 from moothall.app.config.settings import durability_of, open_store, store_address
 from moothall.errors import Refused
 from moothall.runtime.ports import Store
+from moothall.stores.connections import public_address
 
 
 class _Opened:
@@ -24,15 +25,21 @@ _open: dict[tuple[str, int, int], _Opened] = {}
 
 
 class opened:
-    """A store, closed again at the end; all who share it have its durability. `address` is there once it is open."""
+    """A store, closed again at the end; all who share it have its durability. `address` is there once it is open.
+
+    A store that the caller brings is the caller's to close.
+    """
 
     __slots__ = ("_key", "_named", "address")
 
-    def __init__(self, address: str | None, durability: str | None = None) -> None:
+    def __init__(self, address: str | Store | None, durability: str | None = None) -> None:
         self._named = address, durability
 
     def __enter__(self) -> Store:
         address, durability = self._named
+        if address is not None and not isinstance(address, str):
+            self.address, self._key = type(address).__name__, ("", -1, 0)
+            return address
         self.address = store_address(address)
         self._key = self.address, os.getpid(), threading.get_ident()
         kept = _open.get(self._key)
@@ -40,7 +47,7 @@ class opened:
             durability = durability_of(durability)
             kept = _open[self._key] = _Opened(open_store(self.address, durability), durability)
         elif durability not in (None, kept.durability):
-            is_open = f"{self.address} is open here with durability {kept.durability}"
+            is_open = f"{public_address(self.address)} is open here with durability {kept.durability}"
             raise Refused(f"{is_open}; it cannot be {durability} at the same time")
         kept.users += 1
         return kept.store

@@ -23,21 +23,23 @@ from pathlib import Path
 
 from moothall.agents.workspace import SandboxUnavailable
 from moothall.app.config.access import opened
-from moothall.app.config.models import LIBRARY, PROVIDERS, open_model, own_address
+from moothall.app.config.models import LIBRARY, PROVIDERS, daily_purse, open_model, own_address
 from moothall.app.config.settings import (
     LEVELS,
     Registered,
-    Set,
+    Sourced,
     anchors_directory,
     audit_key_file,
-    configured_hook,
+    audit_key_variable,
     durability_of,
+    hook_setting,
+    is_on_server,
+    known_secrets,
     level_model,
-    named_audit_key,
     own_settings,
     project,
-    registered,
-    registered_variables,
+    prune_setting,
+    secret_variables,
     setting,
     settings,
     settings_file,
@@ -56,20 +58,26 @@ from moothall.app.config.store import (
     others_at,
 )
 from moothall.app.notify.hook import Patience, ear_of
+from moothall.app.notify.telemetry.exporter import exporter_problem
 from moothall.app.notify.telemetry.parts import parts_of
 from moothall.app.runs.begin import STAND_IN
 from moothall.app.runs.view import summary_of
 from moothall.app.sandbox import execute
 from moothall.errors import DefinitionError, MoothallError
-from moothall.runtime.hall import is_gone
+from moothall.models.purse import Purse
+from moothall.runtime.holder import is_gone
 from moothall.runtime.journal import RunId
 from moothall.runtime.ports import SET_ASIDE, Lease, Store
 from moothall.scripting.children import is_installed
 from moothall.stores.anchors import Anchors
+from moothall.stores.connections import public_address
+from moothall.stores.postgresql import PostgresStore
 
 GIGABYTE = 1e9
 LITTLE, TOO_LITTLE = 0.5, 0.05
 NAMED = 5
+SKEW = 2.0
+"""So many seconds the clock of a server may differ from ours."""
 ASIDE = SET_ASIDE.rstrip(": ")
 MENDED = {(3, 44): 6, (3, 50): 7}
 """Where the WAL-reset bug of SQLite was mended too (sqlite.org/wal.html#walresetbug); it is in 3.7.0 to 3.51.2."""
@@ -99,14 +107,14 @@ class Census:
 
 
 def examine(address: str | None = None) -> tuple[Check, ...]:
-    """Look at everything. What is named and is no address of a store is refused."""
+    """Look at everything. What is named and is not an address of a store is refused."""
     if address is not None:
         store_file(address)
-    looked = (*_found_store(_set_store() if address is None else address), *_settings())
+    looked = (*_store_checks(_store_address() if address is None else address), *_settings())
     return (python(), sqlite(sqlite3.sqlite_version_info), *looked, *_tools())
 
 
-def _set_store() -> str:
+def _store_address() -> str:
     """The store that is set; the usual one where the settings cannot be read, which is told elsewhere."""
     try:
         return store_address()
@@ -114,17 +122,52 @@ def _set_store() -> str:
         return usual_store()
 
 
-def _found_store(address: str) -> Iterator[Check]:
+def _store_checks(address: str) -> Iterator[Check]:
     try:
         file = store_file(address)
     except DefinitionError as error:
         yield Check("store", "problem", f"{setting('store').origin}: {error}")
         return
-    if file is None:
+    if is_on_server(address):
+        yield from _server(address)
+    elif file is None:
         yield Check("store", "ok", "memory: it is gone when the process is")
     else:
         yield from _store(address, file)
         yield from _place(file)
+
+
+def _server(address: str) -> Iterator[Check]:
+    """A store on a server: whether it lets us in, what its runs come to, and whether its clock is ours."""
+    shown, census = public_address(address), Census()
+    try:
+        with opened(address, "full") as store:
+            strays, skew, engine = asyncio.run(_look_at_server(census, store))
+    except MoothallError as error:
+        yield Check("store", "problem", str(error))
+        return
+    yield Check("store", "ok", f"{shown}: it lets us in")
+    yield server_clock(skew)
+    remedy = f"start workers with --engine {engine}; `moot worker --engine own` takes the store back"
+    yield Check("engine", "ok", f"{engine} pumps the runs; {remedy}" if engine else "own: workers of this store")
+    yield from _census_checks(census, is_shared=True)
+    yield from _stray_checks(strays)
+
+
+async def _look_at_server(census: Census, store: Store) -> tuple[Mapping[RunId, str], float, str]:
+    assert isinstance(store, PostgresStore)
+    skew, engine = await store.clock() - time.time(), await store.engine()
+    await _count(census, store, [stored.record.run for stored in await store.runs()])
+    return await store.strays(), skew, engine
+
+
+def server_clock(skew: float) -> Check:
+    """How far the clock of the server is from ours: leases and timers go by the clocks of the workers."""
+    if abs(skew) < SKEW:
+        return Check("clock", "ok", f"within {SKEW:g} s of the server's")
+    side = "behind" if skew > 0 else "ahead of"
+    remedy = "let NTP set the clocks of all hosts, or workers take runs from each other"
+    return Check("clock", "warning", f"{abs(skew):.0f} s {side} the server's; {remedy}")
 
 
 def python() -> Check:
@@ -159,15 +202,15 @@ def _store(address: str, file: Path) -> Iterator[Check]:
             with opened(address, "full") as store:
                 asyncio.run(_count(census, store, seen.runs))
                 strays = asyncio.run(store.strays())
-            yield from _told(census)
-            yield from _strayed(strays)
+            yield from _census_checks(census)
+            yield from _stray_checks(strays)
         except DefinitionError as error:
-            yield Check("runs", "problem", f"nobody can look at them: {error}")
+            yield Check("runs", "problem", f"they cannot be read: {error}")
     elif seen.runs is not None:
         yield Check("log", "warning", "the write-ahead log is off; the next command turns it on, if the disk allows it")
     else:
         lost = Anchors(anchors_directory(), "", file).lost()
-        yield from _strayed(dict.fromkeys(lost, "it is gone, although the anchors know it"))
+        yield from _stray_checks(dict.fromkeys(lost, "it is gone, although the anchors know it"))
     yield from sharing(others_at(file) | _alive(census.held))
 
 
@@ -196,18 +239,18 @@ AILMENTS: Mapping[str, tuple[Level, str]] = {
 }
 
 
-def _told(census: Census) -> Iterator[Check]:
+def _census_checks(census: Census, *, is_shared: bool = False) -> Iterator[Check]:
     counted = ", ".join(f"{count} {status}" for status, count in sorted(census.counted.items()))
     yield Check("runs", "ok", counted or "none yet")
     for holder, leases in sorted(census.held.items()):
-        yield holding(holder, leases, time.time())
+        yield holding(holder, leases, time.time(), is_shared=is_shared)
     for ailment, (level, remedy) in AILMENTS.items():
         if runs := census.ailing.get(ailment):
             more = f" and {len(runs) - NAMED} more" if len(runs) > NAMED else ""
             yield Check(ailment, level, f"{', '.join(runs[:NAMED])}{more}; {remedy}")
 
 
-def _strayed(strays: Mapping[RunId, str]) -> Iterator[Check]:
+def _stray_checks(strays: Mapping[RunId, str]) -> Iterator[Check]:
     """The runs that are behind their anchors, or gone: the store was deleted, or is an older copy, or lost its log."""
     if strays:
         named = ", ".join(f"{run} ({why})" for run, why in list(strays.items())[:NAMED])
@@ -216,13 +259,15 @@ def _strayed(strays: Mapping[RunId, str]) -> Iterator[Check]:
         yield Check("behind", "problem", f"{named}{more}; nothing of them is performed; {remedy}")
 
 
-def holding(holder: str, leases: Sequence[Lease], now: float) -> Check:
+def holding(holder: str, leases: Sequence[Lease], now: float, *, is_shared: bool = False) -> Check:
     """Who holds runs, and whether it can still be heard of."""
     held = f"{holder} holds {len(leases)} run{'s' if len(leases) > 1 else ''}"
     if is_gone(leases[0].owner):
         return Check("holder", "warning", f"{held}, but is gone; `moot worker` or `moot resume` goes on with them")
     if max(lease.until for lease in leases) < now:
         return Check("holder", "warning", f"{held}, but was not heard of in time; others may go on with them")
+    if is_shared and holder.partition(":")[0] != socket.gethostname():
+        return Check("holder", "ok", f"{held}, and was heard of in time")
     if holder.partition(":")[0] != socket.gethostname():
         return Check("holder", "warning", f"{held} from another host, which a write-ahead log does not allow")
     return Check("holder", "ok", f"{held}, and is alive")
@@ -267,35 +312,61 @@ def _settings() -> Iterator[Check]:
         settings()
     except DefinitionError as error:
         yield Check("settings", "problem", f"{error}; every other command stops at that")
-        yield from _secrets(registered_variables())
+        yield from _secrets(secret_variables())
     else:
         yield from _files()
-        yield from _set()
-        yield from _secrets(registered())
+        yield from _model_checks()
+        yield from _secrets(known_secrets())
     yield key(audit_key_file())
     yield anchors(anchors_directory())
 
 
-def _set() -> Iterator[Check]:
+def _model_checks() -> Iterator[Check]:
     named = setting("model")
     instead = "those of the levels play" if level_model("base").value else f"{STAND_IN} stands in, and says so"
     yield model("model", named) if named.value else Check("model", "ok", f"none is set; {instead}")
-    yield from (model(one, found) for one in LEVELS if (found := level_model(one)).value)
+    yield from (model(level, found) for level in LEVELS if (found := level_model(level)).value)
     yield from _keys()
     try:
         kept = durability_of()
         yield Check("durability", "ok" if kept == "full" else "warning", f"{kept}{_from(setting('durability'))}")
     except MoothallError as error:
         yield Check("durability", "problem", f"{setting('durability').origin}: {error}")
-    if target := configured_hook():
+    yield retention()
+    if (purse := daily_purse()) is not None:
+        yield spending(purse)
+    if target := hook_setting():
         yield hook(target)
     if (found := setting("telemetry")).value:
         yield telemetry(found)
 
 
+def retention() -> Check:
+    """Whether workers delete old runs."""
+    try:
+        days = prune_setting()
+    except MoothallError as error:
+        return Check("retention", "problem", f"{setting('prune').origin}: {error}")
+    if days is None:
+        return Check("retention", "ok", "no run is deleted by itself; prune = DAYS in the settings does it")
+    return Check("retention", "ok", f"workers delete runs {days:g} days after their end{_from(setting('prune'))}")
+
+
+def spending(purse: Purse) -> Check:
+    """What is left of what all runs may spend today."""
+    try:
+        spent = purse.spent_today()
+    except MoothallError as error:
+        return Check("spending", "problem", str(error))
+    told = f"usd {spent:.2f} of {purse.limit:.2f} were spent today (daily_usd)"
+    if spent < purse.limit:
+        return Check("spending", "ok", told)
+    return Check("spending", "warning", f"{told}; calls wait until tomorrow (UTC)")
+
+
 def _secrets(found: Registered) -> Iterator[Check]:
     """Which secrets are known by name; their values are nobody's business."""
-    names = ", ".join(one.name for one in found.secrets)
+    names = ", ".join(secret.name for secret in found.secrets)
     yield Check("secrets", "ok", f"{names or 'none'} registered; keys of known formats are replaced too")
     for name, why in found.passed_over.items():
         yield Check("secrets", "warning", f"{name} is not replaced: {why}")
@@ -303,7 +374,7 @@ def _secrets(found: Registered) -> Iterator[Check]:
         yield Check("secrets", "problem", f"MOOTHALL_SECRETS: {name}: {why}")
 
 
-def _from(found: Set) -> str:
+def _from(found: Sourced) -> str:
     return f" ({found.origin})" if found.origin else ""
 
 
@@ -311,7 +382,7 @@ def _files() -> Iterator[Check]:
     file = settings_file()
     if not os.path.isfile(file):
         yield Check("settings", "ok", f"{file} is not there; nothing needs it")
-    elif any(one.key for one in own_settings().addresses.values()) and file.stat().st_mode & 0o077:
+    elif any(address.key for address in own_settings().addresses.values()) and file.stat().st_mode & 0o077:
         yield Check("settings", "warning", f"{file} has a key in it, and others may read it; `chmod 600` it")
     else:
         yield Check("settings", "ok", str(file))
@@ -321,7 +392,7 @@ def _files() -> Iterator[Check]:
         yield Check("project", "warning" if found.unused else "ok", said)
 
 
-def model(name: str, found: Set) -> Check:
+def model(name: str, found: Sourced) -> Check:
     """A model that is set, and whether it can be opened."""
     try:
         open_model(found.value)
@@ -360,7 +431,7 @@ def key(file: Path) -> Check:
     try:
         mode, body = file.stat().st_mode, file.read_bytes()
     except FileNotFoundError:
-        if named_audit_key():
+        if audit_key_variable():
             return Check("signing", "problem", f"MOOTHALL_AUDIT_KEY: {file} is not there")
         return Check("signing", "ok", f"{file} is not there yet; the first run makes it")
     except OSError as error:
@@ -378,22 +449,25 @@ def anchors(folder: Path) -> Check:
         return Check("anchors", "problem", f"{folder} cannot be written; audits will not be able to tell")
     if nearest(folder) != folder.absolute():
         return Check("anchors", "ok", f"{folder} is not there yet; the first run makes it")
-    locked = [one.name for one in folder.glob("*.jsonl") if not os.access(one, os.W_OK)]
+    locked = [file.name for file in folder.glob("*.jsonl") if not os.access(file, os.W_OK)]
     if locked:
         return Check("anchors", "problem", f"{folder / locked[0]} cannot be written; audits will not be able to tell")
-    if any(one.stat().st_mode & 0o022 for one in (folder, *folder.glob("*.jsonl"))):
+    if any(path.stat().st_mode & 0o022 for path in (folder, *folder.glob("*.jsonl"))):
         return Check("anchors", "warning", f"others may change {folder}, and with it what audits go by")
     return Check("anchors", "ok", f"{folder}, can be written")
 
 
-def telemetry(found: Set) -> Check:
+def telemetry(found: Sourced) -> Check:
     """Who else is told what goes on, and whether it can be."""
     try:
         parts = parts_of(found.value)
     except MoothallError as error:
         return Check("telemetry", "problem", f"{found.origin}: {error}")
     said = f"{', '.join(map(str, parts))}{_from(found)}"
-    if "spans" in {one.name for one in parts} and find_spec("opentelemetry.sdk") is None:
+    has_spans = "spans" in {part.name for part in parts}
+    if has_spans and (problem := exporter_problem()):
+        return Check("telemetry", "warning", f"{said}; {problem}")
+    if has_spans and find_spec("opentelemetry.sdk") is None:
         lacking = "spans go nowhere without an SDK: pip install 'moothall[tracing]', or another"
         return Check("telemetry", "warning", f"{said}; {lacking}")
     return Check("telemetry", "ok", said)

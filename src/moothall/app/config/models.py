@@ -22,23 +22,31 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from moothall.agents.ports import Model
 from moothall.agents.secrets import Cleaner
-from moothall.app.config.settings import LEVELS, AddressSettings, cleaner, level_model, settings, tell_once
+from moothall.app.config.settings import (
+    LEVELS,
+    AddressSettings,
+    cleaner,
+    level_model,
+    own_settings,
+    settings,
+    state_directory,
+    tell_once,
+)
 from moothall.errors import DefinitionError
 from moothall.kernel.frozen import Frozen
 from moothall.models.cassette import CassetteModel, Mode
 from moothall.models.discreet import DiscreetModel
+from moothall.models.endpoint import Endpoint, Protocol
 from moothall.models.fallback import FallbackModel
 from moothall.models.gate import Gate, GatedModel, Measure
+from moothall.models.purse import Purse
 from moothall.models.rehearsal import RehearsalModel
 from moothall.models.scripted import ScriptedModel
-
-if TYPE_CHECKING:
-    from moothall.models.providers import Endpoint, Protocol
 
 BY_LEVEL = "levels"
 WAYS = "rehearsal, scripted:FILE, openai:NAME, anthropic:NAME, google:NAME or cassette:FILE"
@@ -55,8 +63,8 @@ class Provider(Frozen):
 
 
 PROVIDERS = {
-    one.protocol: one
-    for one in (
+    provider.protocol: provider
+    for provider in (
         Provider("openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
         Provider("anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL"),
         Provider("google", "https://generativelanguage.googleapis.com", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
@@ -99,7 +107,7 @@ class Scripted(Frozen):
 
 def open_model(name: str) -> Model:
     """A model by its name."""
-    parts = [_opened(one) for one in _chain(name)]
+    parts = [_open_model(part) for part in _chain(name)]
     return parts[0] if len(parts) == 1 else FallbackModel(parts)
 
 
@@ -107,7 +115,7 @@ def absolute_model(name: str) -> str:
     """A model's name that means the same from another folder, and when settings have changed; but for `levels`."""
     if name == BY_LEVEL:
         return name
-    return "|".join(str(_absolute(parsed(one))) for one in _chain(name)) if name else ""
+    return "|".join(str(_absolute(parse_name(part))) for part in _chain(name)) if name else ""
 
 
 def at_level(level: str) -> str:
@@ -140,7 +148,7 @@ def _chain(name: str) -> list[str]:
     return [*_chain(first), *_chain(rest)]
 
 
-def parsed(name: str) -> Named | Taped | Scripted | str:
+def parse_name(name: str) -> Named | Taped | Scripted | str:
     """What the name of one model says."""
     kind, _, rest = name.partition(":")
     if name == "rehearsal":
@@ -149,24 +157,24 @@ def parsed(name: str) -> Named | Taped | Scripted | str:
         file, _, log = rest.partition(",log=")
         return Scripted(Path(file), Path(log) if log else None)
     if kind == "cassette" and rest:
-        return _taped(rest)
+        return _parse_tape(rest)
     for provider in PROVIDERS.values():
         if kind == provider.protocol and rest:
-            return _named(provider, rest)
-    raise DefinitionError(f"{name!r} is no model; write {WAYS}")
+            return _parse_provider(provider, rest)
+    raise DefinitionError(f"{name!r} is not a model; write {WAYS}")
 
 
-def _taped(text: str) -> Taped:
+def _parse_tape(text: str) -> Taped:
     text, _, model = text.partition(",model=")
     file, _, mode = text.partition(",mode=")
     mode = mode or ("auto" if model else "replay")
     for known in get_args(Mode):
         if mode == known and file:
             return Taped(Path(file), known, model)
-    raise DefinitionError(f"cassette:{text} is no cassette; write cassette:FILE,mode=record|replay|auto,model=MODEL")
+    raise DefinitionError(f"cassette:{text} is not a cassette; write cassette:FILE,mode=record|replay|auto,model=MODEL")
 
 
-def _named(provider: Provider, text: str) -> Named:
+def _parse_provider(provider: Provider, text: str) -> Named:
     model, at, address = text.partition("@http")
     return Named(provider, model, normal(f"http{address}") if at else own_address(provider))
 
@@ -183,9 +191,9 @@ def normal(address: str) -> str:
         parts = urlsplit(address)
         host, port = (parts.hostname or ""), parts.port
     except ValueError as error:
-        raise DefinitionError(f"{address!r} is no address: {error}") from error
+        raise DefinitionError(f"{address!r} is not an address: {error}") from error
     if parts.scheme not in ("http", "https") or not host:
-        raise DefinitionError(f"{address!r} is no address; write http://HOST:PORT/v1 or https://HOST/v1")
+        raise DefinitionError(f"{address!r} is not an address; write http://HOST:PORT/v1 or https://HOST/v1")
     if parts.username is not None or parts.password is not None:
         raise DefinitionError(f"the address of {host} has a name or a password in it; bind a key in settings.toml")
     if parts.query or parts.fragment:
@@ -211,10 +219,10 @@ def _real(file: Path) -> Path:
     return Path(os.path.realpath(file))
 
 
-def _opened(name: str) -> Model:
-    match parsed(name):
+def _open_model(name: str) -> Model:
+    match parse_name(name):
         case Named() as named:
-            return _provided(named)
+            return _provider_model(named)
         case Taped(file, mode, model):
             asks = model and mode != "replay"
             return CassetteModel(file, mode, open_model(model) if asks else None, model, clean=cleaner())
@@ -224,26 +232,32 @@ def _opened(name: str) -> Model:
             return RehearsalModel()
 
 
-def unpriced(name: str) -> list[str]:
+def unpriced_models(name: str) -> list[str]:
     """The models of providers in a name whose price nobody knows."""
     if name == BY_LEVEL:
-        return sorted({one for level in LEVELS for one in unpriced(at_level(level))})
+        return sorted({model for level in LEVELS for model in unpriced_models(at_level(level))})
     found: list[str] = []
-    for one in _chain(name) if name else ():
-        match parsed(one):
+    for part in _chain(name) if name else ():
+        match parse_name(part):
             case Named() as named:
                 found += [] if _providers().is_priced(_endpoint(named)) else [str(named)]
             case Taped(model=model, mode=mode) if model and mode != "replay":
-                found += unpriced(model)
+                found += unpriced_models(model)
             case _:
                 pass
     return found
 
 
-def _provided(named: Named) -> Model:
+def _provider_model(named: Named) -> Model:
     set_ = address_settings(named.address)
-    gate = _gate(named.address, Measure(set_.at_once, set_.failures, set_.rest))
-    return GatedModel(_adapter(_endpoint(named), cleaner()), gate)
+    gate = _gate(named.address, Measure(set_.at_once, set_.failures, set_.rest, set_.per_minute))
+    return GatedModel(_adapter(_endpoint(named), cleaner()), gate, daily_purse())
+
+
+def daily_purse() -> Purse | None:
+    """What is left to spend today, where the user has set a limit."""
+    limit = own_settings().daily_usd
+    return None if limit is None else Purse(state_directory() / "spent-today.json", limit, time.time)
 
 
 def _endpoint(named: Named) -> Endpoint:
@@ -253,21 +267,35 @@ def _endpoint(named: Named) -> Endpoint:
     is_own = named.address == named.provider.address
     if is_own and not key:
         raise DefinitionError(f"{named} needs a key: set {variable or named.provider.keys[0]}")
-    protocol, adapters = named.provider.protocol, _providers()
-    found: Endpoint = adapters.Endpoint(protocol, named.model, named.address, is_own, key, variable, set_.timeout)
-    return found
+    return Endpoint(named.provider.protocol, named.model, named.address, is_own, key, variable, set_.timeout)
+
+
+def require_library() -> None:
+    """Refuse what needs a provider where the library is not installed that asks them."""
+    if find_spec(LIBRARY) is None:
+        raise DefinitionError("models of providers need more than is installed: pip install 'moothall[models]'")
+
+
+def require_installed(name: str) -> None:
+    """Refuse a model, before a run begins with it, whose library is not installed."""
+    names = {at_level(level) for level in LEVELS} if name == BY_LEVEL else (name,)
+    for model in (model for level in names for model in (_chain(level) if level else ())):
+        match parse_name(model):
+            case Named():
+                require_library()
+            case Taped(model=recorded, mode=mode) if recorded and mode != "replay":
+                require_installed(recorded)
 
 
 def _providers() -> Any:
-    """The adapters, which load every SDK; that takes a second or two."""
-    if find_spec(LIBRARY) is None:
-        raise DefinitionError("models of providers need more than is installed: pip install 'moothall[models]'")
+    """The adapters, which load the library that all SDKs are asked through; that takes a second."""
+    require_library()
     return import_module("moothall.models.providers")
 
 
 def address_settings(address: str) -> AddressSettings:
     """What is set for an address."""
-    return {normal(one): set_ for one, set_ in settings().addresses.items()}.get(address, AddressSettings())
+    return {normal(known): set_ for known, set_ in settings().addresses.items()}.get(address, AddressSettings())
 
 
 def key_of(named: Named, set_: AddressSettings) -> tuple[str, str]:

@@ -31,7 +31,7 @@ def pins() -> Mapping[str, tuple[Pinned, ...]]:
         raise DefinitionError(f"{file} cannot be read ({error}); delete it, and trust again what you trust") from error
 
 
-def pinned(name: str, server: Toolserver) -> tuple[Pinned, ...] | None:
+def pins_of(name: str, server: Toolserver) -> tuple[Pinned, ...] | None:
     """What a server offered when it was trusted; None where it never was."""
     return pins().get(server_key(name, server))
 

@@ -56,25 +56,39 @@ class Project(Frozen):
         return f"{why}; read it, then run `moot trust{'' if self.file.name == NAME else f' {self.file}'}`"
 
 
+def current_project() -> str:
+    """The folder of the project that the current folder belongs to: it has settings or a repository; else ""."""
+    marked = (folder for folder in _folders_above() if _is_there(folder, NAME) or _is_there(folder, REPOSITORY))
+    return next((folder or "/" for folder in marked), "")
+
+
+def _is_there(folder: str, name: str) -> bool:
+    return os.path.lexists(f"{folder}/{name}")
+
+
+def _folders_above() -> list[str]:
+    """The current folder and those above it, the root as ""; none where it is gone."""
+    try:
+        parts = os.getcwd().rstrip("/").split("/")
+    except FileNotFoundError:
+        return []
+    return ["/".join(parts[:end]) for end in range(len(parts), 0, -1)]
+
+
 def nearest() -> Path | None:
     """The file of the project that the current folder belongs to."""
-    try:
-        here = os.getcwd()
-    except FileNotFoundError:
-        return None
-    parts = here.rstrip("/").split("/")
-    folders = ["/".join(parts[:end]) for end in range(len(parts), 0, -1)]
-    root = next((at for at, folder in enumerate(folders) if os.path.lexists(f"{folder}/{REPOSITORY}")), 0)
-    found = (folder for folder in folders[: root + 1] if os.path.lexists(f"{folder}/{NAME}"))
+    folders = _folders_above()
+    root = next((at for at, folder in enumerate(folders) if _is_there(folder, REPOSITORY)), 0)
+    found = (folder for folder in folders[: root + 1] if _is_there(folder, NAME))
     return next((Path(folder or "/", NAME) for folder in found), None)
 
 
-def looked_at(file: Path, home: Path) -> Project:
+def read_project(file: Path, home: Path) -> Project:
     """A project's file as it is now, held against what is remembered in the state directory."""
     try:
         content = _content(file, LARGEST if file.name == NAME else LARGEST_OTHERS)
         tools = _tools_beside(file) if file.name == NAME else {}
-        trusted = remembered(home).get(str(file), "")
+        trusted = trusted_files(home).get(str(file), "")
     except (Refused, DefinitionError) as error:
         return Project(file, problem=str(error))
     return Project(file, content, _digest(content, tools), trusted, tools=tools)
@@ -106,7 +120,7 @@ def _content(file: Path, largest: int) -> bytes:
         opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(opened, "rb") as source:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
-                raise Refused("it is no file")
+                raise Refused("it is not a file")
             content = source.read(largest + 1)
     except OSError as error:
         raise Refused(f"it cannot be read: {error.strerror}") from error
@@ -115,7 +129,7 @@ def _content(file: Path, largest: int) -> bytes:
     return content
 
 
-def remembered(home: Path) -> Mapping[str, str]:
+def trusted_files(home: Path) -> Mapping[str, str]:
     """The files that are trusted, with their hashes."""
     file = _memory(home)
     try:

@@ -2,13 +2,15 @@
 
 A setting is taken from `settings.toml` in the state directory, from the project's `moothall.toml` if that is trusted,
 from the environment, or from a flag; the later wins. Both files have the same fields, but a project's has no keys.
-For runs the files are read once as long as a store is open (`Files`), and the environment each time.
+For runs the files are read once as long as a store is open (`ReadSettings`), and the environment each time.
 
-    model = "smart"                                # who plays agents that are no functions
-    store = "sqlite:/var/lib/runs.db"
+    model = "smart"                                # the model of all agents that are not functions
+    store = "sqlite:/var/lib/runs.db"              # or postgresql://USER@HOST/DATABASE
     durability = "full"
     on_wait = "notify-send"
+    prune = "30"                                   # workers delete runs that ended so many days ago
     telemetry = "spans,counters:9464,log"          # who else is told what goes on
+    daily_usd = 20                                 # what all runs of a user may spend in a day; the user's file only
 
     [policies]                                     # whether tools are called: allow, ask or deny
     execute_terminal = "allow"
@@ -23,6 +25,7 @@ For runs the files are read once as long as a store is open (`Files`), and the e
     at_once = 4                                    # calls at the same time
     failures = 5                                   # so many in a row, and it is left alone
     rest = 30                                      # for so many seconds
+    per_minute = 60                                # calls that may begin within a minute
 
     [servers.search]                               # a server of tools, by the Model Context Protocol
     url = "https://search.example/mcp"             # or command = ["search-server", "--stdio"]
@@ -47,17 +50,20 @@ from pathlib import Path
 from moothall.agents.secrets import Cleaner, Secret, unfit
 from moothall.agents.toolserver import Toolserver
 from moothall.agents.workspace import Policy
-from moothall.app.config.project import Project, looked_at, nearest
+from moothall.app.config.project import Project, nearest, read_project
 from moothall.drawing.text import printable
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.ports import Store
 from moothall.stores.anchors import make_folder
+from moothall.stores.connections import is_address, password_of, public_address
 from moothall.stores.memory import MemoryStore
+from moothall.stores.postgresql import PostgresStore
 from moothall.stores.sqlite import SqliteStore
 
 DURABILITIES = ("full", "normal")
+STORES = "write sqlite:FILE, postgresql://… or memory"
 LEVELS = ("base", "smart", "fast")
 VARIABLES = {
     "model": "MOOTHALL_MODEL",
@@ -66,6 +72,7 @@ VARIABLES = {
     "on_wait": "MOOTHALL_ON_WAIT",
     "telemetry": "MOOTHALL_TELEMETRY",
     "mirror": "MOOTHALL_MIRROR",
+    "prune": "MOOTHALL_PRUNE",
 }
 
 
@@ -78,12 +85,15 @@ class AddressSettings(Frozen):
     at_once: int = 16
     failures: int = 5
     rest: float = 30.0
+    per_minute: int = 0
 
     def __post_init__(self) -> None:
         if self.key and self.key_from:
             raise ValueError("give `key` or `key_from`, not both")
         if min(self.timeout, self.at_once, self.failures, self.rest) <= 0:
             raise ValueError("timeout, at_once, failures and rest are above 0")
+        if self.per_minute < 0:
+            raise ValueError("per_minute is 0 or above")
 
     def __repr__(self) -> str:
         return f"AddressSettings(timeout={self.timeout}, at_once={self.at_once})"
@@ -98,6 +108,8 @@ class Settings(Frozen):
     on_wait: str = ""
     telemetry: str = ""
     mirror: str = ""
+    prune: str = ""
+    daily_usd: float | None = None
     policies: Mapping[str, Policy] = field(default_factory=dict)
     levels: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, AddressSettings] = field(default_factory=dict)
@@ -107,7 +119,7 @@ class Settings(Frozen):
 NO_SETTINGS = Settings()
 
 
-class Set(Frozen):
+class Sourced(Frozen):
     """A setting and where it was found; "" where it is nowhere."""
 
     value: str = ""
@@ -154,7 +166,7 @@ def _settings_in(folder: Path) -> Path:
     return folder / "settings.toml"
 
 
-class Files:
+class ReadSettings:
     """What stands in the files of settings, read once: when somebody first asks for it.
 
     A program that brings settings of its own reads no file.
@@ -172,7 +184,7 @@ class Files:
     def project(self) -> Project | None:
         """The file of the project that the current folder belongs to, trusted or not."""
         file = nearest() if self._given is None else None
-        return None if file is None else looked_at(file, state_directory())
+        return None if file is None else read_project(file, state_directory())
 
     @cached_property
     def settings(self) -> Settings:
@@ -181,13 +193,13 @@ class Files:
         return self.own if found is None or found.unused else _over(self.own, project_settings(found))
 
 
-_files: ContextVar[Files | None] = ContextVar("files", default=None)
+_files: ContextVar[ReadSettings | None] = ContextVar("files", default=None)
 
 
 @contextmanager
-def reading_once(files: Files | None = None) -> Iterator[Files]:
+def reading_once(files: ReadSettings | None = None) -> Iterator[ReadSettings]:
     """Meanwhile the settings are those of these files, which are read once."""
-    known = files or _files.get() or Files()
+    known = files or _files.get() or ReadSettings()
     token = _files.set(known)
     try:
         yield known
@@ -195,9 +207,9 @@ def reading_once(files: Files | None = None) -> Iterator[Files]:
         _files.reset(token)
 
 
-def current_files() -> Files:
+def current_files() -> ReadSettings:
     """The files that count now: those of the command or program that works, else as they are on the disk."""
-    return _files.get() or Files()
+    return _files.get() or ReadSettings()
 
 
 def project() -> Project | None:
@@ -233,7 +245,9 @@ def _read_own() -> Settings:
 def project_settings(project: Project) -> Settings:
     """What a project's file says. It has no keys: it is not the user's alone, and a key is."""
     found = _read(project.content, project.file)
-    if address := next((one for one, bound in found.addresses.items() if bound.key), ""):
+    if found.daily_usd is not None:
+        raise DefinitionError(f"{project.file}: a project's file has no `daily_usd`; write it in your settings.toml")
+    if address := next((address for address, bound in found.addresses.items() if bound.key), ""):
         raise DefinitionError(f"{project.file}: {address}: a project's file has no `key`; write `key_from`")
     return found
 
@@ -272,25 +286,25 @@ def _value(name: str) -> str:
     return os.environ.get(VARIABLES[name]) or getattr(settings(), name)
 
 
-def setting(name: str) -> Set:
+def setting(name: str) -> Sourced:
     """One setting, and where it was found: in the environment, else in a file."""
-    return _set(VARIABLES[name], lambda found: str(getattr(found, name)))
+    return _from_variable(VARIABLES[name], lambda found: str(getattr(found, name)))
 
 
-def level_model(name: str) -> Set:
+def level_model(name: str) -> Sourced:
     """The model of a level, and where it was found."""
-    return _set(f"MOOTHALL_LEVEL_{name.upper()}", lambda found: found.levels.get(name, ""))
+    return _from_variable(f"MOOTHALL_LEVEL_{name.upper()}", lambda found: found.levels.get(name, ""))
 
 
-def _set(variable: str, picked: Callable[[Settings], str]) -> Set:
+def _from_variable(variable: str, picked: Callable[[Settings], str]) -> Sourced:
     if value := os.environ.get(variable):
-        return Set(value, variable)
+        return Sourced(value, variable)
     files = current_files()
     found = files.project
     if found is not None and not found.unused and (value := picked(project_settings(found))):
-        return Set(value, found.file.name)
+        return Sourced(value, found.file.name)
     value = picked(files.own)
-    return Set(value, settings_file().name) if value else Set()
+    return Sourced(value, settings_file().name) if value else Sourced()
 
 
 def store_address(address: str | None = None) -> str:
@@ -304,23 +318,40 @@ def usual_store() -> str:
 
 
 def store_file(address: str | None = None) -> Path | None:
-    """The file of a store by its address; None where the store is in memory."""
+    """The file of a store by its address; None where the store is in memory or on a server."""
     address = store_address(address)
     kind, _, rest = address.partition(":")
-    if kind == "memory":
+    if kind == "memory" or is_on_server(address):
         return None
     if kind == "sqlite" and rest and not rest.startswith((":", "file:")):  # SQLite takes these for no file
         return Path(rest)
-    raise DefinitionError(f"{address!r} is no store; write sqlite:FILE or memory")
+    raise DefinitionError(f"{public_address(address)!r} is not a store; {STORES}")
+
+
+def address_without_password(address: str) -> str:
+    """The address of a store as anybody may see it: without a password."""
+    return public_address(address)
+
+
+def is_on_server(address: str | None = None) -> bool:
+    """Whether a store is a database on a PostgreSQL server."""
+    return is_address(store_address(address))
+
+
+def is_in_memory(address: str | None = None) -> bool:
+    """Whether a store is gone when the process is."""
+    return store_file(address) is None and not is_on_server(address)
 
 
 def open_store(address: str | None = None, durability: str | None = None) -> Store:
-    """A store by its address: `sqlite:FILE` or `memory`."""
-    file = store_file(address)
-    if file is None:
+    """A store by its address: `sqlite:FILE`, `postgresql://…` or `memory`."""
+    file, address = store_file(address), store_address(address)
+    if file is None and not is_on_server(address):
         return MemoryStore()
-    kept = durability_of(durability)
-    return SqliteStore(file, audit_key(), durability=kept, anchors=anchors_directory(), tell=tell_once)
+    key, kept, anchors = audit_key(), durability_of(durability), anchors_directory()
+    if file is None:
+        return PostgresStore(address, key, durability=kept, anchors=anchors, tell=tell_once)
+    return SqliteStore(file, key, durability=kept, anchors=anchors, tell=tell_once)
 
 
 @cache
@@ -334,14 +365,14 @@ def anchors_directory() -> Path:
     return Path(os.environ.get("MOOTHALL_ANCHORS") or state_directory() / "anchors")
 
 
-def named_audit_key() -> str:
+def audit_key_variable() -> str:
     """The file that MOOTHALL_AUDIT_KEY names; "" where it names none."""
     return os.environ.get("MOOTHALL_AUDIT_KEY", "")
 
 
 def audit_key_file() -> Path:
     """Where the key is that seals are made with, or will be."""
-    return Path(named_audit_key() or state_directory() / "audit.key")
+    return Path(audit_key_variable() or state_directory() / "audit.key")
 
 
 def audit_key() -> bytes:
@@ -351,14 +382,14 @@ def audit_key() -> bytes:
     """
     file = audit_key_file()
     if os.path.exists(file) and not os.path.isfile(file):
-        raise DefinitionError(f"the audit key {file} is no file")
+        raise DefinitionError(f"the audit key {file} is not a file")
     try:
         return file.read_bytes()
     except FileNotFoundError:
         pass
     except OSError as error:
         raise DefinitionError(f"the audit key cannot be read: {error}") from error
-    if named_audit_key():
+    if audit_key_variable():
         raise DefinitionError(f"the audit key {file} is not there; MOOTHALL_AUDIT_KEY names it")
     return _new_key(file)
 
@@ -382,26 +413,40 @@ def durability_of(named: str | None = None) -> str:
     """How safely commits are kept: as it is named, as it is set, or `full`."""
     durability = named or _value("durability") or DURABILITIES[0]
     if durability not in DURABILITIES:
-        raise DefinitionError(f"{durability!r} is no durability; write {' or '.join(DURABILITIES)}")
+        raise DefinitionError(f"{durability!r} is not a durability; write {' or '.join(DURABILITIES)}")
     return durability
 
 
-def configured_hook() -> str:
+def hook_setting() -> str:
     """What to call when a run waits, where nothing is named; "" where nothing is configured."""
     return _value("on_wait")
 
 
-def configured_mirror() -> str:
+def mirror_setting() -> str:
     """Where records are mirrored; "" where they are not."""
     return _value("mirror")
 
 
-def configured_telemetry(named: str | None = None) -> str:
+def prune_setting() -> float | None:
+    """After how many days workers delete runs that have ended; None where they delete none."""
+    named = _value("prune")
+    if not named:
+        return None
+    try:
+        days = float(named)
+    except ValueError:
+        days = -1.0
+    if not 0 < days < 1e6:
+        raise DefinitionError(f'prune = {named!r} is not a number of days above 0; write prune = "30"')
+    return days
+
+
+def telemetry_setting(named: str | None = None) -> str:
     """Who else is told what goes on: as it is named, as it is set, or nobody."""
     return _value("telemetry") if named is None else named
 
 
-def configured_model() -> str:
+def model_setting() -> str:
     """The model to use where none is named; "" where nothing is configured."""
     return _value("model")
 
@@ -414,13 +459,13 @@ class Registered(Frozen):
     passed_over: dict[str, str]
 
 
-def registered() -> Registered:
+def known_secrets() -> Registered:
     """The secrets that are known here: the keys in the settings file, and variables of the environment."""
-    found = registered_variables()
-    return replace(found, secrets=(*_bound_keys(), *found.secrets))
+    found = secret_variables()
+    return replace(found, secrets=(*_address_keys(), *found.secrets))
 
 
-def registered_variables() -> Registered:
+def secret_variables() -> Registered:
     """The variables that are secrets: those whose names say so, and those in MOOTHALL_SECRETS (`-NAME`: not)."""
     named = [name.strip() for name in os.environ.get("MOOTHALL_SECRETS", "").split(",") if name.strip()]
     chosen = {name for name in named if not name.startswith("-")}
@@ -433,10 +478,13 @@ def registered_variables() -> Registered:
     )
 
 
-def _bound_keys() -> Iterator[Secret]:
+def _address_keys() -> Iterator[Secret]:
     for address, bound in settings().addresses.items():
         if bound.key and not unfit(bound.key):
             yield Secret(f"key of {re.sub(r'[^a-z0-9.:/-]', '', address)}", bound.key)
+    for named in (_value("store"), _value("mirror")):
+        if (password := password_of(named)) and not unfit(password):
+            yield Secret("password of the store", password)
 
 
 @lru_cache(maxsize=8)
@@ -445,7 +493,7 @@ def _telling(names: tuple[str, ...]) -> frozenset[str]:
 
 
 def _is_telling(name: str) -> bool:
-    ends = (name == one or name.endswith(f"_{one}") for one in SECRET_ENDINGS)
+    ends = (name == ending or name.endswith(f"_{ending}") for ending in SECRET_ENDINGS)
     return name in SECRET_NAMES or any(ends)
 
 
@@ -457,17 +505,17 @@ def _unfit(name: str) -> str:
 
 def cleaner() -> Cleaner:
     """Replaces the secrets that are registered, and the keys that are known by their format."""
-    return _cleaner(registered().secrets)
+    return _cleaner(known_secrets().secrets)
 
 
 def variables_cleaner() -> Cleaner:
     """The same without the keys in the settings file, for whoever has to say why that cannot be read."""
-    return _cleaner(registered_variables().secrets)
+    return _cleaner(secret_variables().secrets)
 
 
-def checked_cleaner() -> Cleaner:
+def strict_cleaner() -> Cleaner:
     """The same for runs; a secret that was named and cannot be replaced is refused."""
-    found = registered()
+    found = known_secrets()
     for name, why in found.refused.items():
         raise DefinitionError(f"MOOTHALL_SECRETS: {name}: {why}; set another value, or take the name off the list")
     return _cleaner(found.secrets)

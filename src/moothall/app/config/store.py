@@ -88,13 +88,13 @@ def _unwritable(db: sqlite3.Connection, file: Path) -> str:
 
 def _migrations() -> int:
     folder = files("moothall.stores").joinpath("migrations")
-    return sum(one.name.endswith(".sql") for one in folder.iterdir())
+    return sum(file.name.endswith(".sql") for file in folder.iterdir())
 
 
 def nearest(file: Path) -> Path:
     """The file itself, or what is there of the folders above it; a link counts that leads nowhere."""
     file = file.absolute()
-    return next(one for one in (file, *file.parents) if os.path.lexists(one))
+    return next(path for path in (file, *file.parents) if os.path.lexists(path))
 
 
 def may_be_made_in(folder: Path) -> bool:
@@ -105,7 +105,7 @@ def may_be_made_in(folder: Path) -> bool:
 
 def free_space(file: Path) -> int:
     """How many bytes are free where the file lies or will lie."""
-    folder = next(one for one in file.absolute().parents if os.path.exists(one))
+    folder = next(path for path in file.absolute().parents if os.path.exists(path))
     return shutil.disk_usage(folder).free
 
 
@@ -130,12 +130,12 @@ def is_elsewhere(filesystem: str) -> bool:
 def others_at(file: Path) -> set[int]:
     """The other processes of this machine that have the file open, as far as we may see."""
     there = os.path.realpath(file)
-    found = {int(one.name) for one in PROCESSES.glob("[0-9]*")} - {os.getpid()}
+    found = {int(process.name) for process in PROCESSES.glob("[0-9]*")} - {os.getpid()}
     return {process for process in found if there in _open_files(process)}
 
 
 def _open_files(process: int) -> set[str]:
     try:
-        return {os.readlink(one) for one in (PROCESSES / str(process) / "fd").iterdir()}
+        return {os.readlink(link) for link in (PROCESSES / str(process) / "fd").iterdir()}
     except OSError:  # it is gone, or not ours
         return set()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from moothall.agents.toolserver import Toolserver
-from moothall.app.config.project import NAME, TOOLS, looked_at, nearest, remember, remembered
+from moothall.app.config.project import NAME, TOOLS, nearest, read_project, remember, trusted_files
 from moothall.app.config.settings import Settings, project_settings, state_directory
 from moothall.drawing.text import printable
 from moothall.errors import DefinitionError, Refused
@@ -33,8 +33,8 @@ class Trusted(Frozen):
 def trust(given: str | None = None) -> tuple[Trusted, Settings]:
     """Trust a project's file as it is now, and say what it sets. One that could not be used is not trusted."""
     home = state_directory()
-    known = dict(remembered(home))
-    project = looked_at(_named(given), home)
+    known = dict(trusted_files(home))
+    project = read_project(_path_of(given), home)
     if project.problem:
         raise DefinitionError(f"{project.file}: {project.problem}")
     found = project_settings(project) if project.file.name == NAME else Settings()
@@ -45,10 +45,10 @@ def trust(given: str | None = None) -> tuple[Trusted, Settings]:
 
 def forget(given: str | None = None) -> str:
     """Trust a file no longer."""
-    home, file = state_directory(), str(_named(given))
-    known = dict(remembered(home))
+    home, file = state_directory(), str(_path_of(given))
+    known = dict(trusted_files(home))
     if known.pop(file, None) is None:
-        raise Refused(f"{file} is not trusted anyway")
+        raise Refused(f"{file} was not trusted before")
     remember(home, known)
     return file
 
@@ -57,7 +57,8 @@ def all_trusted() -> tuple[Trusted, ...]:
     """The files that are trusted, and which of them are not as they were."""
     home = state_directory()
     return tuple(
-        Trusted(file, digest, looked_at(Path(file), home).unused) for file, digest in sorted(remembered(home).items())
+        Trusted(file, digest, read_project(Path(file), home).unused)
+        for file, digest in sorted(trusted_files(home).items())
     )
 
 
@@ -86,7 +87,7 @@ def _way(server: Toolserver) -> str:
     return server.url or f"runs {shlex.join(server.command)}"
 
 
-def _named(given: str | None) -> Path:
+def _path_of(given: str | None) -> Path:
     """The file that is meant, with no links in the way to it: that is how it is found again."""
     if given is None:
         file = nearest()

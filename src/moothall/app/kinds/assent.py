@@ -17,7 +17,7 @@ from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.machines.assent import APPROVAL, said_in_the_end
 from moothall.performers.tools import CallInspector
-from moothall.runtime.hall import Cast
+from moothall.runtime.hall import Bindings
 from moothall.runtime.ports import Performer
 
 
@@ -39,11 +39,13 @@ class ApprovalKind(PythonKind):
         """It starts no others."""
         return None
 
-    def bind(self, machine: Machine, provided: Provided) -> Cast:
+    def bind(self, machine: Machine, provided: Provided) -> Bindings:
         """Its tools are those of the run that starts it."""
-        cast = bind_functions(machine, provided)
+        bindings = bind_functions(machine, provided)
         inspector = CallInspector(provided.tool_functions, provided.toolbox.look)
-        return replace(cast, performers={**cast.performers, InspectCall.kind: Performer(InspectCall, inspector)})
+        return replace(
+            bindings, performers={**bindings.performers, InspectCall.kind: Performer(InspectCall, inspector)}
+        )
 
     def ended(self, effect: StartChild, output: Any) -> Event:
         """Whoever wants the call hears of it as of any other."""

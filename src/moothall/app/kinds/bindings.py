@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, TypeVar
 
 from moothall.agents.ask import AskAgent, Asking, Calling, CallTool, Starting, Turning
@@ -17,7 +17,7 @@ from moothall.agents.roles import Role, library_role, role_of, roles
 from moothall.analysis import verify
 from moothall.analysis.verify import Finding
 from moothall.app.config.models import BY_LEVEL, at_level, is_offline, open_model
-from moothall.app.kinds.guests import welcomed
+from moothall.app.kinds.guests import adapt_guests
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import child_machine, source_of
 from moothall.app.toolbox import EMPTY, Toolbox
@@ -29,7 +29,7 @@ from moothall.kernel.step import Scripted
 from moothall.performers.agents import AgentPerformer
 from moothall.performers.own import OwnPerformers, own_performers
 from moothall.performers.tools import ToolPerformer
-from moothall.runtime.hall import Cast, Part
+from moothall.runtime.hall import Bindings, ChildSpec
 from moothall.runtime.ports import Performer
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ SLUG = 64
 """How much of a machine's name is in the ids of its runs."""
 _IN_TABLES = Asking | Turning | Starting | Scripted
 """Actions that name whom they ask, or leave that to their kind."""
-ANYBODY = "whom it asks"
+ANYBODY = "its agents"
 """Stands for agents whose names are known when the machine runs."""
 
 
@@ -69,7 +69,7 @@ class Provided(Frozen):
     def joined_by(self, machine: Machine) -> Provided:
         """The same with what stands in the table of a machine."""
         beside = Toolbox({tool.name: tool for tool in kind_of(machine).own_tools(machine)})
-        functions = welcomed({**beside.functions, **bound_functions(machine), **self.functions})
+        functions = adapt_guests({**beside.functions, **bound_functions(machine), **self.functions})
         checks = {**beside.checks, **_checks(machine), **self.checks}
         shapes = {**machine.shapes, **self.shapes}
         prompts, personas = {**machine.prompts, **self.prompts}, {**machine.roles, **self.roles}
@@ -81,12 +81,12 @@ class Provided(Frozen):
         return not (self.model or brought or self.toolbox is not EMPTY)
 
 
-def bind(machine: Machine, provided: Provided) -> Cast:
+def bind(machine: Machine, provided: Provided) -> Bindings:
     """Who performs the effects of a run of this machine."""
     return kind_of(machine).bind(machine, provided)
 
 
-def bind_functions(machine: Machine, provided: Provided) -> Cast:
+def bind_functions(machine: Machine, provided: Provided) -> Bindings:
     """Performers that ask functions, and a model for the agents that are none."""
     provided = provided.joined_by(machine)
     models = RunModels(provided.model) if provided.model else None
@@ -106,7 +106,7 @@ def bind_functions(machine: Machine, provided: Provided) -> Cast:
         CallTool.kind: Performer(CallTool, tools),
         **own_performers(provided.performers),
     }
-    return Cast(performers, own_effects(machine), child=lambda name: child_part(machine, name, provided))
+    return Bindings(performers, own_effects(machine), child=lambda name: child_part(machine, name, provided))
 
 
 def _personas(given: Mapping[str, Any]) -> Callable[[str], Role]:
@@ -141,16 +141,18 @@ class RunModels:
         return self._open[name]
 
 
-def child_part(parent: Machine, name: str, provided: Provided) -> Part:
+def child_part(parent: Machine, name: str, provided: Provided) -> ChildSpec:
     """A machine that a run of another may start, whatever kinds both are of."""
-    machine, policies = child_machine(parent, name), provided.toolbox.workspace.policies
+    machine = child_machine(parent, name)
     kind = kind_of(machine)
+    tools = {**{tool.name: tool for tool in kind_of(parent).own_tools(parent)}, **provided.toolbox.tools}
+    policies = replace(provided.toolbox, tools=tools).policies
     machine = kind.variant(machine, policies)
-    return Part(
+    return ChildSpec(
         machine,
         source_of(machine),
         endless(machine) is not None,
-        lambda given: kind.child_data(machine, kind.under(given, policies)),
+        lambda given: kind.child_data(machine, kind.under(given, policies, tools)),
         kind.bind(machine, provided),
         kind.ended,
     )
@@ -161,23 +163,25 @@ def endless_below(machine: Machine, above: frozenset[str] = frozenset()) -> Find
     if not _children(machine):
         return None
     above |= {machine.name}
-    bounded = {one.child for one in machine.actions() if isinstance(one, Starting) and one.budget is not None}
-    for one in _started(machine, above | bounded):
-        found = endless(one) if one.budget is None else None
-        if found := found or endless_below(one, above):
+    bounded = {
+        action.child for action in machine.actions() if isinstance(action, Starting) and action.budget is not None
+    }
+    for child in _child_machines(machine, above | bounded):
+        found = endless(child) if child.budget is None else None
+        if found := found or endless_below(child, above):
             return found
     return None
 
 
-def asked_for(machine: Machine, above: frozenset[str] = frozenset()) -> set[str]:
+def names_asked(machine: Machine, above: frozenset[str] = frozenset()) -> set[str]:
     """The agents and tools that a machine and its children ask for by name."""
     names = {name for action in machine.actions() for name in _names(action)} | kind_of(machine).asked(machine)
-    names |= {ANYBODY} if _moves_emit(machine, AskAgent) or _moves_emit(machine, StartChild) else set()
+    names |= {ANYBODY} if _moves_ask(machine) or _moves_emit(machine, StartChild) else set()
     above |= {machine.name}
-    return names.union(*(asked_for(one, above) for one in _started(machine, above)))
+    return names.union(*(names_asked(child, above) for child in _child_machines(machine, above)))
 
 
-def _started(machine: Machine, above: frozenset[str]) -> list[Machine]:
+def _child_machines(machine: Machine, above: frozenset[str]) -> list[Machine]:
     """The machines that one starts, without those that are above it: a family may go round in circles."""
     return [child_machine(machine, name) for name in sorted(_children(machine) - above)]
 
@@ -190,37 +194,37 @@ def _names(action: Any) -> Iterator[str]:
             yield tool.name
         case Turning(asking=asking, tools=tools):
             yield asking.agent
-            yield from (one.name for one in tools)
+            yield from (tool.name for tool in tools)
 
 
 def known_agents(machine: Machine, given: Any) -> Functions:
     """The functions that the caller brings, if the machine asks for all of them."""
     if not isinstance(given, Mapping):
         raise DefinitionError(f"write agents={{'name': function}}, not {given!r}")
-    if given and (astray := sorted(given.keys() - (asked := asked_for(machine)))) and ANYBODY not in asked:
+    if given and (astray := sorted(given.keys() - (asked := names_asked(machine)))) and ANYBODY not in asked:
         raise DefinitionError(
-            f"machine {machine.name} asks nobody called {astray[0]!r}; it asks {', '.join(sorted(asked))}"
+            f"machine {machine.name} asks no agent or tool {astray[0]!r}; it asks {', '.join(sorted(asked))}"
         )
     return given
 
 
-def unplayed(machine: Machine, given: Functions, above: frozenset[str] = frozenset()) -> list[str]:
-    """The agents of a machine and its children that are no functions."""
+def missing_agents(machine: Machine, given: Functions, above: frozenset[str] = frozenset()) -> list[str]:
+    """The agents of a machine and its children that are not functions."""
     missing = _unbound(machine) - given.keys()
-    missing |= {ANYBODY} if not given and _moves_emit(machine, AskAgent) else set()
+    missing |= {ANYBODY} if not given and _moves_ask(machine) else set()
     if _children(machine):
         brought = {**bound_functions(machine), **given}
         above |= {machine.name}
-        for one in _started(machine, above):
-            missing |= set(unplayed(one, brought, above))
+        for child in _child_machines(machine, above):
+            missing |= set(missing_agents(child, brought, above))
     return sorted(missing)
 
 
 def _once(look: Callable[[Machine], T]) -> Callable[[Machine], T]:
     """What is seen in a machine's table, looked for once: a definition does not change.
 
-    It is kept in the machine, as its cached properties are: a cast knows its machine, and a table of ours that has
-    the cast would hold the machine for ever.
+    It is kept in the machine, as its cached properties are: bindings know their machine, and a table of ours that has
+    the bindings would hold the machine for ever.
     """
     name = f"{look.__module__}.{look.__name__}"
 
@@ -238,7 +242,7 @@ endless = _once(verify.endless)
 
 
 @_once
-def unchanging_bindings(machine: Machine) -> Cast:
+def unchanging_bindings(machine: Machine) -> Bindings:
     """Who performs in a machine whose functions all stand in its table: the same for all its runs."""
     return bind_functions(machine, Provided())
 
@@ -246,8 +250,14 @@ def unchanging_bindings(machine: Machine) -> Cast:
 @_once
 def agents_in(machine: Machine) -> frozenset[str]:
     """The agents that the table asks, by name."""
-    asked = {one.agent for one in machine.actions() if isinstance(one, Asking)}
-    return frozenset(asked | {one.asking.agent for one in machine.actions() if isinstance(one, Turning)})
+    asked = {action.agent for action in machine.actions() if isinstance(action, Asking)}
+    return frozenset(asked | {action.asking.agent for action in machine.actions() if isinstance(action, Turning)})
+
+
+@_once
+def _moves_ask(machine: Machine) -> bool:
+    """Whether a move asks agents itself."""
+    return _moves_emit(machine, AskAgent)
 
 
 def _moves_emit(machine: Machine, effect: type[Effect]) -> bool:
@@ -270,7 +280,7 @@ def require_performers(machine: Machine, given: OwnPerformers) -> None:
     kinds = own_performers(given).keys()
     for kind, effect in own_effects(machine).items():
         if kind not in kinds:
-            raise DefinitionError(f"nobody performs {kind!r}: pass performers={{{effect.__name__}: …}}")
+            raise DefinitionError(f"there is no performer of {kind!r}: pass performers={{{effect.__name__}: …}}")
 
 
 @_once
@@ -293,8 +303,8 @@ def slug(machine: Machine) -> str:
 
 @_once
 def _children(machine: Machine) -> frozenset[str]:
-    started = (one for one in machine.actions() if not isinstance(one, Turning))
-    return frozenset(name for one in started if (name := getattr(one, "child", "")))
+    started = (action for action in machine.actions() if not isinstance(action, Turning))
+    return frozenset(name for action in started if (name := getattr(action, "child", "")))
 
 
 @_once

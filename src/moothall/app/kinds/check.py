@@ -56,10 +56,12 @@ def certificate(machine: Machine) -> Bound:
 class Check:
     """One check of machines and files, which are taken to stay as they are while it lasts.
 
-    `kept` is what kinds remember meanwhile, each under its own name.
+    `kept` is what kinds remember meanwhile, each under its own name. Roles and functions are those that the user names.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, roles: str = "", functions: str = "") -> None:
+        self.roles = roles
+        self.functions = functions
         self.kept: dict[str, Any] = {}
         self._certified: dict[Machine, Bound] = {}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from moothall.errors import DefinitionError
-from moothall.machines.workflow.document import DEEPEST, LARGEST, Document, Problem, escaped, read
+from moothall.machines.workflow.document import DEEPEST, LARGEST, Document, Problem, escape_key, read
 
 YAML = (".yaml", ".yml")
 ENDINGS = (".json", *YAML)
@@ -45,7 +45,7 @@ def _read_yaml(content: bytes) -> Document:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         why = " ".join(str(getattr(error, "problem", None) or error).split())
-        return _unread("E_YAML", f"it is no YAML: {why}", "correct the text around it", mark.line + 1 if mark else 1)
+        return _unread("E_YAML", f"it is not YAML: {why}", "correct the text around it", mark.line + 1 if mark else 1)
     except RecursionError:
         return _unread("E_LIMIT_DEPTH", f"more than {DEEPEST} levels stand inside each other", "make it flatter", 1)
     reading = _YamlReading()
@@ -82,7 +82,7 @@ class _YamlReading:
     def _items(self, node: Any, pointer: str, depth: int) -> Iterator[tuple[str, Any]]:
         for key_node, item in node.value:
             key, line = str(key_node.value), key_node.start_mark.line + 1
-            inside = f"{pointer}/{escaped(key)}"
+            inside = f"{pointer}/{escape_key(key)}"
             if inside in self.lines:
                 why = f"{inside} stands on line {self.lines[inside]} and again on line {line}"
                 self.problems.append(Problem("error", "E_DUP_KEY", inside, why, "keep one of them", line))

@@ -24,4 +24,5 @@ def functions_in(functions: str) -> Functions:
     if not functions:
         return {}
     module = load(functions)
-    return {name: one for name, one in vars(module).items() if not name.startswith("_") and is_own(module, one)}
+    public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    return {name: value for name, value in public.items() if is_own(module, value)}

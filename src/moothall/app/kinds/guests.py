@@ -8,11 +8,11 @@ from typing import Any
 from moothall.agents.outside import library_of
 
 
-def welcomed(functions: Mapping[str, Any]) -> Mapping[str, Callable[..., Any]]:
+def adapt_guests(functions: Mapping[str, Any]) -> Mapping[str, Callable[..., Any]]:
     """Functions by name, with those of other libraries made one of ours."""
     if not any(map(library_of, functions.values())):
         return functions
-    return {name: _guest(one) if library_of(one) else one for name, one in functions.items()}
+    return {name: _guest(function) if library_of(function) else function for name, function in functions.items()}
 
 
 def _guest(one: Any) -> Callable[..., Any]:

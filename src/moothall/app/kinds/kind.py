@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -19,12 +20,13 @@ from moothall.app.report.section import Section
 from moothall.app.runs.news import Committed
 from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
-from moothall.kernel.codec import decode, encode
+from moothall.kernel.codec import decode, encode, schema
 from moothall.kernel.effects import Effect, StartChild
 from moothall.kernel.events import Event
+from moothall.kernel.foreign import field_names
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
-from moothall.runtime.hall import Cast
+from moothall.runtime.hall import Bindings
 from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
@@ -36,20 +38,36 @@ class Listing(Frozen):
     looks: bool = False
     files: bool = False
     """Whether its machines are defined or configured in files."""
+    help: str = ""
+    """What its machine of the same name does, where people start that; "" where only others do."""
     late: bool = False
     """Whether a plain name is offered to others that look first: few names are its own, and it takes long to load."""
+    told: bool = False
+    """Whether its machines are told events from outside, and wait for them."""
+    rules: Mapping[str, str] = field(default_factory=dict)
+    """The collections of records by which a whole store is ruled, and the command that writes each anew."""
 
 
 PLAIN = "python"
 """The kind of machines that authors write in Python."""
 KINDS = {
-    "pipeline": Listing("moothall.app.kinds.pipeline"),
+    "pipeline": Listing("moothall.app.kinds.pipeline", help="plan, validate, implement and judge until it is good"),
     "turn": Listing("moothall.app.kinds.turn"),
     "assent": Listing("moothall.app.kinds.assent"),
-    "debate": Listing("moothall.app.kinds.debate", files=True),
-    "arena": Listing("moothall.app.kinds.arena", files=True),
-    "team": Listing("moothall.app.kinds.team", looks=True, files=True, late=True),
+    "debate": Listing(
+        "moothall.app.kinds.debate", files=True, help="agents propose, critique and refine until they agree"
+    ),
+    "arena": Listing(
+        "moothall.app.kinds.arena",
+        files=True,
+        help="a request is debated, voted on, carried out in a sandbox, audited",
+        rules={"identity": "moot identity init --force"},
+    ),
+    "team": Listing(
+        "moothall.app.kinds.team", looks=True, files=True, late=True, help="talk with personas who hand off and approve"
+    ),
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
+    "statechart": Listing("moothall.app.kinds.statechart", looks=True, late=True, told=True),
     PLAIN: Listing("moothall.app.kinds.python", looks=True),
 }
 """Every kind of machine, by name. A machine that comes with the package is called as its kind, perhaps with a size
@@ -65,6 +83,13 @@ class Presented(Frozen):
     plain: Any
     text: str
     status: str
+
+
+class Offer(Frozen):
+    """A machine that a person can start by a name: its source, and what it does."""
+
+    source: str
+    help: str
 
 
 class Line(Frozen):
@@ -109,7 +134,7 @@ class Kind:
         raise NotImplementedError
 
     def examine(self, source: str, check: Any) -> Iterator[Any] | None:
-        """What a check finds out about the files at a source; None where the source is no file of this kind."""
+        """What a check finds out about the files at a source; None where the source is not a file of this kind."""
         return None
 
     def like(self, source: str, other: str) -> str:
@@ -128,7 +153,7 @@ class Kind:
         if isinstance(given, kind):
             return given
         if isinstance(given, str) and kind is not str:
-            fields = list(getattr(kind, "__dataclass_fields__", {}))
+            fields = field_names(kind)
             if not fields:
                 raise Refused(f"{machine.name} takes a {kind.__name__}, not a text")
             given = {fields[0]: given}
@@ -146,6 +171,10 @@ class Kind:
         """The machine for a run whose agents have these tools, where that is another one."""
         return machine
 
+    def with_tools(self, machine: Machine, data: Any, tools: Sequence[Tool], policies: Mapping[str, Policy]) -> Any:
+        """What a run begins with whose agents have these tools, where its data know them."""
+        return data
+
     def own_tools(self, machine: Machine) -> Sequence[Tool]:
         """The tools that come with a machine beside its table."""
         return ()
@@ -154,15 +183,15 @@ class Kind:
         """The machine that is started where these policies count."""
         return machine
 
-    def under(self, given: Any, policies: Mapping[str, Policy]) -> Any:
-        """What a run is given that another starts, where these policies count."""
+    def under(self, given: Any, policies: Mapping[str, Policy], tools: Mapping[str, Tool]) -> Any:
+        """What a run is given that another starts, where these policies count and these tools are there."""
         return given
 
     def save_name(self, machine: Machine) -> str:
         """How the save is called that is taken before a run."""
         return f"Run: {machine.name}"
 
-    def bind(self, machine: Machine, provided: Any) -> Cast:
+    def bind(self, machine: Machine, provided: Any) -> Bindings:
         """Who performs the effects of a run of this machine."""
         raise NotImplementedError
 
@@ -178,6 +207,10 @@ class Kind:
         """The shape of the files that define or configure machines of this kind, as JSON Schema; None without any."""
         return None
 
+    def resembles(self, content: Any) -> str:
+        """What a file with this content is, where it looks like one of this kind, and how that is used; else ""."""
+        return ""
+
     def template(self, name: str) -> str | None:
         """A file of this kind to begin with; None where there are no such files."""
         return None
@@ -186,12 +219,37 @@ class Kind:
         """The command that runs what a file of this kind defines."""
         return f"moot run {file} 'some text'"
 
+    def offers(self) -> Iterator[Offer]:
+        """The machines of this kind that can be started by name from here."""
+        if KINDS[self.name].help:
+            yield Offer(self.name, KINDS[self.name].help)
+
+    def form(self, machine: Machine) -> Mapping[str, Any]:
+        """The shape of what a run of this machine is given, as JSON Schema; {} where anything will do."""
+        return {} if machine.data is None else schema(machine.data)
+
+    def filled_in(self, machine: Machine, given: Any) -> tuple[Machine, Any]:
+        """The machine to start and its data, where a person has filled in its form."""
+        return machine, given
+
+    def hears(self, machine: Machine) -> bool:
+        """Whether a person may type to a run of this machine."""
+        return False
+
+    async def hear(self, hall: Any, machine: Machine, run: RunId, line: str) -> str:
+        """Do what a person typed; what there is to say at once."""
+        raise Refused(f"run {run} takes no typed text: {machine.name} takes answers and events")
+
     def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:
         """What a person should know of how a run stands."""
         yield from ()
 
     async def figures(self, store: Store, run: str, machine: Machine) -> Mapping[str, Any]:
         """What is counted in runs of this kind and in no others, for their metrics."""
+        return {}
+
+    def figures_together(self, before: Mapping[str, Any], figures: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What is counted in several runs of this kind, with one more."""
         return {}
 
     def told(self, news: Committed, *, whole: bool = False) -> tuple[Line, ...] | None:
@@ -206,11 +264,17 @@ class Kind:
         """What the report of a run has beside what every report has."""
         return ()
 
+    async def overview(self, store: Store) -> tuple[Section, ...]:
+        """What the figures of all runs have beside what they have of every machine."""
+        return ()
+
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The result of a run for programs and for people."""
         result = outcome.result
+        if result is None or outcome.status not in ("done", "limited"):
+            return Presented(outcome, "", outcome.status)
         text = result if isinstance(result, str) else json.dumps(encode(result), ensure_ascii=False)
-        return Presented(outcome, text if outcome.status in ("done", "limited") else "", outcome.status)
+        return Presented(outcome, text, outcome.status)
 
 
 def kinds_for(source: str) -> Iterator[Kind]:

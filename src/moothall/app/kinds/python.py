@@ -24,7 +24,7 @@ from moothall.app.kinds.kind import Kind
 from moothall.app.kinds.source import source_of
 from moothall.errors import DefinitionError, MoothallError, words_of
 from moothall.kernel.machine import Machine
-from moothall.runtime.hall import Cast
+from moothall.runtime.hall import Bindings
 
 REMEDY = 'put that under `if __name__ == "__main__":`'
 _ELSEWHERE = "a file is written FILE.py:NAME, and `moot workflows` lists workflows"
@@ -50,9 +50,9 @@ class PythonKind(Kind):
             return value
         machines = {key: value for key, value in vars(module).items() if isinstance(value, Machine)}
         if name:
-            raise DefinitionError(f"{path} has no machine {name!r}; {_listed(machines)}")
+            raise DefinitionError(f"{path} has no machine {name!r}; {_format_names(machines)}")
         if len(machines) != 1:
-            raise DefinitionError(f"{path}: {_listed(machines)}; name one as {path}:NAME")
+            raise DefinitionError(f"{path}: {_format_names(machines)}; name one as {path}:NAME")
         return next(iter(machines.values()))
 
     def named(self, name: str) -> Machine | None:
@@ -70,7 +70,7 @@ class PythonKind(Kind):
         values = vars(load(path)).values()
         return next((value for value in values if isinstance(value, Machine) and value.name == name), None)
 
-    def bind(self, machine: Machine, provided: Provided) -> Cast:
+    def bind(self, machine: Machine, provided: Provided) -> Bindings:
         """Its functions, those of the caller, and the model for whoever is none."""
         return unchanging_bindings(machine) if provided.is_empty() else bind_functions(machine, provided)
 
@@ -108,7 +108,9 @@ def named_to_look(name: str) -> Machine | None:
 
 def _require_loading(source: str) -> None:
     if _looking.get() is not None:
-        raise DefinitionError(f"the definition is in {source}, and looking loads no code; name it: --machine {source}")
+        raise DefinitionError(
+            f"the definition is Python code, which is not loaded unless you name it: --machine {source}"
+        )
 
 
 def load(source: str) -> ModuleType:
@@ -116,13 +118,13 @@ def load(source: str) -> ModuleType:
     return _load_file(Path(source)) if source.endswith(".py") else _load_module(source)
 
 
-def _listed(machines: dict[str, Machine]) -> str:
+def _format_names(machines: dict[str, Machine]) -> str:
     return "its machines are " + ", ".join(machines) if machines else "it has no machine"
 
 
 def _load_file(path: Path) -> ModuleType:
     if not isfile(path):
-        raise DefinitionError(f"there is no file {path}{_barred(path)}")
+        raise DefinitionError(f"there is no file {path}{_access_problem(path)}")
     if loaded := sys.modules.get(_module_name(path)):
         return loaded
     resolved = Path(realpath(path))
@@ -150,7 +152,7 @@ def _load_file(path: Path) -> ModuleType:
     return module
 
 
-def _barred(path: Path) -> str:
+def _access_problem(path: Path) -> str:
     """Why nobody can see whether a file is there, where that is so."""
     try:
         path.stat()
@@ -168,10 +170,12 @@ def _module_name(resolved: Path) -> str:
 def _unloadable(place: str, error: BaseException) -> DefinitionError:
     if isinstance(error, SystemExit):
         return DefinitionError(f"{place}: it ends the program while it is loaded; {REMEDY}")
-    return DefinitionError(f"{place}: {error}" if isinstance(error, MoothallError) else f"{place}: {_named(error)}")
+    return DefinitionError(
+        f"{place}: {error}" if isinstance(error, MoothallError) else f"{place}: {_format_error(error)}"
+    )
 
 
-def _named(error: BaseException) -> str:
+def _format_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else words_of(error)
 
 

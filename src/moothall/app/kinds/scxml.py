@@ -88,9 +88,9 @@ def run_row(row: Row, evaluate: Evaluate | None = None) -> str | None:
     try:
         running = start(row.document, evaluate)
         if row.expected is None:
-            return _judged(running)
+            return _verdict(running)
         trace = json.loads(row.expected.read_text("utf-8-sig"))
-        return _traced(running, trace[LEGACY] if row.legacy else trace)
+        return _trace_difference(running, trace[LEGACY] if row.legacy else trace)
     except Exception as error:  # a document that breaks us is a failed row, not the end of the run
         return f"{type(error).__name__}: {error}".splitlines()[0]
 
@@ -109,22 +109,22 @@ def start(path: Path, evaluate: Evaluate | None = None) -> Session:
     return session(document, evaluate=evaluate, fetch=fetch)
 
 
-def _judged(running: Session) -> str | None:
+def _verdict(running: Session) -> str | None:
     running.settle()
     if running.snapshot.status == "done" and "pass" in running.active:
         return None
     return f"it ended {running.snapshot.status} in {_states(running.active)}, not in pass"
 
 
-def _traced(running: Session, trace: dict[str, Any]) -> str | None:
+def _trace_difference(running: Session, trace: dict[str, Any]) -> str | None:
     wrong = _difference("at the start", running, trace["initialConfiguration"])
-    for number, one in enumerate(trace["events"], start=1):
+    for number, event in enumerate(trace["events"], start=1):
         if wrong is not None:
             return wrong
-        running.advance(one.get("after", 0) / 1000)
-        name = one["event"]["name"]
-        running.send(Named(name, one["event"].get("data")))
-        wrong = _difference(f"after event {number}, {name}", running, one["nextConfiguration"])
+        running.advance(event.get("after", 0) / 1000)
+        name = event["event"]["name"]
+        running.send(Named(name, event["event"].get("data")))
+        wrong = _difference(f"after event {number}, {name}", running, event["nextConfiguration"])
     return wrong
 
 

@@ -15,7 +15,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from moothall.agents.ask import Starting
-from moothall.app.kinds.kind import KINDS, PLAIN, Kind, kind_named, kind_of, kinds_for
+from moothall.app.kinds.document import YAML, read_document
+from moothall.app.kinds.kind import DEFINED_IN_FILES, KINDS, PLAIN, Kind, kind_named, kind_of, kinds_for
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.machine import Machine
 
@@ -26,10 +27,11 @@ _sources: WeakKeyDictionary[Machine, str] = WeakKeyDictionary()
 
 def find(source: str) -> Machine:
     """The machine at this source."""
-    plain = kind_named(PLAIN)
-    if (known := plain.named(source)) is not None:
+    if ":" in source and (known := kind_named(PLAIN).named(source)) is not None:
         return known
-    kinds = (plain,) if _is_python(source) else kinds_for(source)
+    kinds = (kind_named(PLAIN),) if _is_python(source) else kinds_for(source)
+    if source.endswith(YAML) and not any(kind.named(source) for kind in kinds if kind is not kind_named(PLAIN)):
+        raise DefinitionError(unlike(source, "a file with a machine in it"))
     machine = next(filter(None, (kind.find(source) for kind in kinds)), None)
     if machine is None:
         raise DefinitionError(f"{source!r} names no machine; write FILE.py:NAME or package.module:NAME")
@@ -39,6 +41,20 @@ def find(source: str) -> Machine:
 def _is_python(source: str) -> bool:
     path = source.partition("?")[0]
     return path.endswith(".py") or ".py:" in path
+
+
+def unlike(source: str, wanted: str) -> str:
+    """That a file is not what was wanted, and what it looks like."""
+    if not exists(source):
+        return f"there is no file {source}"
+    document = read_document(Path(source))
+    if document.problems:
+        return f"{source}:{document.problems[0].line}: {document.problems[0].why}; {document.problems[0].remedy}"
+    known = (kind_named(name).resembles(document.value) for name in DEFINED_IN_FILES)
+    if likeness := next(filter(None, known), ""):
+        return f"{source} is not {wanted}; it looks like {likeness}"
+    keys = ", ".join(str(key) for key in list(document.value)[:6]) if isinstance(document.value, dict) else "no fields"
+    return f"{source} is not {wanted}, nor any other file that is known here; it has {keys}"
 
 
 def kinds_at(source: str) -> list[Kind]:
@@ -78,7 +94,7 @@ def definition_of(machine: Machine) -> Mapping[str, Any]:
     return {"kind": machine.kind, "content": content} if content else {}
 
 
-def restored(source: str, definition: Mapping[str, Any]) -> Machine:
+def restore_machine(source: str, definition: Mapping[str, Any]) -> Machine:
     """The machine of a definition that was stored with a run."""
     return kind_named(definition["kind"]).restored(source, definition["content"])
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
-from moothall.agents.ask import ASKS, AskAgent, turn_of
+from moothall.agents.ask import ASKS, AskAgent, Tool, turn_of
 from moothall.agents.roles import role_of, roles
 from moothall.agents.workspace import Policy
 from moothall.app.kinds.bindings import Provided, bind_functions
@@ -16,11 +16,11 @@ from moothall.app.kinds.roles import roles_in
 from moothall.app.runs.outcome import Outcome
 from moothall.app.toolbox import Given, chosen_workspace, toolbox_of, under_policies
 from moothall.kernel.codec import decode
-from moothall.kernel.effects import StartChild
+from moothall.kernel.effects import Repeats, StartChild
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.machines.turn import said_in_the_end, turn
-from moothall.runtime.hall import Cast
+from moothall.runtime.hall import Bindings
 from moothall.runtime.ports import Store
 
 ROUNDS, SINGLE = 8, 50
@@ -46,26 +46,25 @@ class TurnKind(PythonKind):
         asks = "ask" in policies.values() and not machine.name.endswith(ASKS)
         return self.named(f"{machine.name}{ASKS}") or machine if asks else machine
 
-    def under(self, given: Any, policies: Mapping[str, Policy]) -> Any:
-        """The turn with the policies that count for its agent."""
-        if not policies:
-            return given
-        agent, role = given["ask"]["agent"], given["ask"].get("role", "")
-        tools = [{**use, "policy": _policy(use, (role, agent), policies)} for use in given["tools"]]
-        return {**given, "tools": tools}
+    def under(self, given: Any, policies: Mapping[str, Policy], tools: Mapping[str, Tool]) -> Any:
+        """The turn with the policies that count for its agent, and with what its tools say of themselves."""
+        uses = [_use(use, tools[use["name"]]) if use["name"] in tools else use for use in given["tools"]]
+        if policies:
+            agent, role = given["ask"]["agent"], given["ask"].get("role", "")
+            uses = [{**use, "policy": _policy(use, (role, agent), policies)} for use in uses]
+        return {**given, "tools": uses}
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """What the agent said, where it is a run of its own."""
         usual = await super().present(store, machine, outcome)
         said = outcome.result if isinstance(outcome.result, Mapping) else {}
-        status = "failed" if outcome.status == "done" and said.get("end") != "replied" else usual.status
-        return replace(usual, text=str(said.get("text", "")), status=status)
+        return replace(usual, text=str(said.get("text", "")))
 
     def beside(self, machine: Machine, name: str, kept: Any = None) -> Machine | None:
         """It starts no others."""
         return None
 
-    def bind(self, machine: Machine, provided: Provided) -> Cast:
+    def bind(self, machine: Machine, provided: Provided) -> Bindings:
         """It brings nothing itself: the agent and its tools are those of the run that starts it."""
         return bind_functions(machine, provided)
 
@@ -75,6 +74,13 @@ class TurnKind(PythonKind):
 
 
 KIND: Kind = TurnKind()
+
+
+def _use(use: Mapping[str, Any], tool: Tool) -> Mapping[str, Any]:
+    """A tool that a machine names, which may be repeated no more freely than the tool itself allows."""
+    repeats = max(use["repeats"], tool.repeats, key=get_args(Repeats).index)
+    timeout = tool.timeout if use.get("timeout") is None else use["timeout"]
+    return {**use, "repeats": repeats, "timeout": timeout}
 
 
 def _policy(use: Mapping[str, Any], names: Iterable[str], policies: Mapping[str, Policy]) -> Policy:

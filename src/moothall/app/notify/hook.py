@@ -36,6 +36,8 @@ from moothall.runtime.ports import Clean, as_it_is
 
 THREADS = 4
 PASSING = frozenset((408, 425, 429))
+OPERATORS = frozenset(("|", "||", "&", "&&", ";", "<", ">", ">>"))
+NO_SHELL = "no shell reads it; let one:  sh -c 'COMMAND'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ class OnWait:
         if not asked:
             del self._told[run]
         if fresh:
-            body = self._clean(told(run, news.machine.name, head, fresh))
+            body = self._clean(waiting_message(run, news.machine.name, head, fresh))
             self._send(json.dumps(body, ensure_ascii=False).encode())
 
     def _send(self, body: bytes) -> None:
@@ -127,7 +129,7 @@ class OnWait:
             self._ear.stop()
 
 
-def told(run: RunId, machine: str, head: Head, asked: list[Question]) -> dict[str, Any]:
+def waiting_message(run: RunId, machine: str, head: Head, asked: list[Question]) -> dict[str, Any]:
     """What is told of a run that waits."""
     return {
         "run": run,
@@ -135,8 +137,14 @@ def told(run: RunId, machine: str, head: Head, asked: list[Question]) -> dict[st
         "status": "waiting",
         "states": list(head.snapshot.active),
         "questions": [
-            {"id": one.id, "prompt": one.prompt, "schema": encode(one.schema), "due": one.due, "who": one.who}
-            for one in asked
+            {
+                "id": question.id,
+                "prompt": question.prompt,
+                "schema": encode(question.schema),
+                "due": question.due,
+                "who": question.who,
+            }
+            for question in asked
         ],
     }
 
@@ -163,7 +171,7 @@ class Address:
             parts = urlsplit(url)
             host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
         except ValueError as error:
-            raise DefinitionError(f"the address to call when a run waits is none: {error}") from error
+            raise DefinitionError(f"the address to call when a run waits is not valid: {error}") from error
         if not host or parts.username is not None:
             raise DefinitionError("the address to call when a run waits must be http(s)://HOST/…, without a password")
         self.name = f"{parts.scheme}://{host}"
@@ -208,6 +216,8 @@ class Command:
             raise DefinitionError(f"the command to call when a run waits cannot be read: {error}") from error
         if not self._arguments:
             raise DefinitionError("the command to call when a run waits is empty")
+        if mark := next((word for word in self._arguments if word in OPERATORS), ""):
+            raise DefinitionError(f"the command to call when a run waits has {mark!r} in it, and {NO_SHELL}")
         self.name = Path(self._arguments[0]).name
         self._patience = patience
         self._running: set[int] = set()
@@ -221,7 +231,8 @@ class Command:
                     self._arguments, stdin=given, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
                 )
             except (OSError, ValueError) as error:
-                return f"it cannot be started: {_sentence(error)}"
+                hint = f"; {NO_SHELL}" if self._arguments[0][0] in "~$" else ""
+                return f"it cannot be started: {_sentence(error)}{hint}"
             why = self._waited_for(process)
             said.seek(max(0, said.seek(0, os.SEEK_END) - 2000))
             last = said.read(2000).decode(errors="replace").strip().rpartition("\n")[2][:200]
@@ -256,4 +267,4 @@ def _sentence(error: object) -> str:
 
 
 def _printable(text: str) -> str:
-    return "".join(one if one.isprintable() else " " for one in text)
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -64,6 +64,12 @@ def amount_of(resource: str, value: float) -> str:
     return f"{whole}.{cents:0<2}"
 
 
+def format_count(number: float, several: str, one: str = "") -> str:
+    """So many of something; `one` is said where a single one is called otherwise than without its last letter."""
+    shown = f"{number}" if isinstance(number, int) else f"{number:g}"
+    return f"{shown} " + ((one or several.removesuffix("s")) if number == 1 else several)
+
+
 def duration_of(seconds: float) -> str:
     """A time in its two largest units."""
     if seconds < 10:
@@ -78,7 +84,7 @@ def duration_of(seconds: float) -> str:
     return f"{whole // 86_400} d {whole % 86_400 // 3_600} h"
 
 
-def dated(at: float, zone: tzinfo | None = None) -> datetime | None:
+def date_of(at: float, zone: tzinfo | None = None) -> datetime | None:
     """The date of a moment, here or in a zone; None where a clock was so wrong that there is none."""
     try:
         return datetime.fromtimestamp(at, zone).astimezone(zone)

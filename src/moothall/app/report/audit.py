@@ -7,6 +7,6 @@ from moothall.runtime.ports import Audit, Store
 
 async def audit_all(store: Store) -> list[Audit]:
     """The verdicts on every run that is there or should be, the newest first."""
-    there = [one.record.run for one in await store.runs()]
+    there = [stored.record.run for stored in await store.runs()]
     missing = [run for run in await store.anchored() if run not in set(there)]
     return [await store.audit(run) for run in (*there, *missing)]

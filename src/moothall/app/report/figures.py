@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from moothall.app.report.amounts import amount_of, lasting
+from moothall.app.report.amounts import amount_of, format_count, lasting
 from moothall.app.report.measures import AllMeasured, Measured
 from moothall.app.report.projections.costs import Bill, Costs
 from moothall.app.report.projections.metrics import Metrics, StateFigures
@@ -21,13 +21,13 @@ def state_rows(figures: Iterable[StateFigures]) -> list[Row]:
     """A row for each state, below `STATE`."""
     return [
         (
-            (one.state or NOBODY) + (" (open)" if one.is_open else ""),
-            str(one.visits or ""),
-            *(lasting(part) for part in (one.total, one.average, one.shortest, one.longest)),
-            lasting(one.waited) if one.waited else "",
-            *_amounts(one.bill),
+            (row.state or NOBODY) + (" (open)" if row.is_open else ""),
+            str(row.visits or ""),
+            *(lasting(part) for part in (row.total, row.average, row.shortest, row.longest)),
+            lasting(row.waited) if row.waited else "",
+            *_amounts(row.bill),
         )
-        for one in figures
+        for row in figures
     ]
 
 
@@ -69,7 +69,7 @@ def time_of(measured: Measured) -> str:
     metrics, until = measured.metrics, measured.until
     spells = metrics.spent_on(until)
     return (
-        f"{metrics.entries} entries in {lasting(metrics.seconds(until))}: "
+        f"{format_count(metrics.entries, 'entries', 'entry')} in {lasting(metrics.seconds(until))}: "
         f"working {lasting(spells['working'])}, waiting for people {lasting(spells['waiting'])}"
     )
 
@@ -137,7 +137,7 @@ def plain_metrics(measured: Measured) -> dict[str, Any]:
         "began": metrics.began,
         "seconds": metrics.seconds(until),
         "spent_on": metrics.spent_on(until),
-        "states": [plain_state(one) for one in measured.states()],
+        "states": [plain_state(state) for state in measured.states()],
         "transitions": [{"from": before, "to": after, "times": times} for (before, after), times in _ways(metrics)],
         "slowest": slowest.state if slowest else None,
         "hungriest": hungriest.state if hungriest else None,
@@ -150,7 +150,11 @@ def plain_metrics(measured: Measured) -> dict[str, Any]:
 def plain_all(measured: AllMeasured) -> dict[str, Any]:
     """The metrics of all runs for JSON."""
     machines = [
-        {"machine": name, "runs": runs, "states": [plain_state(one) for one in measured.states[name]]}
+        {"machine": name, "runs": runs, "states": [plain_state(state) for state in measured.states[name]]}
         for name, runs in measured.runs.items()
     ]
-    return {"machines": machines, "unread": dict(measured.unread)}
+    return {
+        "machines": machines,
+        "unread": dict(measured.unread),
+        **({"own": {**measured.own}} if measured.own else {}),
+    }

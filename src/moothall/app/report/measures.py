@@ -7,7 +7,9 @@ run is then measured by what its entries say alone.
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,8 +19,8 @@ from moothall.app.kinds.bindings import Provided
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.python import looking
 from moothall.app.report.projections.costs import Costs, Line, Players
-from moothall.app.report.projections.metrics import Metrics, StateFigures, merged
-from moothall.app.report.projections.nesting import UNKNOWN, Entry, nesting_of
+from moothall.app.report.projections.hierarchy import UNKNOWN, Entry, hierarchy_of
+from moothall.app.report.projections.metrics import Metrics, StateFigures, merge_figures
 from moothall.app.runs.context import family_of
 from moothall.app.runs.view import summary
 from moothall.errors import Broken, MoothallError, Refused
@@ -62,27 +64,47 @@ class AllMeasured:
     states: Mapping[str, tuple[StateFigures, ...]]
     costs: Costs
     unread: Mapping[RunId, str]
+    own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What kinds count in runs of their own, machine by machine."""
 
 
-async def pieces(store: Store, run: RunId) -> AsyncIterator[list[Entry]]:
-    """The journal of a run, a few entries at a time."""
-    start = 0
+@dataclass(slots=True)
+class Tally:
+    """The metrics of a run up to an entry, kept by whoever measures it again and again; none where it has children.
+
+    A child at work spends behind the back of its parent's journal, so its parent is measured anew.
+    """
+
+    machine: Machine | None = None
+    metrics: Metrics | None = None
+    next: int = 0
+    taken: Counter[str] = field(default_factory=Counter)
+    """How often each row was taken."""
+
+
+async def pieces(store: Store, run: RunId, start: int = 0) -> AsyncIterator[list[Entry]]:
+    """The journal of a run, a few entries at a time; others have their turn in between."""
     while piece := await store.entries(run, start, PIECE):
         yield piece
         start += len(piece)
+        await asyncio.sleep(0)
 
 
-async def measure(store: Store, run: RunId, saw: Saw | None = None, *, machine: Machine | None = None) -> Measured:
+async def measure(
+    store: Store, run: RunId, saw: Saw | None = None, *, machine: Machine | None = None, tally: Tally | None = None
+) -> Measured:
     """The metrics of a run; what its children spent is in its costs. `saw` is shown each of its entries.
 
-    Its machine is found without loading code, or is the one that is named.
+    Its machine is found without loading code, or is the one that is named. A tally goes on where it was.
     """
     notes: list[str] = []
 
     async def join(child: RunId) -> Costs | None:
         try:
             stored = await store.load(child)
-            return (await _folded(store, stored, join, machine=machine)).costs if _is_child(stored.record) else None
+            return (
+                (await _fold_journal(store, stored, join, machine=machine)).costs if _is_child(stored.record) else None
+            )
         except Refused:
             return None
         except Broken as error:
@@ -90,7 +112,7 @@ async def measure(store: Store, run: RunId, saw: Saw | None = None, *, machine: 
             return None
 
     stored = await store.load(run)
-    metrics = await _folded(store, stored, join, saw, machine=machine)
+    metrics = await _fold_journal(store, stored, join, saw, machine=machine, tally=tally)
     stands = (await summary(store, stored)).status
     notes += await _unseen(store, stored.record, machine)
     family = await _family(store, stored.record, machine)
@@ -107,33 +129,38 @@ async def _unseen(store: Store, record: Record, machine: Machine | None) -> list
     """What a figure lacks where the machine stands in code that nobody has named."""
     if await _family(store, record, machine) is not None or not record.source:
         return []
-    lacks = "states inside others and functions that play agents are not told apart"
-    return [f"the machine is in {record.source}, and looking loads no code: {lacks}; --machine names it"]
+    lacks = "without it nested states, and functions that play agents, cannot be told apart"
+    return [f"the machine is code, which is not loaded unless you name it: --machine {record.source}; {lacks}"]
 
 
 async def measure_all(store: Store, *, machine: Machine | None = None) -> AllMeasured:
     """The metrics of every run of a store, those of one machine together. Children are runs like others here."""
     stored = await store.runs()
-    known = {one.record.run for one in stored if _is_child(one.record)}
+    known = {run.record.run for run in stored if _is_child(run.record)}
     now, costs = time.time(), Costs()
     runs: dict[str, int] = {}
     states: dict[str, tuple[StateFigures, ...]] = {}
     unread: dict[RunId, str] = {}
+    own: dict[str, Mapping[str, Any]] = {}
 
     async def join(child: RunId) -> Costs | None:
         return Costs() if child in known and child not in unread else None
 
-    for one in sorted(stored, key=lambda one: -one.record.depth):
-        record = one.record
+    for run in sorted(stored, key=lambda run: -run.record.depth):
+        record = run.record
         try:
-            metrics = await _folded(store, one, join, machine=machine)
+            metrics = await _fold_journal(store, run, join, machine=machine)
         except MoothallError as error:
             unread[record.run] = str(error)
             continue
         runs[record.machine] = runs.get(record.machine, 0) + 1
-        states[record.machine] = merged((*states.get(record.machine, ()), *metrics.states(now)))
+        states[record.machine] = merge_figures((*states.get(record.machine, ()), *metrics.states(now)))
         costs = costs.plus(metrics.costs.called(partial(_among_others, record)))
-    return AllMeasured(runs, states, costs, unread)
+        if (family := await _family(store, record, machine)) is not None:
+            kind = kind_of(family[0])
+            figures = await kind.figures(store, record.run, family[0])
+            own[record.machine] = kind.figures_together(own.get(record.machine, {}), figures)
+    return AllMeasured(runs, states, costs, unread, {name: known for name, known in own.items() if known})
 
 
 def _among_others(record: Record, line: Line) -> Line:
@@ -141,22 +168,35 @@ def _among_others(record: Record, line: Line) -> Line:
     return line._replace(state=f"{record.machine}.{line.state}", child=line.child or bool(record.parent))
 
 
-async def _folded(
-    store: Store, stored: Stored, join: Join, saw: Saw | None = None, *, machine: Machine | None
+async def _fold_journal(
+    store: Store,
+    stored: Stored,
+    join: Join,
+    saw: Saw | None = None,
+    *,
+    machine: Machine | None,
+    tally: Tally | None = None,
 ) -> Metrics:
-    run, metrics, at = stored.record.run, await begun(store, stored, machine), -1
+    run, at, tally = stored.record.run, -1, tally or Tally()
+    if tally.metrics is None or tally.machine is not machine:
+        tally.next, tally.taken = 0, Counter()
+        tally.metrics, tally.machine = await initial_metrics(store, stored, machine), machine
+    metrics, has_children = tally.metrics, False
     try:
-        async for piece in pieces(store, run):
+        async for piece in pieces(store, run, tally.next):
             for entry in piece:
                 at = entry["seq"]
                 before, metrics = metrics, metrics.after(entry)
+                tally.taken.update(entry["taken"])
                 if saw is not None:
                     saw(entry, before, metrics)
                 for key in _children(entry, metrics):
+                    has_children = True
                     if (costs := await join(child_id(run, key))) is not None:
                         metrics = metrics.joined(key, costs)
     except (KeyError, TypeError, AttributeError) as error:
         raise Broken(f"run {run}: entry {at} of its journal cannot be read: {error!r}") from error
+    tally.metrics, tally.next = (None, 0) if has_children else (metrics, max(tally.next, at + 1))
     return metrics
 
 
@@ -164,10 +204,12 @@ def _children(entry: Entry, after: Metrics) -> Collection[str]:
     """The children that an entry wants; a fork starts those anew that are under way where it parts."""
     if entry["event"]["name"] == Forked.name:
         return [key for key, span in after.flight.spans.items() if span.kind == StartChild.kind]
-    return [one["key"] for one in entry["effects"] if one["kind"] == StartChild.kind and not one.get("denied")]
+    return [
+        effect["key"] for effect in entry["effects"] if effect["kind"] == StartChild.kind and not effect.get("denied")
+    ]
 
 
-async def begun(store: Store, stored: Stored, named: Machine | None = None) -> Metrics:
+async def initial_metrics(store: Store, stored: Stored, named: Machine | None = None) -> Metrics:
     """The metrics of a run before its first entry."""
     record = stored.record
     family = await _family(store, record, named)
@@ -175,7 +217,7 @@ async def begun(store: Store, stored: Stored, named: Machine | None = None) -> M
         return Metrics(players=Players(record.model))
     machine, troupe = family
     players = Players(record.model, frozenset(troupe.joined_by(machine).functions))
-    return Metrics(nesting_of(machine) if machine.decides_as(stored.definition()) else UNKNOWN, players)
+    return Metrics(hierarchy_of(machine) if machine.decides_as(stored.definition()) else UNKNOWN, players)
 
 
 async def machine_of(store: Store, record: Record, named: Machine | None = None) -> Machine | None:

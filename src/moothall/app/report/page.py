@@ -18,7 +18,7 @@ from moothall.app.report.figures import BILL, NOBODY, STATE, WAY, bill_rows, cos
 from moothall.app.report.measures import Measured
 from moothall.app.report.picture import secret_in
 from moothall.app.report.projections.transcript import Said
-from moothall.app.report.section import Chart, Listed, Part, Section, Table
+from moothall.app.report.section import Chart, Listed, Part, Section, Table, Talk, Tree
 from moothall.app.runs.view import Summary
 from moothall.drawing.svg import picture
 from moothall.kernel.machine import Machine
@@ -59,7 +59,7 @@ def page_of(told: Told, story: Story) -> str:
         _heading(told),
         _facts(told),
         *map(_section, told.sections),
-        _drawn(told),
+        _picture_section(told),
         _states(told.measured),
         _timeline(told.measured, story.lanes),
         _costs(told.measured),
@@ -100,7 +100,7 @@ def _facts(told: Told) -> str:
     return f'<ul class="facts">{shown}</ul>'
 
 
-def _drawn(told: Told) -> str:
+def _picture_section(told: Told) -> str:
     if told.machine is None:
         return '<p class="dim">The machine of this run can no longer be found, so there is no picture of it.</p>'
     if text := secret_in(told.machine):
@@ -122,11 +122,16 @@ def _section(section: Section) -> str:
 def _part(part: Part) -> str:
     match part:
         case str():
-            return f"<p>{_folded(part)}</p>"
+            return f"<p>{_text_html(part)}</p>"
         case Listed(title=title, items=items):
-            return f"<p>{harmless(title)}:</p>\n<ul>{''.join(f'<li>{_folded(item)}</li>' for item in items)}</ul>"
+            return f"<p>{harmless(title)}:</p>\n<ul>{''.join(f'<li>{_text_html(item)}</li>' for item in items)}</ul>"
         case Table(head=head, rows=rows):
             return _table(head, rows)
+        case Talk(lines=lines):
+            said = (f"<dt>{harmless(who)}</dt><dd>{_text_html(text)}</dd>" for who, text in lines)
+            return f'<dl class="talk">\n{"".join(said)}\n</dl>'
+        case Tree(text=text):
+            return f"<pre>{harmless(text)}</pre>"
         case Chart(title=title, bars=measures):
             return bars(title, [Bar(measure.name, measure.value, measure.told, measure.other) for measure in measures])
         case _:
@@ -134,12 +139,20 @@ def _part(part: Part) -> str:
 
 
 def _states(measured: Measured) -> str:
-    states, nesting = measured.states(), measured.metrics.nesting
-    atomic = [one for one in states if one.state and nesting.is_atomic(one.state)]
-    time = [Bar(one.state, one.total, lasting(one.total), one.waited) for one in atomic]
-    tokens = [Bar(one.state or NOBODY, one.bill.tokens, tokens_of(one.bill)) for one in states if one.bill.tokens]
+    states, hierarchy = measured.states(), measured.metrics.hierarchy
+    atomic = [figures for figures in states if figures.state and hierarchy.is_atomic(figures.state)]
+    time = [Bar(figures.state, figures.total, lasting(figures.total), figures.waited) for figures in atomic]
+    tokens = [
+        Bar(figures.state or NOBODY, figures.bill.tokens, tokens_of(figures.bill))
+        for figures in states
+        if figures.bill.tokens
+    ]
     charts = bars("Time per state", time) + bars("Tokens per state", tokens)
-    key = '<p class="dim">In the other colour: people were waited for.</p>' if any(one.waited for one in atomic) else ""
+    key = (
+        '<p class="dim">In the other colour: people were waited for.</p>'
+        if any(figures.waited for figures in atomic)
+        else ""
+    )
     return f'<h2>The states</h2>\n{_table(STATE, state_rows(states))}\n<div class="charts">{charts}</div>{key}'
 
 
@@ -184,11 +197,11 @@ def _conversation(said: Sequence[str]) -> str:
     return f'<h2>What was said</h2>\n<dl class="talk">\n{lines}\n</dl>' if said else ""
 
 
-def spoken(said: Said) -> str:
+def speech_html(said: Said) -> str:
     """One thing that was said, as the page shows it."""
     late = ", too late" if said.late else ""
     who = f"{harmless(said.who)} → {harmless(said.whom)}"
-    return f'<dt>{who} <span class="dim">{harmless(said.kind)}{late}</span></dt><dd>{_folded(said.text)}</dd>'
+    return f'<dt>{who} <span class="dim">{harmless(said.kind)}{late}</span></dt><dd>{_text_html(said.text)}</dd>'
 
 
 def _journal(rows: Sequence[str]) -> str:
@@ -205,13 +218,13 @@ def row(entry: Entry, began: float) -> str:
     before, after = " + ".join(entry["from"]), " + ".join(entry["to"])
     way = after if before in ("", after) else f"{before} → {after}"
     who = event.get("agent") or event.get("tool") or event.get("by") or ""
-    wanted = ", ".join(_wanted(one) for one in entry["effects"])
+    wanted = ", ".join(_effect_html(effect) for effect in entry["effects"])
     note = entry.get("ignored") or entry.get("reason") or ""
     return (
         f"<tr{' class=ignored' if 'ignored' in entry else ''}>"
         f'<td class="number">{entry["seq"]}</td><td class="number">{entry["at"] - began:.2f} s</td>'
         f'<td class="way">{harmless(way)}</td><td><code>{harmless(event["name"])}</code> {harmless(str(who))}</td>'
-        f'<td class="said">{_folded(said_in(event))}{_dim(note)}</td><td>{harmless(wanted)}</td></tr>'
+        f'<td class="said">{_text_html(said_in(event))}{_dim(note)}</td><td>{harmless(wanted)}</td></tr>'
     )
 
 
@@ -227,7 +240,7 @@ def said_in(event: Mapping[str, Any]) -> str:
     return str(said)
 
 
-def _folded(said: str) -> str:
+def _text_html(said: str) -> str:
     """A text, its end behind a click where it is long, and left out where it is huge."""
     if len(said) <= LONG:
         return harmless(said)
@@ -237,7 +250,7 @@ def _folded(said: str) -> str:
     return f"<details><summary>{harmless(said[:LONG])}…</summary>{whole}</details>"
 
 
-def _wanted(effect: Mapping[str, Any]) -> str:
+def _effect_html(effect: Mapping[str, Any]) -> str:
     values = effect["effect"]
     who = str(values.get("agent") or values.get("tool") or values.get("prompt") or "")
     denied = f" (denied: no {effect['denied']} left)" if effect.get("denied") else ""

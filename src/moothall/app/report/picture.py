@@ -7,7 +7,7 @@ are looked at before.
 from __future__ import annotations
 
 from moothall.app.config.settings import cleaner
-from moothall.drawing.text import called
+from moothall.drawing.text import action_text
 from moothall.kernel.machine import Machine
 
 
@@ -15,5 +15,5 @@ def secret_in(machine: Machine) -> str:
     """A text in a machine's picture that has a secret, without it; "" where none has."""
     clean, chart = cleaner(), machine.chart
     guards = [row.on.when for row in chart.rows if row.on.when is not None]
-    texts = [*(place.name for place in chart.places), *map(called, (*machine.actions(), *guards))]
+    texts = [*(place.name for place in chart.places), *map(action_text, (*machine.actions(), *guards))]
     return next((cleaned for text in texts if (cleaned := clean(text)) != text), "")

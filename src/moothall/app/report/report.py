@@ -10,14 +10,14 @@ from moothall.app.config.settings import cleaner
 from moothall.app.kinds.kind import kind_of
 from moothall.app.report.figures import plain_costs, plain_metrics
 from moothall.app.report.measures import machine_of, measure
-from moothall.app.report.page import Story, Told, page_of, row, spoken
+from moothall.app.report.page import Story, Told, page_of, row, speech_html
 from moothall.app.report.projections.costs import Costs
 from moothall.app.report.projections.flight import Span
+from moothall.app.report.projections.hierarchy import Entry
 from moothall.app.report.projections.metrics import Metrics
-from moothall.app.report.projections.nesting import Entry
 from moothall.app.report.projections.transcript import transcript
 from moothall.app.report.section import Section
-from moothall.app.report.tables import csv_of, csv_row, markdown_of, quoted
+from moothall.app.report.tables import csv_of, csv_row, markdown_of, quote_markdown
 from moothall.app.runs.view import summary
 from moothall.errors import MoothallError
 from moothall.kernel.codec import encode
@@ -69,7 +69,7 @@ class Page:
     def saw(self, entry: Entry, before: Metrics, after: Metrics) -> None:
         self._began = self._began or after.began
         self._story.rows.append(row(entry, self._began))
-        self._story.said += map(spoken, transcript(entry, before.flight))
+        self._story.said += map(speech_html, transcript(entry, before.flight))
         self._story.lanes.add(after.flight.ended, after.at)
 
     def whole(self, told: Told) -> str:
@@ -84,7 +84,7 @@ class Markdown:
         self._said: list[str] = []
 
     def saw(self, entry: Entry, before: Metrics, after: Metrics) -> None:
-        self._said += map(quoted, transcript(entry, before.flight))
+        self._said += map(quote_markdown, transcript(entry, before.flight))
 
     def whole(self, told: Told) -> str:
         return markdown_of(told, self._said)

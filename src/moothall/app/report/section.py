@@ -35,7 +35,19 @@ class Chart(Frozen):
     bars: tuple[Measure, ...]
 
 
-Part = str | Listed | Table | Chart
+class Talk(Frozen):
+    """What was said, by whom, the oldest first."""
+
+    lines: tuple[tuple[str, str], ...]
+
+
+class Tree(Frozen):
+    """Lines whose indentation means something."""
+
+    text: str
+
+
+Part = str | Listed | Table | Chart | Talk | Tree
 
 
 class Section(Frozen):

@@ -12,7 +12,7 @@ from html import escape
 from io import StringIO
 from typing import Any, assert_never
 
-from moothall.app.report.amounts import dated
+from moothall.app.report.amounts import date_of
 from moothall.app.report.figures import (
     BILL,
     STATE,
@@ -28,7 +28,7 @@ from moothall.app.report.figures import (
 from moothall.app.report.page import Told, said_in
 from moothall.app.report.projections.flight import Flight
 from moothall.app.report.projections.transcript import Said
-from moothall.app.report.section import Chart, Listed, Section, Table
+from moothall.app.report.section import Chart, Listed, Section, Table, Talk, Tree
 from moothall.drawing.text import printable
 
 Entry = Mapping[str, Any]
@@ -70,7 +70,7 @@ def csv_of(rows: Iterable[Sequence[str | float]]) -> str:
 def csv_row(entry: Entry, began: float, before: Flight, after: Flight) -> list[str | float]:
     """One entry as a row: what it is, what it cost, what was said."""
     event, span = entry["event"], before.of(entry["cause"])
-    bills = [(one.calls, one.usage) for one in after.charges]
+    bills = [(charge.calls, charge.usage) for charge in after.charges]
     who = event.get("agent") or event.get("tool") or event.get("by") or (span.who if span is not None else "")
     return [
         entry["seq"],
@@ -82,10 +82,10 @@ def csv_row(entry: Entry, began: float, before: Flight, after: Flight) -> list[s
         cell(str(who)),
         cell(span.state if span is not None else ""),
         sum(calls for calls, _ in bills) or "",
-        _summed("tokens", [usage for _, usage in bills]),
-        _summed("usd", [usage for _, usage in bills]),
+        _sum_usage("tokens", [usage for _, usage in bills]),
+        _sum_usage("usd", [usage for _, usage in bills]),
         cell(said_in(event) or str(event.get("reason") or "")),
-        cell(", ".join(one["kind"] for one in entry["effects"])),
+        cell(", ".join(effect["kind"] for effect in entry["effects"])),
         entry.get("status", ""),
         cell(entry.get("ignored", "")),
     ]
@@ -93,11 +93,11 @@ def csv_row(entry: Entry, began: float, before: Flight, after: Flight) -> list[s
 
 def _time(at: float) -> str | float:
     """A moment as a date; as a number where a clock was so wrong that there is none."""
-    date = dated(at)
+    date = date_of(at)
     return at if date is None else date.isoformat(timespec="milliseconds")
 
 
-def _summed(resource: str, usages: Sequence[Mapping[str, float]]) -> str | float:
+def _sum_usage(resource: str, usages: Sequence[Mapping[str, float]]) -> str | float:
     known = [usage[resource] for usage in usages if resource in usage]
     return round(sum(known), 9) if known else ""
 
@@ -147,6 +147,10 @@ def markdown_section(section: Section) -> str:
                 parts.append("\n".join([f"{plain(title)}:", "", *(f"- {plain(item)}" for item in items)]))
             case Table(head=head, rows=rows):
                 parts.append(_table(head, rows))
+            case Talk(lines=lines):
+                parts += [f"**{plain(who)}**: {plain(text)}" for who, text in lines]
+            case Tree(text=text):
+                parts.append("\n".join(f"    {printable(line)}" for line in text.splitlines()))
             case Chart():
                 pass
             case _:
@@ -163,7 +167,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(texts)
 
 
-def quoted(said: Said) -> str:
+def quote_markdown(said: Said) -> str:
     """One thing that was said, as Markdown."""
     late = ", too late" if said.late else ""
     text = plain(said.text[:QUOTED]) + ("…" if len(said.text) > QUOTED else "")

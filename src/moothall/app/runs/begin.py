@@ -5,29 +5,33 @@ from __future__ import annotations
 import re
 import secrets
 import time
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from moothall.agents.ask import Tool
 from moothall.agents.workspace import Workspace
-from moothall.app.config.models import BY_LEVEL, absolute_model, unpriced
-from moothall.app.config.settings import configured_model, level_model
+from moothall.app.config.models import BY_LEVEL, absolute_model, require_installed, unpriced_models
+from moothall.app.config.project import current_project
+from moothall.app.config.settings import level_model, model_setting
 from moothall.app.kinds.bindings import (
     Provided,
     bind,
     endless,
     endless_below,
     known_agents,
+    missing_agents,
     own_limits,
     require_performers,
     slug,
-    unplayed,
 )
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import definition_of, source_of
 from moothall.app.runs.context import RunContext, exists
 from moothall.app.runs.outcome import Outcome, Question, outcome_of, questions_of
-from moothall.app.toolbox import Given, chosen_workspace, toolbox_in, toolbox_of, unpinned_servers, written
+from moothall.app.toolbox import Given, chosen_workspace, encode_workspace, toolbox_in, toolbox_of, unpinned_servers
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.effects import StartChild
 from moothall.kernel.frozen import Frozen, slotted
@@ -37,7 +41,7 @@ from moothall.runtime.children import child_id
 from moothall.runtime.cleaner import fitted
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall
-from moothall.runtime.journal import FAMILY, CancelChild, Head, Reader, Record, RunId
+from moothall.runtime.journal import ANY_LANE, FAMILY, CancelChild, Head, Lane, Reader, Record, RunId
 from moothall.runtime.ports import Clean, Store, as_it_is
 
 STAND_IN = "rehearsal"
@@ -53,18 +57,42 @@ class Terms(Frozen):
     run: RunId | None = None
     model: str = ""
     budget: Budget | None = None
-    workspace: Workspace = Workspace()
+    workspace: Given = None
+    lane: Lane = ANY_LANE
 
 
 async def begin(context: RunContext, machine: Machine, data: Any, terms: Terms) -> Outcome:
     """Begin a run and drive it as far as it goes."""
-    await require_new(context.hall.store, terms.run)
-    with halls.visiting(context.hall, run := chosen_id(context, machine, terms)):
-        await enter(context, machine, data, replace(terms, run=run))
+    run, stay = await enter(context, machine, data, terms)
+    with stay:
+        machine = context.hall.runs[run].machine
         return note(context, machine, await driven(context.hall, run))
 
 
-def equipped(machine: Machine, workspace: Given) -> tuple[Machine, Workspace]:
+async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) -> tuple[RunId, ExitStack]:
+    """Begin a run: it is kept with its first step, and what it wants can be performed until the stack is closed."""
+    hall = context.hall
+    machine, workspace = equip_machine(machine, terms.workspace)
+    await require_new(hall.store, terms.run)
+    run = chosen_id(context, machine, terms)
+    with ExitStack() as stay:
+        stay.enter_context(halls.visiting(hall, run))
+        require_performers(machine, context.performers)
+        limits = _limits(machine, terms.budget)
+        agents = known_agents(machine, context.agents)
+        model = _model(context, machine, terms.model, limits)
+        record = _record(hall, machine, replace(terms, run=run, model=model, workspace=workspace), limits)
+        toolbox = toolbox_in(record.tools, run)
+        provided = Provided(model, agents, performers=context.performers, toolbox=toolbox)
+        first = _first_data(hall, run, machine, data, provided)
+        hall.bind(run, bind(machine, provided))
+        if toolbox.save is not None:
+            await toolbox.save(kind_of(machine).save_name(machine))
+        await halls.begin(hall, record, machine, first)
+        return run, stay.pop_all()
+
+
+def equip_machine(machine: Machine, workspace: Given) -> tuple[Machine, Workspace]:
     """The machine of a run whose agents work in this workspace, and the workspace as the run remembers it."""
     chosen = chosen_workspace(workspace)
     tools = tuple(toolbox_of(chosen, machine.name).tools.values())
@@ -84,47 +112,60 @@ async def require_new(store: Store, run: RunId | None) -> None:
         raise Refused(f"run {run} cannot begin: {why}; {remedy}")
 
 
-async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) -> None:
-    """Begin a run: it is kept with its first step, and what it wants can be performed."""
-    assert terms.run is not None
-    hall, run = context.hall, terms.run
+def _limits(machine: Machine, budget: Budget | None) -> dict[str, float]:
+    """What bounds a run; where nothing does, a machine that may never end is refused."""
     machine.require_types()
-    require_performers(machine, context.performers)
-    limits = own_limits(machine) if terms.budget is None else {**own_limits(machine), **terms.budget.limits()}
-    unbounded = endless(machine)
-    if not limits and (finding := unbounded or endless_below(machine)) is not None:
+    limits = {**own_limits(machine), **({} if budget is None else budget.limits())}
+    if not limits and (finding := endless(machine) or endless_below(machine)) is not None:
         raise DefinitionError(
             f"machine {machine.name} may never end: {finding.why}; {finding.remedy}, or give the run a budget"
         )
-    agents = known_agents(machine, context.agents)
-    model = absolute_model(terms.model or configured_model()) or _stand_in(context, machine)
-    if "usd" in limits and (names := unpriced(model)):
-        told = f"nobody knows the price of {', '.join(names)}: what it costs does not count towards the budget"
+    return limits
+
+
+def _model(context: RunContext, machine: Machine, named: str, limits: Mapping[str, float]) -> str:
+    """The model that is named or set, else a stand-in; what a person should know of it and of its tools is told."""
+    model = absolute_model(named or model_setting()) or _stand_in(context, machine)
+    require_installed(model)
+    if "usd" in limits and (names := unpriced_models(model)):
+        told = f"the price of {', '.join(names)} is not known: what it costs does not count towards the budget"
         context.broadcast.notice(told)
     if names := unpinned_servers():
-        context.broadcast.notice(f"nobody has looked at {', '.join(names)}: `moot trust --server NAME` does")
-    named, is_endless = hall.clean(model), unbounded is not None
-    kind = kind_of(machine)
-    record = Record(
-        run,
+        context.broadcast.notice(
+            f"{', '.join(names)} offers tools that you have not looked at; `moot trust --server NAME` shows them"
+        )
+    return model
+
+
+def _record(hall: Hall, machine: Machine, terms: Terms, limits: Mapping[str, float]) -> Record:
+    """What a store keeps of a run beside its journal."""
+    assert terms.run is not None
+    assert isinstance(terms.workspace, Workspace)
+    return Record(
+        terms.run,
         machine.name,
         machine.digest,
         time.time(),
         source_of(machine),
-        named,
+        hall.clean(terms.model),
         limits,
-        is_endless,
-        tools=written(terms.workspace),
+        endless(machine) is not None,
+        lane=terms.lane,
+        tools=encode_workspace(terms.workspace),
         definition=hall.clean(definition_of(machine)),
+        project=hall.clean(current_project()),
+        bad_ends=machine.bad_ends,
     )
+
+
+def _first_data(hall: Hall, run: RunId, machine: Machine, data: Any, provided: Provided) -> Any:
+    """The data that a run begins with; where something is lacking that they name, it is refused."""
+    kind, toolbox = kind_of(machine), provided.toolbox
     first = fitted(partial(kind.data, machine), data, hall.clean)
-    if reason := kind.lacking(machine, first, agents):
+    if reason := kind.lacking(machine, first, provided.tool_functions):
         raise DefinitionError(f"run {run} cannot begin: {reason}")
-    toolbox = toolbox_in(record.tools, run)
-    hall.casts[run] = bind(machine, Provided(model, agents, performers=context.performers, toolbox=toolbox))
-    if toolbox.save is not None:
-        await toolbox.save(kind.save_name(machine))
-    await halls.begin(hall, record, machine, first)
+    tools = (*toolbox.tools.values(), *(Tool(name) for name in provided.functions))
+    return kind.with_tools(machine, first, tools, toolbox.workspace.policies)
 
 
 def note(context: RunContext, machine: Machine, outcome: Outcome) -> Outcome:
@@ -134,10 +175,10 @@ def note(context: RunContext, machine: Machine, outcome: Outcome) -> Outcome:
     return outcome
 
 
-async def driven(hall: Hall, run: RunId) -> Outcome:
-    """Drive a run as far as it goes, and say how it stands."""
+async def driven(hall: Hall, run: RunId, *, at_once: bool = False) -> Outcome:
+    """Drive a run as far as it goes, and say how it stands; at once: what waits for its next attempt is tried now."""
     machine = hall.runs[run].machine
-    head = await drive(hall, run)
+    head = await drive(hall, run, at_once=at_once)
     below = await questions_below(hall, run, head) if head.pending else ()
     outcome = outcome_of(machine, run, head, below)
     return replace(outcome, fault=await _fault(hall.store, run)) if outcome.status == "failed" else outcome
@@ -157,16 +198,17 @@ async def questions_below(hall: Hall, run: RunId, head: Head) -> tuple[Question,
             child = child_id(run, pending.key)
             stored = await hall.store.load(child)
             assert isinstance(pending.effect, StartChild | CancelChild)
-            part = hall.cast(run).child(pending.effect.machine)
-            hall.casts[child] = part.cast
-            below = Reader(part.machine, hall.effects(child)).head(stored.head)
-            questions += questions_of(child, below) + await questions_below(hall, child, below)
+            part = hall.bindings_of(run).child(pending.effect.machine)
+            with halls.visiting(hall, child):
+                hall.bind(child, part.bindings)
+                below = Reader(part.machine, hall.effects(child)).head(stored.head)
+                questions += questions_of(child, below) + await questions_below(hall, child, below)
     return questions
 
 
 def _stand_in(context: RunContext, machine: Machine) -> str:
     """The model for a run that names none: those of the levels, else the stand-in, where an agent has no function."""
-    missing = unplayed(machine, context.agents)
+    missing = missing_agents(machine, context.agents)
     if not missing:
         return ""
     if level_model("base").value:
@@ -179,7 +221,7 @@ def _stand_in(context: RunContext, machine: Machine) -> str:
 def usable_id(run: RunId, clean: Clean) -> RunId:
     """A run id that can be written everywhere, or a refusal."""
     if not USABLE.fullmatch(run):
-        raise Refused(f"{run[:LONGEST_ID]!r} is no run id; use letters, digits and dashes, at most {LONGEST_ID}")
+        raise Refused(f"{run[:LONGEST_ID]!r} is not a run id; use letters, digits and dashes, at most {LONGEST_ID}")
     if (shown := clean(run)) != run:
         raise Refused(f"the run id {shown} has a secret in it; choose another")
     return run

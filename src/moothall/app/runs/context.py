@@ -10,11 +10,19 @@ import getpass
 import time
 from dataclasses import field, replace
 
-from moothall.app.config.settings import checked_cleaner
-from moothall.app.kinds.bindings import Functions, Provided, bind, known_agents, require_performers, unplayed
+from moothall.app.config.settings import strict_cleaner
+from moothall.app.kinds.bindings import (
+    ANYBODY,
+    Functions,
+    Provided,
+    bind,
+    known_agents,
+    missing_agents,
+    require_performers,
+)
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.python import named_to_look
-from moothall.app.kinds.source import child_machine, find, is_missing, restored
+from moothall.app.kinds.source import child_machine, find, is_missing, restore_machine
 from moothall.app.runs.news import Broadcast
 from moothall.app.toolbox import Toolbox, toolbox_in
 from moothall.errors import DefinitionError, Refused
@@ -67,11 +75,11 @@ class RunContext(Frozen):
 
 def new_hall(store: Store, broadcast: Broadcast, clock: Clock | None = None) -> Hall:
     """A hall over a store. It finds the machines of runs itself that it has to tell something."""
-    hall = Hall(store, clock or SystemClock(), {}, clean=checked_cleaner())
+    hall = Hall(store, clock or SystemClock(), {}, clean=strict_cleaner())
 
     async def open_to_tell(run: RunId) -> None:
         machine, provided = await family_of(store, (await store.load(run)).record, {})
-        hall.casts[run] = bind(machine, provided)
+        hall.bind(run, bind(machine, provided))
         await halls.reopen(hall, run, machine)
 
     hall.opener = open_to_tell
@@ -89,12 +97,13 @@ async def reopen(context: RunContext, run: RunId, machine: Machine | None = None
         context.broadcast.notice(change)
     if not record.parent:
         known_agents(machine, context.agents)
-        if not record.model and (missing := unplayed(machine, context.agents)):
+        if not record.model and (missing := missing_agents(machine, context.agents)):
+            name = next((name for name in missing if name != ANYBODY), "NAME")
             raise DefinitionError(
-                f"nobody plays {', '.join(missing)}: the run began with functions of its own; go on in Python, with "
-                f"resume(…, agents={{{missing[0]!r}: …}}), or put the functions into the machine's table"
+                f"no function plays {', '.join(missing)}: the run began with functions of its own; go on in Python, "
+                f"with resume(…, agents={{{name!r}: …}}), or put the functions into the machine's table"
             )
-    hall.casts[run] = bind(machine, replace(provided, performers=context.performers))
+    hall.bind(run, bind(machine, replace(provided, performers=context.performers)))
     insisted = Insistence(context.adopt, context.person or login_name()) if context.adopt else None
     await halls.reopen(hall, run, machine, stored, insisted)
     return machine
@@ -111,11 +120,13 @@ def login_name() -> str:
 async def reopen_to_drive(context: RunContext, run: RunId, machine: Machine | None = None) -> None:
     """Open a run again to go on with it, if all is here that it needs."""
     machine = await reopen(context, run, machine)
-    snapshot = context.hall.heads[run].snapshot
-    if snapshot.status == "live":
-        require_performers(machine, context.performers)
-    if snapshot.status == "live" and (reason := kind_of(machine).lacking(machine, snapshot.data, context.agents)):
-        raise DefinitionError(f"run {run} cannot go on here: {reason}")
+    snapshot = context.hall.runs[run].head.snapshot
+    if snapshot.status != "live":
+        return
+    require_performers(machine, context.performers)
+    toolbox = _toolbox(context.hall.runs[run].record)
+    if reason := kind_of(machine).lacking(machine, snapshot.data, {**toolbox.functions, **context.agents}):
+        raise DefinitionError(f"run {run} cannot go on here: {toolbox.lacks or reason}")
 
 
 async def family_of(
@@ -145,7 +156,7 @@ async def kept_machine(store: Store, record: Record) -> Machine:
     """
     if not record.definition:
         return machine_at(record)
-    machine = restored(record.source, record.definition)
+    machine = restore_machine(record.source, record.definition)
     if machine.is_defined_as((await store.load(record.run)).definition()):
         return machine
     try:
@@ -158,7 +169,8 @@ def change_of(record: Record, machine: Machine) -> str:
     """What a person should know where a run keeps a definition that its file no longer has; "" where it has it."""
     if not record.definition or record.parent:
         return ""
-    path = record.source.partition("?")[0].rpartition(":")[0]
+    place = record.source.partition("?")[0]
+    path = place.rpartition(":")[0] or place
     kept = f"run {record.run} keeps the definition that it began with"
     try:
         now = find(record.source)

@@ -13,39 +13,43 @@ from contextlib import suppress
 
 from moothall.errors import MoothallError
 from moothall.runtime import drive as worker
-from moothall.runtime.hall import Hall, is_gone
+from moothall.runtime.hall import Hall
+from moothall.runtime.holder import is_gone
 from moothall.runtime.journal import RunId
+from moothall.runtime.ports import EVERYTHING, Scope
 
 LOOKS = 2
 SOON = 30.0
 
 
-async def wait_for_end(hall: Hall, stop: asyncio.Event, tried: Mapping[RunId, int] | None) -> int:
+async def wait_for_end(
+    hall: Hall, stop: asyncio.Event, tried: Mapping[RunId, int] | None, scope: Scope = EVERYTHING
+) -> int:
     """Wait until it is time to stop; how many runs are driven here then. With `tried`, that is when all is idle."""
     if tried is not None:
-        await _wait_until_idle(hall, stop, tried)
+        await _wait_until_idle(hall, stop, tried, scope)
         stop.set()
     await stop.wait()
     return len(hall.crew.drives)
 
 
-async def _wait_until_idle(hall: Hall, stop: asyncio.Event, tried: Mapping[RunId, int]) -> None:
+async def _wait_until_idle(hall: Hall, stop: asyncio.Event, tried: Mapping[RunId, int], scope: Scope) -> None:
     """Come back when nothing was to be done in several looks: between two steps it may seem so once."""
     quiet = 0
     while quiet < LOOKS and not stop.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), worker.PULSE)
-        quiet = quiet + 1 if await _is_idle(hall, tried) else 0
+        quiet = quiet + 1 if await _is_idle(hall, tried, scope) else 0
 
 
-async def _is_idle(hall: Hall, tried: Mapping[RunId, int]) -> bool:
+async def _is_idle(hall: Hall, tried: Mapping[RunId, int], scope: Scope) -> bool:
     now = hall.clock.now()
-    wakes = [hall.heads[run].wake() for run in hall.crew.drives if run in hall.heads]
+    wakes = [hall.runs[run].head.wake() for run in hall.crew.drives if hall.has_open(run)]
     if any(wake is not None and wake <= now + SOON for wake in wakes):
         return False
     try:
         gone = [owner for owner in await hall.store.owners() if is_gone(owner)]
-        due = await hall.store.due(now, len(tried) + 1, gone)
+        due = await hall.store.due(now, len(tried) + 1, gone, scope)
         return all([tried.get(run) == await hall.store.seq(run) for run in due])
     except MoothallError:  # the store may be out of reach for a while; whoever serves it will say so
         return False

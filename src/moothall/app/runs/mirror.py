@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from moothall.app.config.settings import configured_mirror, store_file
+from moothall.app.config.settings import is_on_server, mirror_setting, store_file
 from moothall.errors import DefinitionError, EffectFailed
 from moothall.runtime.mirror import Mirror, pump
 from moothall.runtime.ports import Store
 from moothall.stores.mirror import SqliteMirror
+from moothall.stores.postgresql_mirror import PostgresMirror
 
 EVERY = 1.0
 """So many seconds lie between two looks at the outbox."""
@@ -23,12 +24,14 @@ MOMENT = 1.0
 
 def open_mirror() -> Mirror | None:
     """The mirror that is configured; None where there is none."""
-    address = configured_mirror()
+    address = mirror_setting()
     if not address:
         return None
+    if is_on_server(address):
+        return PostgresMirror(address)
     file = store_file(address)
     if file is None:
-        raise DefinitionError(f"{address!r} is no mirror; write sqlite:FILE")
+        raise DefinitionError(f"{address!r} is not a mirror; write sqlite:FILE or postgresql://USER@HOST/DATABASE")
     return SqliteMirror(file)
 
 

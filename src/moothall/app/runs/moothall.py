@@ -17,16 +17,17 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 from moothall.app.config.access import opened
-from moothall.app.config.settings import Files, Settings, configured_telemetry, current_files, reading_once
+from moothall.app.config.settings import ReadSettings, Settings, current_files, reading_once, telemetry_setting
 from moothall.app.kinds.bindings import Functions
 from moothall.app.kinds.python import REMEDY, is_loading
 from moothall.app.kinds.source import find
+from moothall.app.notify.speech import SpeechReader, SpeechWriter, speech_folder
 from moothall.app.runs import begin as beginning
 from moothall.app.runs import fork as forks
 from moothall.app.runs import resume as resuming
@@ -35,16 +36,17 @@ from moothall.app.runs.begin import Terms
 from moothall.app.runs.context import RunContext, new_hall
 from moothall.app.runs.mirror import Mirroring, open_mirror
 from moothall.app.runs.news import Broadcast, Listener, News, Noticed, Said
-from moothall.app.runs.outcome import Outcome
-from moothall.app.runs.view import Shown, Summary, follow, show, summaries
+from moothall.app.runs.outcome import Outcome, R
+from moothall.app.runs.view import Shown, Summary, Wanted, follow, show, summaries
 from moothall.app.toolbox import Given
 from moothall.errors import DefinitionError
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Budget, Machine
 from moothall.performers.own import OwnPerformers
-from moothall.runtime.hall import visiting
-from moothall.runtime.journal import RunId
+from moothall.runtime.hall import let_go
+from moothall.runtime.journal import Lane, RunId
 from moothall.runtime.ports import Clock, Store
+from moothall.stores.connections import public_address
 
 T = TypeVar("T")
 
@@ -55,6 +57,9 @@ def print_notices(news: News) -> None:
         print(news.text, file=sys.stderr)
 
 
+print_notices.minds_no_steps = True  # type: ignore[attr-defined]
+
+
 class Moothall:
     """A place where runs are begun, driven, told things and looked at.
 
@@ -63,7 +68,7 @@ class Moothall:
 
     def __init__(
         self,
-        store: str | None = None,
+        store: str | Store | None = None,
         *,
         settings: Settings | None = None,
         clock: Clock | None = None,
@@ -71,7 +76,7 @@ class Moothall:
         durability: str | None = None,
         telemetry: str | None = None,
     ) -> None:
-        self._files = current_files() if settings is None else Files(settings)
+        self._files = current_files() if settings is None else ReadSettings(settings)
         self._clock, self._broadcast = clock, Broadcast((print_notices,) if listeners is None else listeners)
         self._place: opened = opened(store, durability)
         self._under_way: dict[RunId, asyncio.Task[Outcome]] = {}
@@ -95,63 +100,79 @@ class Moothall:
         await self.close()
 
     @cached_property
-    def _opened(self) -> RunContext:
+    def _context(self) -> RunContext:
         with self._settings():
             store = self._place.__enter__()
-            if parts := configured_telemetry(self._telemetry_named):
+            if parts := telemetry_setting(self._telemetry_named):
                 from moothall.app.notify.telemetry.listener import standing_telemetry  # most programs are not watched
 
                 self._telemetry = standing_telemetry(parts)
                 self._broadcast.listeners.append(self._telemetry.listener(self._place.address))
+            if (folder := speech_folder(public_address(self._place.address))) is not None:
+                self._broadcast.occasional[:] = [SpeechWriter(folder)]
             return RunContext(new_hall(store, self._broadcast, self._clock), self._broadcast)
 
-    def _settings(self) -> AbstractContextManager[Files]:
+    def _settings(self) -> AbstractContextManager[ReadSettings]:
         return reading_once(self._files)
 
     @property
     def store(self) -> Store:
         """Where the runs are kept."""
-        return self._opened.store
+        return self._context.store
 
     @property
     def address(self) -> str:
-        """The address of the store."""
+        """The address of the store, without a password."""
         self.context()
-        return self._place.address
+        return public_address(self._place.address)
 
     def listen(self, listener: Listener) -> None:
         """Tell somebody of everything from now on."""
         self._broadcast.listeners.append(listener)
 
+    def hear_others(self) -> SpeechReader | None:
+        """Hear what agents say in other processes of the same store; None where no other has it.
+
+        What they say here is heard by whoever listens, and written down no more.
+        """
+        self.context()
+        self._broadcast.occasional.clear()
+        folder = speech_folder(self.address)
+        return None if folder is None else SpeechReader(folder)
+
     def context(
-        self, agents: Functions | None = None, person: str = "", performers: OwnPerformers | None = None
+        self,
+        agents: Functions | None = None,
+        person: str = "",
+        performers: OwnPerformers | None = None,
+        adopt: str = "",
     ) -> RunContext:
         """What is around the runs of a caller who brings these functions."""
-        known = self._opened
-        if agents is None and not person and performers is None:
+        known = self._context
+        if agents is None and not person and performers is None and not adopt:
             return known
-        return replace(known, agents=agents or {}, person=person, performers=performers or {})
+        return replace(known, agents=agents or {}, person=person, performers=performers or {}, adopt=adopt)
 
     async def close(self) -> None:
         """Let go of the runs that are under way, which others may go on with, and of the store."""
         for task in self._under_way.values():
             task.cancel()
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
-        if "_opened" in self.__dict__:
+        if "_context" in self.__dict__:
             try:
                 self._mirror_records()
                 if self._mirroring is not None and (behind := await self._mirroring.finish()):
                     self._broadcast.notice(behind)
             finally:
                 self._mirroring = None
-                del self.__dict__["_opened"]
+                del self.__dict__["_context"]
                 self._place.__exit__(None, None, None)
             if self._telemetry is not None:
                 await asyncio.to_thread(self._telemetry.wait_until_seen)
 
     async def run(
         self,
-        machine: Machine | str,
+        machine: Machine[Any, R] | str,
         data: Any = None,
         *,
         agents: Functions | None = None,
@@ -160,12 +181,11 @@ class Moothall:
         budget: Budget | None = None,
         run_id: RunId | None = None,
         workspace: Given = None,
-    ) -> Outcome:
+    ) -> Outcome[R]:
         """Run a machine to its end, or until it waits for a person; its agents have the tools of the workspace."""
         with self._settings():
-            known, place = beginning.equipped(_checked(machine, budget), workspace)
-            terms = Terms(run_id, model, budget, place)
-            return await beginning.begin(self.context(agents, performers=performers), known, data, terms)
+            context, terms = self.context(agents, performers=performers), Terms(run_id, model, budget, workspace)
+            return await beginning.begin(context, _check_machine(machine, budget), data, terms)
 
     async def start(
         self,
@@ -181,25 +201,36 @@ class Moothall:
     ) -> RunId:
         """Begin a run and come back at once; it goes on beside, for as long as this object is open."""
         with self._settings():
-            context = self.context(agents, performers=performers)
-            known, place = beginning.equipped(_checked(machine, budget), workspace)
-            await beginning.require_new(context.hall.store, run_id)
-            run = beginning.chosen_id(context, known, Terms(run_id))
-            guest = visiting(context.hall, run)
-            guest.__enter__()
-            try:
-                await beginning.enter(context, known, data, Terms(run, model, budget, place))
-            except BaseException:
-                guest.__exit__()
-                raise
-            self._go_on_beside(run, self._driven(context, run, guest))
+            context, terms = self.context(agents, performers=performers), Terms(run_id, model, budget, workspace)
+            run, stay = await beginning.enter(context, _check_machine(machine, budget), data, terms)
+            self._go_on_beside(run, self._driven(context, run, stay))
             return run
 
-    async def _driven(self, context: RunContext, run: RunId, guest: visiting) -> Outcome:
-        try:
+    async def submit(
+        self,
+        machine: Machine | str,
+        data: Any = None,
+        *,
+        model: str = "",
+        budget: Budget | None = None,
+        run_id: RunId | None = None,
+        workspace: Given = None,
+        queue: str = "",
+        tenant: str = "",
+        priority: int = 0,
+    ) -> RunId:
+        """Begin a run and leave it to the workers of its queue: the higher priority first, and tenants by turns."""
+        with self._settings():
+            context, lane = self.context(), Lane(queue, tenant, priority)
+            terms = Terms(run_id, model, budget, workspace, lane)
+            run, stay = await beginning.enter(context, _check_machine(machine, budget), data, terms)
+            with stay:
+                await let_go(context.hall, run)
+            return run
+
+    async def _driven(self, context: RunContext, run: RunId, stay: ExitStack) -> Outcome:
+        with stay:
             return await resuming.drive_with_parents(context, run)
-        finally:
-            guest.__exit__()
 
     def _go_on_beside(self, run: RunId, work: Coroutine[Any, Any, Outcome]) -> None:
         task = self._under_way[run] = asyncio.create_task(work)
@@ -225,7 +256,7 @@ class Moothall:
         `adopt` says why it is to go on although its machine, as it is defined now, would have decided otherwise.
         """
         with self._settings():
-            context = replace(self.context(agents, by, performers), adopt=adopt)
+            context = self.context(agents, by, performers, adopt)
             return await resuming.resume(context, run, machine)
 
     async def answer(
@@ -242,7 +273,7 @@ class Moothall:
     ) -> Outcome:
         """Answer a question of a waiting run and go on; `adopt` as for `resume`."""
         with self._settings():
-            context = replace(self.context(agents, by, performers), adopt=adopt)
+            context = self.context(agents, by, performers, adopt)
             return await resuming.answer(context, run, value, question=question, machine=machine)
 
     async def send(
@@ -264,10 +295,18 @@ class Moothall:
             context = self.context(agents, performers=performers)
             return await resuming.send(context, run, (event, data), key=key, machine=machine)
 
-    async def cancel(self, run: RunId, reason: str = "asked for by the program") -> Outcome:
+    async def cancel(
+        self,
+        run: RunId,
+        reason: str = "asked for by the program",
+        *,
+        machine: Machine | None = None,
+        agents: Functions | None = None,
+        performers: OwnPerformers | None = None,
+    ) -> Outcome:
         """Ask a run to stop, wherever it is driven."""
         with self._settings():
-            return await resuming.cancel(self.context(), run, reason)
+            return await resuming.cancel(self.context(agents, performers=performers), run, reason, machine)
 
     async def retry(
         self,
@@ -289,12 +328,15 @@ class Moothall:
         machine: Machine | None = None,
         *,
         at: int | None = None,
-        repeats: bool = False,
+        repeats: forks.Repeats = False,
         budget: Budget | None = None,
         agents: Functions | None = None,
         run_id: RunId | None = None,
     ) -> Outcome:
-        """Go another way from an entry of a run on. What the run has done since is not done again unasked."""
+        """Go another way from an entry of a run on. What the run has done since is not done again unasked.
+
+        Models are asked again. `repeats` says that what agents did may be done again, or everything.
+        """
         with self._settings():
             context = self.context(agents)
             origin = await forks.performed_since(context, run, at, machine)
@@ -315,10 +357,11 @@ class Moothall:
             if ear in self._broadcast.listeners:
                 self._broadcast.listeners.remove(ear)
 
-    async def list(self) -> tuple[Summary, ...]:
-        """Every run of the store, the newest first."""
+    async def list(self, wanted: Wanted | None = None) -> tuple[Summary, ...]:
+        """Every run of the store, or those that are wanted, the newest first."""
         with self._settings():
-            return await summaries(self.store)
+            every = await summaries(self.store)
+        return every if wanted is None else tuple(summary for summary in every if wanted.fits(summary))
 
     async def show(self, run: RunId) -> Shown:
         """One run with its journal."""
@@ -339,7 +382,7 @@ class _Ear:
             self._pieces.put_nowait(news)
 
 
-def _checked(machine: Machine | str, budget: Budget | None) -> Machine:
+def _check_machine(machine: Machine | str, budget: Budget | None) -> Machine:
     """The machine that is named; what cannot be meant is refused before anything begins."""
     if isinstance(machine, str):
         machine = find(machine)
@@ -355,14 +398,14 @@ def _checked(machine: Machine | str, budget: Budget | None) -> Machine:
 # The short ways in.
 
 
-_shared: dict[tuple[str, int, int], tuple[Moothall, list[None]]] = {}
+_shared: dict[tuple[str | int, int, int], tuple[Moothall, list[None]]] = {}
 """Those that are at work now, by the store that was named, process and thread, and one None for each who uses it."""
 
 
 @asynccontextmanager
-async def shared(store: str | None) -> AsyncIterator[Moothall]:
+async def shared_hall(store: str | Store | None) -> AsyncIterator[Moothall]:
     """The Moothall of a store, for as long as somebody uses it."""
-    key = store or "", os.getpid(), threading.get_ident()
+    key = store if isinstance(store, str) else id(store), os.getpid(), threading.get_ident()
     hall, users = _shared.setdefault(key, (Moothall(store), []))
     users.append(None)
     try:
@@ -375,17 +418,17 @@ async def shared(store: str | None) -> AsyncIterator[Moothall]:
 
 
 def run(
-    machine: Machine,
+    machine: Machine[Any, R],
     data: Any = None,
     *,
     agents: Functions | None = None,
     performers: OwnPerformers | None = None,
     model: str = "",
     budget: Budget | None = None,
-    store: str | None = None,
+    store: str | Store | None = None,
     run_id: RunId | None = None,
     workspace: Given = None,
-) -> Outcome:
+) -> Outcome[R]:
     """Run a machine to its end, or until it waits for a person. Durable: `moot resume` goes on after a crash."""
     work = arun(
         machine,
@@ -402,20 +445,20 @@ def run(
 
 
 async def arun(
-    machine: Machine,
+    machine: Machine[Any, R],
     data: Any = None,
     *,
     agents: Functions | None = None,
     performers: OwnPerformers | None = None,
     model: str = "",
     budget: Budget | None = None,
-    store: str | None = None,
+    store: str | Store | None = None,
     run_id: RunId | None = None,
     workspace: Given = None,
-) -> Outcome:
+) -> Outcome[R]:
     """The same as `run`, for code that is already async."""
-    _checked(machine, budget)
-    async with shared(store) as hall:
+    _check_machine(machine, budget)
+    async with shared_hall(store) as hall:
         return await hall.run(
             machine,
             data,
@@ -434,12 +477,12 @@ def resume(
     *,
     agents: Functions | None = None,
     performers: OwnPerformers | None = None,
-    store: str | None = None,
+    store: str | Store | None = None,
 ) -> Outcome:
     """Go on with a run where its journal ends. The machine is found by itself where it stands in a module."""
 
     async def work() -> Outcome:
-        async with shared(store) as hall:
+        async with shared_hall(store) as hall:
             return await hall.resume(run, machine, agents=agents, performers=performers)
 
     return wait_for(work())
@@ -453,13 +496,13 @@ def answer(
     question: str | None = None,
     agents: Functions | None = None,
     performers: OwnPerformers | None = None,
-    store: str | None = None,
+    store: str | Store | None = None,
     by: str = "",
 ) -> Outcome:
     """Answer a question of a waiting run and go on. A machine that stands in no module is named."""
 
     async def work() -> Outcome:
-        async with shared(store) as hall:
+        async with shared_hall(store) as hall:
             return await hall.answer(
                 run, value, question=question, machine=machine, agents=agents, performers=performers, by=by
             )
@@ -472,16 +515,16 @@ def fork(
     machine: Machine | None = None,
     *,
     at: int | None = None,
-    repeats: bool = False,
+    repeats: forks.Repeats = False,
     budget: Budget | None = None,
     agents: Functions | None = None,
-    store: str | None = None,
+    store: str | Store | None = None,
     run_id: RunId | None = None,
 ) -> Outcome:
     """Go another way from an entry of a run on. What the run has done since is not done again unasked."""
 
     async def work() -> Outcome:
-        async with shared(store) as hall:
+        async with shared_hall(store) as hall:
             return await hall.fork(run, machine, at=at, repeats=repeats, budget=budget, agents=agents, run_id=run_id)
 
     return wait_for(work())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from moothall.agents.ask import AskAgent
 from moothall.app.report.amounts import Account
@@ -65,7 +65,7 @@ class Committed(Frozen):
 
 @slotted
 class Said(Frozen):
-    """A piece of what an agent is saying; an empty piece where it begins anew. It is no reply yet."""
+    """A piece of what an agent is saying; an empty piece where it begins anew. It is not a reply yet."""
 
     run: RunId
     agent: str
@@ -82,7 +82,25 @@ class Noticed(Frozen):
 
 News = Committed | Said | Noticed
 Listener = Callable[[News], None]
-"""Who wants to hear what agents say as they say it has the attribute `hears`."""
+"""Who wants to hear what agents say as they say it has `hears`; who wants only notices, `minds_no_steps`."""
+
+
+class Occasional(Protocol):
+    """A listener of ours that is mostly idle: while it is not busy, steps are not told for its sake."""
+
+    @property
+    def hears(self) -> bool:
+        """Whether it wants to hear what agents say as they say it."""
+        ...
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it wants to be told of steps."""
+        ...
+
+    def __call__(self, news: News, /) -> None:
+        """Something happened; it never raises."""
+        ...
 
 
 class StandingAside:
@@ -111,6 +129,7 @@ class Broadcast:
 
     def __init__(self, listeners: Iterable[Listener] = ()) -> None:
         self.listeners = list(listeners)
+        self.occasional: list[Occasional] = []
 
     def __call__(self, news: News) -> None:
         """Tell everybody."""
@@ -119,6 +138,8 @@ class Broadcast:
                 listener(news)
             except (Exception, asyncio.CancelledError):  # a listener may do anything; the run goes on without it
                 self.listeners.remove(listener)
+        for listener in self.occasional:
+            listener(news)
 
     def notice(self, text: str) -> None:
         """Tell what a person should know."""
@@ -130,17 +151,22 @@ class Broadcast:
 
     def ear(self, run: RunId, agent: str) -> Callable[[str], None] | None:
         """Who hears what an agent is saying; None where nobody wants to."""
-        if not any(getattr(listener, "hears", False) for listener in self.listeners):
+        if not any(getattr(listener, "hears", False) for listener in (*self.listeners, *self.occasional)):
             return None
         return lambda piece: self(Said(run, agent, piece))
 
+    def _minds_steps(self) -> bool:
+        """Whether anybody wants to be told of a step. Every commit asks that."""
+        minds = any(not getattr(listener, "minds_no_steps", False) for listener in self.listeners)
+        return minds or any(listener.is_busy for listener in self.occasional)
+
     def observe(self, hall: Hall) -> None:
         """Tell of every step that is committed in a hall from now on, and of what is said there."""
-        hall.ear = self.ear
+        hall.ear, hall.notice = self.ear, self.notice
 
         def saw(run: RunId, entry: Entry, head: Head) -> None:
-            if self.listeners:
-                known, performer = hall.runs[run], hall.cast(run).performers.get(AskAgent.kind)
+            if self._minds_steps():
+                known, performer = hall.runs[run], hall.bindings_of(run).performers.get(AskAgent.kind)
                 functions = getattr(performer.perform, "functions", {}) if performer is not None else {}
                 self(Committed(run, entry, head, known.record, known.machine, frozenset(functions)))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
+from moothall.errors import DefinitionError, EffectFailed, MoothallError, Refused
 from moothall.kernel.codec import encode, schema
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.interpreter import possible
@@ -13,8 +14,17 @@ from moothall.kernel.machine import Machine
 from moothall.kernel.step import Snapshot
 from moothall.runtime import hall as halls
 from moothall.runtime.decide import outcome
-from moothall.runtime.hall import Finding
+from moothall.runtime.hall import Resolution
 from moothall.runtime.journal import Head, RunId
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    R = TypeVar("R", default=Any)
+else:  # defaults are for type checkers alone
+    from typing import TypeVar
+
+    R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +40,14 @@ class Question:
 
 
 @slotted
-class Outcome(Frozen):
+class Outcome(Frozen, Generic[R]):
     """How a run stands: done, failed, limited, cancelled, stuck, waiting for a person, or running elsewhere."""
 
     run: RunId
     machine: str
     status: str
     states: tuple[str, ...]
-    result: Any
+    result: R
     reason: str = ""
     questions: tuple[Question, ...] = ()
     spent: Mapping[str, float] = field(default_factory=dict)
@@ -45,12 +55,39 @@ class Outcome(Frozen):
     fault: str = ""
     """Where it failed, if it did: in its `definition`, at the `provider` of a model, or elsewhere in the `world`."""
 
+    def unwrap(self) -> R:
+        """The result of a run that is done; for every other run, an error that says why there is none."""
+        if self.status == "done":
+            return self.result
+        raise self._objection()
+
+    def _objection(self) -> MoothallError:
+        """Why there is no result, and what to do about it."""
+        run, states = f"run {self.run} of {self.machine}", " and ".join(self.states)
+        if self.status == "failed":
+            blamed = EffectFailed if self.fault in ("world", "provider") else DefinitionError
+            return blamed(f"{run} failed: {self.reason}")
+        if self.status == "waiting":
+            asked = "; ".join(question.prompt for question in self.questions)
+            return Refused(
+                f"{run} waits in {states} for an answer to: {asked}; answer it before you unwrap the outcome"
+            )
+        if self.status == "running":
+            return Refused(f"{run} is still at work in {states}; wait for it before you unwrap the outcome")
+        return Refused(f"{run} has no result, it is {self.status}: {self.reason}")
+
 
 def outcome_of(machine: Machine, run: RunId, head: Head, below: tuple[Question, ...] = ()) -> Outcome:
     """How a run stands, for people and scripts; `below` are the questions of its children."""
     snapshot, asked = head.snapshot, questions_of(run, head) + below
-    status, reason = standing(snapshot.status, bool(asked), bool(head.pending)), snapshot.reason
-    if status == "stuck":
+    ended = ended_as(snapshot.status, snapshot.active, machine.bad_ends)
+    status, reason = standing(ended, bool(asked), bool(head.pending)), snapshot.reason
+    if ended != snapshot.status:
+        reason = f"it ended in {snapshot.active[0]}"
+    if status == "stuck" and machine.errors == "scxml":  # a statechart is told events, and waits for the next
+        status, names = "waiting", ", ".join(possible(machine, snapshot)) or "nothing"
+        reason = f"it waits to be told an event, such as {names}; tell it: moot send {run} EVENT"
+    elif status == "stuck":
         reason = _stuck(machine, snapshot)
     result = outcome(machine, snapshot.output, snapshot.data)
     return Outcome(run, machine.name, status, snapshot.active, result, reason, asked, head.spent, snapshot.data)
@@ -63,7 +100,7 @@ def questions_of(run: RunId, head: Head) -> tuple[Question, ...]:
     return tuple(
         Question(
             pending.key,
-            *asked(encode(pending.effect), pending.doubt),
+            *question_of(encode(pending.effect), pending.doubt),
             pending.due,
             run,
             getattr(pending.effect, "who", ""),
@@ -72,11 +109,16 @@ def questions_of(run: RunId, head: Head) -> tuple[Question, ...]:
     )
 
 
-def asked(effect: Mapping[str, Any], doubt: str) -> tuple[str, Any]:
+def question_of(effect: Mapping[str, Any], doubt: str) -> tuple[str, Any]:
     """What a person is asked, and the schema of the answer: by the machine, or because an outcome is unknown."""
     if doubt:
-        return f"{doubt}. What became of it?", schema(Finding)
+        return f"{doubt}. What became of it?", schema(Resolution)
     return effect["prompt"], effect["schema"]
+
+
+def ended_as(status: str, active: Sequence[str], bad_ends: Mapping[str, str]) -> str:
+    """The status of a run, where it is done by the end that it came to: not every end is a good one."""
+    return bad_ends.get(active[0], status) if status == "done" and bad_ends and active else status
 
 
 def standing(status: str, asks: bool, busy: bool) -> str:

@@ -31,24 +31,26 @@ async def resume(context: RunContext, run: RunId, machine: Machine | None = None
         await hall.store.take_back(run)
     with halls.visiting(hall, run):
         await reopen_to_drive(context, run, machine)
-        head = hall.heads[run]
+        head = hall.runs[run].head
         if head.snapshot.status != "live":
             context.broadcast.tell(f"run {run} is over")
-        elif run in hall.leases:
+        elif hall.lease_of(run) is not None:
             context.broadcast.tell(f"run {run} goes on after entry {head.seq}")
-        return await drive_with_parents(context, run, machine)
+        return await drive_with_parents(context, run, machine, at_once=True)
 
 
-async def drive_with_parents(context: RunContext, run: RunId, machine: Machine | None = None) -> Outcome:
+async def drive_with_parents(
+    context: RunContext, run: RunId, machine: Machine | None = None, *, at_once: bool = False
+) -> Outcome:
     """Drive a run as far as it goes, and where that ends it, the run that started it, and so on."""
     hall = context.hall
-    outcome = note(context, hall.runs[run].machine, await driven(hall, run))
+    outcome = note(context, hall.runs[run].machine, await driven(hall, run, at_once=at_once))
     parent = hall.runs[run].record.parent
     if not parent or outcome.status in LIVE or not await exists(hall.store, parent):
         return outcome
     with halls.visiting(hall, parent):
         await reopen(context, parent, machine)
-        return await drive_with_parents(context, parent, machine) if parent in hall.leases else outcome
+        return await drive_with_parents(context, parent, machine) if hall.lease_of(parent) is not None else outcome
 
 
 async def answer(
@@ -102,22 +104,22 @@ def event_of(machine: Machine, event: Event | str, data: Any = None) -> Event:
 async def _go_on(context: RunContext, run: RunId, opened_machine: Machine, machine: Machine | None) -> Outcome:
     """Drive a run that was told something, unless somebody else drives it."""
     hall = context.hall
-    if run not in hall.leases or run in hall.crew.drives:
+    if hall.lease_of(run) is None or run in hall.crew.drives:
         context.broadcast.notice("a worker drives this run; it goes on there")
-        return outcome_of(opened_machine, run, hall.heads[run])
+        return outcome_of(opened_machine, run, hall.runs[run].head)
     return await drive_with_parents(context, run, machine)
 
 
 async def _asking_child(context: RunContext, run: RunId, question: str | None) -> Question | None:
     """The only question of a run's children, where the run itself has none and none is named."""
-    head = context.hall.heads[run]
+    head = context.hall.runs[run].head
     if question is not None or halls.questions(head):
         return None
     asked = await questions_below(context.hall, run, head)
     return asked[0] if len(asked) == 1 else None
 
 
-async def cancel(context: RunContext, run: RunId, reason: str) -> Outcome:
+async def cancel(context: RunContext, run: RunId, reason: str, machine: Machine | None = None) -> Outcome:
     """Ask a run to stop, wherever it is driven; one that is over, or gets there first, is left as it is."""
 
     def still_lives(head: Head) -> None:
@@ -126,9 +128,10 @@ async def cancel(context: RunContext, run: RunId, reason: str) -> Outcome:
 
     hall = context.hall
     with halls.visiting(hall, run):
-        machine = await reopen(context, run)
+        machine = await reopen(context, run, machine)
         await halls.cancel(hall, run, reason, f"cancel-{secrets.token_hex(4)}", still_lives)
-        if run not in hall.crew.drives and any(one.effect.kind in FAMILY for one in hall.heads[run].pending):
+        pending = hall.runs[run].head.pending
+        if run not in hall.crew.drives and any(wanted.effect.kind in FAMILY for wanted in pending):
             await drive(hall, run)
         await halls.let_go_unless_driven(hall, run)
-        return outcome_of(machine, run, hall.heads[run])
+        return outcome_of(machine, run, hall.runs[run].head)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import getpass
+from collections.abc import Sequence
 
 from moothall.app.kinds.bindings import bind, known_agents
-from moothall.app.runs.context import RunContext, family_of
-from moothall.app.runs.outcome import Outcome
+from moothall.app.runs.context import RunContext, family_of, login_name
+from moothall.app.runs.outcome import Outcome, ended_as
 from moothall.app.runs.resume import drive_with_parents
+from moothall.errors import Refused
 from moothall.kernel.machine import Budget, Machine
 from moothall.runtime import hall as halls
 from moothall.runtime import retry as retrying
 from moothall.runtime.journal import RunId
+from moothall.runtime.ports import Stored
 from moothall.runtime.retry import Retry
 
 
@@ -20,21 +22,26 @@ async def retry(
 ) -> Outcome:
     """Go on with a run that ended badly, once it is mended; what was answered is not asked again."""
     hall = context.hall
-    record = (await hall.store.load(run)).record
+    stored = await hall.store.load(run)
+    record = stored.record
+    _require_no_bad_end(stored)
     own, provided = await family_of(hall.store, record, context.agents, machine)
     if not record.parent:
         known_agents(own, context.agents)
     with halls.visiting(hall, run):
-        hall.casts[run] = bind(own, provided)
+        hall.bind(run, bind(own, provided))
         limits = None if budget is None else budget.limits()
-        head = await retrying.retry(hall, run, own, Retry(context.person or _user(), limits))
+        head = await retrying.retry(hall, run, own, Retry(context.person or login_name(), limits))
         context.broadcast.tell(f"run {run} goes on after entry {head.seq}")
         return await drive_with_parents(context, run, machine)
 
 
-def _user() -> str:
-    """Who is logged in here; nobody where the system does not say."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return ""
+def _require_no_bad_end(stored: Stored) -> None:
+    """Refuse a run that ended where its machine wanted it to, although that is not a good end: nothing was broken."""
+    states: Sequence[str] = stored.head["snapshot"]["active"] if stored.head else ()
+    if stored.status == "done" and ended_as("done", states, stored.record.bad_ends) != "done":
+        run = stored.record.run
+        raise Refused(
+            f"run {run} took the way to {states[0]}, which its machine calls a bad end: nothing is left to retry; "
+            f"go another way from an earlier entry:  moot fork {run} --at ENTRY"
+        )

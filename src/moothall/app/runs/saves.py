@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from moothall.agents.workspace import Workspace
-from moothall.app.toolbox import saves_of, written
+from moothall.app.toolbox import encode_workspace, saves_of
 from moothall.errors import Refused
 from moothall.kernel.codec import decode
 from moothall.runtime.fork import Origin
@@ -68,7 +68,18 @@ async def copy_for(store: Store, origin: Origin, fork: RunId) -> Mapping[str, An
         save = taken[-1] if taken else ""
     target = folder.with_name(f"{folder.name}-{fork}")
     await saves.copy(target, save)
-    return written(replace(workspace, folder=str(target)))
+    return encode_workspace(replace(workspace, folder=str(target)))
+
+
+async def drop_saves(record: Record, *, really: bool) -> int:
+    """Delete the saves that were taken for a run, where that is really meant; how many there are."""
+    saves = _saves(record)
+    every = await saves.every()
+    own = [save.id for save in every if save.name.startswith(f"{record.run}: ")]
+    own += [save.id for save in every if save.name.removeprefix(RESCUE) in own]
+    if really and own:
+        await saves.drop(own)
+    return len(own)
 
 
 def _own(run: RunId, saves: tuple[Save, ...]) -> tuple[Save, ...]:

@@ -8,16 +8,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from moothall.app.config.settings import cleaner
-from moothall.app.report.amounts import Account, dated
+from moothall.app.kinds.kind import KINDS
+from moothall.app.report.amounts import Account, date_of
 from moothall.app.runs.news import Said
-from moothall.app.runs.outcome import asked, standing
+from moothall.app.runs.outcome import ended_as, question_of, standing
 from moothall.errors import Broken, MoothallError
 from moothall.kernel.effects import AskPerson
 from moothall.runtime.children import child_id
+from moothall.runtime.holder import is_gone
 from moothall.runtime.journal import FAMILY, Record, RunId
 from moothall.runtime.ports import SET_ASIDE, Store, Stored
 
@@ -39,6 +42,36 @@ class Summary:
     spent: Mapping[str, float] = field(default_factory=dict)
     questions: tuple[Mapping[str, Any], ...] = ()
     limits: Mapping[str, float] = field(default_factory=dict)
+    project: str = ""
+    """The folder of the project that it was begun in."""
+    holder: str = ""
+    """Who drives it now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which runs are looked for; what is left out does not matter."""
+
+    status: str = ""
+    machine: str = ""
+    project: str = ""
+    person: str | None = None
+    """Who is asked something, by name; "" for whoever looks."""
+    undriven: bool = False
+    """Only those that could go on and that nobody drives."""
+
+    def fits(self, summary: Summary) -> bool:
+        """Whether a run is one of them."""
+        return (
+            self.status in ("", summary.status)
+            and self.machine in ("", summary.machine)
+            and self.project in ("", summary.project)
+            and (self.person is None or self._is_asked(summary))
+            and (not self.undriven or (summary.status == "running" and not summary.holder))
+        )
+
+    def _is_asked(self, summary: Summary) -> bool:
+        return any(question["who"] in ("", self.person) for question in summary.questions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +88,28 @@ async def summaries(store: Store) -> tuple[Summary, ...]:
     return tuple([await summary(store, stored) for stored in await store.runs()])
 
 
+async def summary_of_run(store: Store, run: RunId) -> Summary:
+    """One run in one line, as it may be shown."""
+    return cast(Summary, cleaner()(await summary(store, await store.load(run))))
+
+
 async def show(store: Store, run: RunId) -> Shown:
     """One run with its journal."""
-    account, clean = await account_of(store, run), cleaner()
-    told = clean(await summary(store, await store.load(run)))
-    return Shown(told, account.left(), clean(tuple(await store.entries(run))))
+    account, told = await account_of(store, run), await summary_of_run(store, run)
+    return Shown(told, account.left(), cleaner()(tuple(await store.entries(run))))
 
 
 async def account_of(store: Store, run: RunId) -> Account:
     """How far a run has come, and what it has spent of its budget."""
     stored = await store.load(run)
-    until = time.time() if stored.status == "live" else await _ended(store, stored)
+    until = time.time() if stored.status == "live" else await _ended_at(store, stored)
     seconds = until - stored.record.began if until is not None else None
     active = stored.head["snapshot"]["active"] if stored.head else ()
     spent = stored.head["spent"] if stored.head else {}
     return Account(tuple(active), stored.seq, spent, stored.record.limits, seconds)
 
 
-async def _ended(store: Store, stored: Stored) -> float | None:
+async def _ended_at(store: Store, stored: Stored) -> float | None:
     """When the latest entry of a run was made; None where it cannot be read."""
     try:
         return float((await store.entries(stored.record.run, stored.seq))[-1]["at"])
@@ -100,7 +137,7 @@ class Following:
                 tell(cleaner()(entry))
                 self.next = int(entry["seq"]) + 1
             if stored.status != "live" and stored.seq < self.next:
-                return stored.status
+                return _ended_as(stored)
             look()
             await asyncio.sleep(LOOK)
 
@@ -115,14 +152,14 @@ async def follow(
         for entry in await store.entries(run, start):
             yield clean(entry)
             start = int(entry["seq"]) + 1
-        if stored.status != "live" and stored.seq < start:
+        is_over = stored.status != "live" and stored.seq < start
+        if not is_over:
+            with suppress(TimeoutError):
+                yield await asyncio.wait_for(pieces.get(), LOOK)
+        while not pieces.empty():  # also at the end: it may have been said while nobody was looking
+            yield pieces.get_nowait()
+        if is_over:
             return
-        try:
-            yield await asyncio.wait_for(pieces.get(), LOOK)
-            while not pieces.empty():
-                yield pieces.get_nowait()
-        except TimeoutError:
-            pass
 
 
 async def export(store: Store, run: RunId) -> Mapping[str, Any]:
@@ -132,22 +169,25 @@ async def export(store: Store, run: RunId) -> Mapping[str, Any]:
     return cast(Mapping[str, Any], cleaner()(known))
 
 
-async def prune(store: Store, days: float, *, really: bool) -> list[RunId]:
-    """The runs that ended more than so many days ago; deleted where that is really meant."""
-    runs = [one for one in await store.runs() if one.status != "live" and not one.status.startswith(SET_ASIDE)]
+async def prune(store: Store, days: float, *, really: bool, project: str = "") -> list[RunId]:
+    """The runs, of a project or of all, that ended more than so many days ago; deleted where that is really meant."""
+    runs = [
+        stored for stored in await store.runs() if stored.status != "live" and not stored.status.startswith(SET_ASIDE)
+    ]
     limit = time.time() - days * 86400
-    old = [one.record for one in runs if (ended := await _ended(store, one)) is not None and ended < limit]
+    asked = [stored for stored in runs if project in ("", stored.record.project)]
+    old = [stored.record for stored in asked if (ended := await _ended_at(store, stored)) is not None and ended < limit]
     old = _without_origins(old, await store.runs())
-    for one in old if really else ():
-        await store.forget(one.run)
-    return [one.run for one in old]
+    for record in old if really else ():
+        await store.forget(record.run)
+    return [record.run for record in old]
 
 
 def _without_origins(old: list[Record], runs: list[Stored]) -> list[Record]:
     """Those of these runs that no other run was forked from but one of them: a fork shares its origin's journal."""
-    gone = {one.run for one in old}
-    origins = {one.record.origin for one in runs if one.record.run not in gone}
-    kept = [one for one in old if one.run not in origins]
+    gone = {record.run for record in old}
+    origins = {stored.record.origin for stored in runs if stored.record.run not in gone}
+    kept = [record for record in old if record.run not in origins]
     return kept if len(kept) == len(old) else _without_origins(kept, runs)
 
 
@@ -156,10 +196,10 @@ async def summary(store: Store, stored: Stored) -> Summary:
     found = summary_of(stored)
     if found.status != "running":
         return found
-    for one in stored.head["pending"]:
-        if one["kind"] in FAMILY and one.get("began"):
+    for effect in stored.head["pending"]:
+        if effect["kind"] in FAMILY and effect.get("began"):
             try:
-                child = await summary(store, await store.load(child_id(stored.record.run, one["key"])))
+                child = await summary(store, await store.load(child_id(stored.record.run, effect["key"])))
             except MoothallError:  # it is gone or damaged, which its own line tells
                 continue
             if child.status == "waiting":
@@ -167,9 +207,15 @@ async def summary(store: Store, stored: Stored) -> Summary:
     return found
 
 
+def _is_told(record: Record) -> bool:
+    """Whether a run where nothing is under way waits to be told an event."""
+    listing = KINDS.get(str(record.definition.get("kind", "")))
+    return listing is not None and listing.told
+
+
 def moment(at: float) -> str:
     """A moment as a date and a time; as a number where a clock was so wrong that there is none."""
-    date = dated(at)
+    date = date_of(at)
     return f"{at:.0f}" if date is None else date.isoformat(sep=" ", timespec="seconds")
 
 
@@ -182,7 +228,7 @@ def summary_of(stored: Stored) -> Summary:
             reason = "the record of how it began is damaged; bring back a copy of the file"
         return Summary(stored.record.run, stored.record.machine, "damaged", (), stored.seq, began, reason)
     try:
-        summary = _summed_up(stored.record, stored.head)
+        summary = replace(_summed_up(stored.record, stored.head), holder=_holder_of(stored))
         if stored.status.startswith(SET_ASIDE):
             reason = f"{stored.status.removeprefix(SET_ASIDE)}; `moot resume` tries once more, `moot cancel` ends it"
             return replace(summary, status=SET_ASIDE.rstrip(": "), reason=reason)
@@ -191,21 +237,38 @@ def summary_of(stored: Stored) -> Summary:
         raise Broken(f"the head of run {stored.record.run} is damaged: {error}") from error
 
 
+def _ended_as(stored: Stored) -> str:
+    """The status of a run that is over."""
+    active = stored.head["snapshot"]["active"] if stored.head else ()
+    return ended_as(stored.status, active, stored.record.bad_ends)
+
+
+def _holder_of(stored: Stored) -> str:
+    """Who drives a run; "" where its holder is gone, or was not heard of in time."""
+    lease = stored.lease
+    return lease.owner if lease.until > time.time() and not is_gone(lease.owner) else ""
+
+
 def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
     snapshot = head["snapshot"]
-    asking = (one for one in head["pending"] if one["kind"] == AskPerson.kind or "doubt" in one)
+    asking = (pending for pending in head["pending"] if pending["kind"] == AskPerson.kind or "doubt" in pending)
     questions = tuple(
         {
-            "id": one["key"],
+            "id": pending["key"],
             "prompt": prompt,
             "schema": schema,
-            "due": one.get("due"),
-            "who": one["effect"].get("who", ""),
+            "due": pending.get("due"),
+            "who": pending["effect"].get("who", ""),
         }
-        for one in asking
-        for prompt, schema in [asked(one["effect"], one.get("doubt", ""))]
+        for pending in asking
+        for prompt, schema in [question_of(pending["effect"], pending.get("doubt", ""))]
     )
-    status = standing(snapshot["status"], bool(questions), bool(head["pending"]))
+    ended = ended_as(snapshot["status"], snapshot["active"], record.bad_ends)
+    status = standing(ended, bool(questions), bool(head["pending"]))
+    if ended != snapshot["status"]:
+        snapshot = {**snapshot, "reason": f"it ended in {snapshot['active'][0]}"}
+    if status == "stuck" and _is_told(record):
+        status = "waiting"
     reason = "nothing is under way, and no row took what happened last" if status == "stuck" else snapshot["reason"]
     return Summary(
         record.run,
@@ -219,4 +282,5 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
         head["spent"],
         questions,
         head.get("limits", record.limits),
+        record.project,
     )

@@ -10,11 +10,11 @@ from moothall.kernel.frozen import Frozen
 from moothall.machines.arena.consensus import Consensus, Vote
 from moothall.machines.arena.definition import Configuration
 from moothall.machines.arena.identity import Locks
+from moothall.machines.arena.instructions import definition_of
 from moothall.machines.arena.memory import KnownRating, Likeness, Trace
 from moothall.machines.arena.plan import Classification, Opinion, Plan
 from moothall.machines.arena.ratings import Duel, Rating, RatingKey, start_rating
 from moothall.machines.arena.rules import Violation
-from moothall.machines.arena.wording import definition_of
 
 Ending = Literal["", "succeeded", "blocked", "rolled_back", "aborted", "dry_run"]
 STATIC_RULES = "static_rules"
@@ -79,6 +79,8 @@ class Rollback(Frozen):
     undone: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     is_over: bool = False
+    undoing: bool = False
+    """Whether the first of what is open is being undone now."""
 
     @property
     def is_complete(self) -> bool:

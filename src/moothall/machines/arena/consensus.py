@@ -23,7 +23,15 @@ from typing import Literal
 from moothall.errors import BadValue
 from moothall.kernel.frozen import Frozen
 from moothall.machines.arena.figures import exact_number, field_of, nearest_float
-from moothall.machines.arena.ratings import Rating, exact_factor, exact_track_record, factor, rating_of, track_record
+from moothall.machines.arena.ratings import (
+    NEWCOMER,
+    Rating,
+    exact_factor,
+    exact_track_record,
+    factor,
+    rating_of,
+    track_record,
+)
 
 ROLE_WEIGHTS: Mapping[str, float] = {
     "security": 2.0,
@@ -37,7 +45,6 @@ BANDS = ("seed", "cautious")
 VETO_FROM = Fraction(9, 10)
 DEBATE_BELOW, PROCEED_FROM, ASK_BELOW = 0.8, 0.6, 0.75
 MOST_PASSES = 3
-NEWCOMER = Rating()
 
 Verdict = Literal["approve", "reject", "abstain"]
 Decision = Literal["proceed", "redebate", "ask", "blocked"]
@@ -106,17 +113,15 @@ def consensus(
 ) -> Consensus:
     """What the panel thinks of the plan; votes and ratings may be values or mappings with the same fields."""
     panel = tuple(votes)
-    return _quick_consensus(panel, ratings or {}, weights or {}) or _exact_consensus(
-        panel, ratings or {}, weights or {}
-    )
+    quick = None if weights else _quick_consensus(panel, ratings or {})
+    return quick or _exact_consensus(panel, ratings or {}, weights or {})
 
 
-def _quick_consensus(
-    panel: tuple[object, ...], ratings: Mapping[str, object], weights: Mapping[str, float]
-) -> Consensus | None:
+def _quick_consensus(panel: tuple[object, ...], ratings: Mapping[str, object]) -> Consensus | None:
     """The consensus in floats; None where that may be wrong or cannot tell on which side of a boundary it is.
 
-    Sums are exact before they are rounded once, so that the order of the votes does not matter.
+    It knows the usual role weights only: others may be too large for floats. Sums are exact before they are rounded
+    once, so that the order of the votes does not matter.
     """
     sides: dict[str, list[float]] = {"approve": [], "reject": [], "abstain": []}
     by_agent: dict[str, float] = {}
@@ -124,8 +129,8 @@ def _quick_consensus(
     for vote in panel:
         if not isinstance(vote, Vote) or type(vote.confidence) is not float or not 0.0 <= vote.confidence <= 1.0:
             return None
-        role = weights.get(vote.role, ROLE_WEIGHTS.get(vote.role))
-        if type(role) is not float or vote.verdict not in sides or vote.agent in by_agent or not vote.agent:
+        role = ROLE_WEIGHTS.get(vote.role)
+        if role is None or vote.verdict not in sides or vote.agent in by_agent or not vote.agent:
             return None
         rating = ratings.get(vote.agent, NEWCOMER)
         if not isinstance(rating, Rating):
@@ -136,10 +141,10 @@ def _quick_consensus(
         if vote.role == "security" and vote.verdict == "reject" and vote.confidence >= 0.9:
             vetoing.append(vote.agent)
     pro, contra = math.fsum(sides["approve"]), math.fsum(sides["reject"])
-    if weights or not 1e-200 < pro + contra < 1e200:
+    if pro + contra < 1e-200:
         return None
     value = pro / (pro + contra)
-    if any(abs(value - boundary) < 1e-9 for boundary in (0.0, PROCEED_FROM, ASK_BELOW, DEBATE_BELOW, 1.0)):
+    if abs(value - PROCEED_FROM) < 1e-9 or abs(value - ASK_BELOW) < 1e-9 or abs(value - DEBATE_BELOW) < 1e-9:
         return None
     return Consensus(value, min(vetoing, default=None), by_agent)
 

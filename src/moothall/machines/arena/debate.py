@@ -24,11 +24,11 @@ from moothall.machines.arena.case import STATIC_RULES, Case, Known, Pairing, Vet
 from moothall.machines.arena.consensus import consensus, decision, reason_of
 from moothall.machines.arena.effects import ContextRead, IdentityRead, ReadContext, ReadIdentity
 from moothall.machines.arena.identity import IdentityGuard, Locks
+from moothall.machines.arena.instructions import SHAPES
 from moothall.machines.arena.plan import PANEL, Classification, Opinion, Task, tasks_for_a_person
 from moothall.machines.arena.ratings import DUELLISTS, expected_score
 from moothall.machines.arena.replies import ClassificationReply, OpinionReply, PlanReply, SolutionReply, plan_of
 from moothall.machines.arena.rules import static_rules
-from moothall.machines.arena.wording import SHAPES
 
 UNSURE, ALIKE = 0.5, 0.5
 """Where the classifier is less sure than this, a trace that is at least so much alike says which kind it is."""
@@ -116,10 +116,10 @@ def keep_context(case: Case, read: ContextRead) -> Case:
 @emitting(AskAgent)
 def ask_classifier(case: Case, _: Event) -> AskAgent:
     """Ask what kind of request it is."""
-    return asking(case, "classifier", {"nearest": _seen(case)})
+    return asking(case, "classifier", {"nearest": _seen_facts(case)})
 
 
-def _seen(case: Case) -> list[Any]:
+def _seen_facts(case: Case) -> list[Any]:
     return [
         {
             "request": likeness.trace.request[:300],
@@ -152,7 +152,7 @@ def build_initial_plan(case: Case, _: Event) -> AskAgent:
     ]
     sorted_as = case.classification
     tags = ", ".join(sorted_as.tags) or "no tags"
-    known = {"nearest": _seen(case), "decisions": decisions, "kind": sorted_as.kind, "tags": tags}
+    known = {"nearest": _seen_facts(case), "decisions": decisions, "kind": sorted_as.kind, "tags": tags}
     return asking(case, "planner", known)
 
 
@@ -164,10 +164,10 @@ def run_debate(case: Case, replied: Replied) -> Case:
 
 def block_unplanned(case: Case, event: GaveUp | Exhausted) -> Case:
     """Nothing can be debated without a plan."""
-    return _blocked(case, f"there is no plan: {why(event)}")
+    return _block(case, f"there is no plan: {why(event)}")
 
 
-def _blocked(case: Case, reason: str) -> Case:
+def _block(case: Case, reason: str) -> Case:
     return replace(case, decision="blocked", outcome="blocked", reason=reason)
 
 
@@ -183,7 +183,7 @@ def ask_round(role: str) -> Callable[[Case, Event], AskAgent]:
             "plan": plain(case),
             "pass": case.passes + 1,
             "earlier": "\n".join(_lines(case)) or "nothing",
-            **({"violations": _violated(case)} if role == "security" else {}),
+            **({"violations": _violated_rules(case)} if role == "security" else {}),
         }
         return asking(case, role, arguments)
 
@@ -197,7 +197,7 @@ def plain(case: Case) -> str:
     return json.dumps({"tasks": tasks}, ensure_ascii=False, indent=1)
 
 
-def _violated(case: Case) -> str:
+def _violated_rules(case: Case) -> str:
     violations = static_rules(case.plan)
     return "; ".join(f"{broken.rule} in {broken.task}: {broken.reason}" for broken in violations) or "nothing"
 
@@ -272,13 +272,13 @@ def pair_duels(case: Case, _: Event) -> Case:
 def resolve(case: Case, _: Event) -> Move[Case]:
     """Decide, or ask a person where the rules say so; a veto is never asked about."""
     if case.violations or case.consensus.veto is not None:
-        return Move(_vetoed(case))
+        return Move(_count_veto(case))
     if "security" in case.lost:
-        return Move(_blocked(case, "security gave no opinion, and nothing proceeds without one"))
+        return Move(_block(case, "security gave no opinion, and nothing proceeds without one"))
     settled = decision(case.consensus, case.passes, bands=case.bands)
     reason = reason_of(case.consensus, case.passes, bands=case.bands)
     if settled == "blocked":
-        return Move(_blocked(case, reason))
+        return Move(_block(case, reason))
     needs = [f"task {task.id} cannot be undone" for task in tasks_for_a_person(case.plan)]
     asked = "; ".join([*([reason] if settled == "ask" else []), *needs])
     if case.dry_run:
@@ -289,14 +289,14 @@ def resolve(case: Case, _: Event) -> Move[Case]:
     return Move(replace(case, decision="ask", asked=asked, reason=asked), effects=(question,))
 
 
-def _vetoed(case: Case) -> Case:
+def _count_veto(case: Case) -> Case:
     first = next(iter(case.violations), None)
     by = case.consensus.veto or STATIC_RULES
     reasons = case.opinions[by].reasons if by in case.opinions else ()
     told = f"{first.rule} in task {first.task}: {first.reason}" if first else "; ".join(reasons)
     veto = Veto(by, first.rule if first else None, told)
     who = "a static rule" if by == STATIC_RULES else by
-    return replace(_blocked(case, f"{who} vetoes the plan" + (f": {told}" if told else "")), veto=veto)
+    return replace(_block(case, f"{who} vetoes the plan" + (f": {told}" if told else "")), veto=veto)
 
 
 def _question(case: Case, asked: str) -> str:
@@ -346,9 +346,9 @@ def keep_yes(case: Case, answered: Answered) -> Case:
 def keep_no(case: Case, answered: Answered) -> Case:
     """End because a person did not agree."""
     by = answered.by or "a person"
-    return replace(_blocked(case, f"{by} refused: {case.asked}"), judged="no", judge=by)
+    return replace(_block(case, f"{by} refused: {case.asked}"), judged="no", judge=by)
 
 
 def keep_silence(case: Case, _: Event) -> Case:
     """End because nobody answered in time."""
-    return replace(_blocked(case, f"nobody answered in time: {case.asked}"), judged="expired")
+    return replace(_block(case, f"nobody answered in time: {case.asked}"), judged="expired")

@@ -89,7 +89,7 @@ def findings(plain: Any) -> Iterator[Problem]:
     yield from SHAPE.misfits(plain)
     weights = plain.get("weights")
     if isinstance(weights, Mapping) and weights and not any(weights.get(role, 1) for role in ROLE_WEIGHTS):
-        yield Problem("error", "E_WEIGHTS", "/weights", "nobody's vote counts", "give a role a weight above 0")
+        yield Problem("error", "E_WEIGHTS", "/weights", "no vote counts", "give a role a weight above 0")
 
 
 def read_configuration(plain: Any, where: str = "the configuration") -> Configuration:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from moothall.agents.ask import AskAgent, Replied
 from moothall.errors import BadValue
-from moothall.kernel.effects import Effect, Repeats
+from moothall.kernel.effects import Repeats
 from moothall.kernel.events import Cancelled, Event, Exhausted, GaveUp
 from moothall.kernel.nodes import emitting
 from moothall.kernel.step import Move
@@ -28,6 +28,7 @@ from moothall.machines.arena.effects import (
     WorkspaceRestored,
     WorkspaceSaved,
 )
+from moothall.machines.arena.instructions import DIAGNOSE
 from moothall.machines.arena.plan import (
     Diagnosis,
     Plan,
@@ -40,7 +41,6 @@ from moothall.machines.arena.plan import (
 )
 from moothall.machines.arena.replies import DiagnosisReply
 from moothall.machines.arena.rules import static_rules
-from moothall.machines.arena.wording import DIAGNOSE
 
 SIDE_BY_SIDE = 8
 """So many tasks run at the same time, at most."""
@@ -56,35 +56,58 @@ TOLD = 1500
 # tasks
 
 
-@emitting(SaveWorkspace, RunTask, AskAgent, most=SIDE_BY_SIDE)
+@emitting(SaveWorkspace)
 def execute_plan(case: Case, _: Event) -> Move[Case]:
     """Save the workspace before the first task; after a repair go on with what is to be run."""
-    if not case.save:
-        return Move(case, effects=(SaveWorkspace(case.workspace),))
-    return start_ready(case)
+    return Move(case, effects=() if case.save else (SaveWorkspace(case.workspace),))
 
 
-@emitting(RunTask, AskAgent, most=SIDE_BY_SIDE)
-def keep_save(case: Case, saved: WorkspaceSaved) -> Move[Case]:
-    """Remember the save, and begin."""
-    return start_ready(replace(case, save=saved.save))
+def keep_save(case: Case, saved: WorkspaceSaved) -> Case:
+    """Remember the save; tasks may begin."""
+    return replace(case, save=saved.save)
 
 
-def start_ready(case: Case) -> Move[Case]:
-    """Begin the tasks whose needs are done, as many as may run side by side; none after a failure."""
-    if case.halted or any(result.failure for result in case.results.values()):
-        return Move(case)
-    done = [task.id for task in case.plan.tasks if task.id in case.results]
-    ready = ready_tasks(case.plan, done=done, started=case.running)
-    begun = ready[: max(0, SIDE_BY_SIDE - len(case.running))]
-    running = (*case.running, *(task.id for task in begun))
-    return Move(replace(case, running=running), effects=tuple(_effect(case, task, task.id) for task in begun))
+def next_task(case: Case) -> Task | None:
+    """The task that begins next: its needs are done, and there is room beside those that run; none after a failure."""
+    if not case.save or case.halted or len(case.running) >= SIDE_BY_SIDE:
+        return None
+    if any(result.failure for result in case.results.values()):
+        return None
+    return next(iter(ready_tasks(case.plan, done=case.results, started=case.running)), None)
 
 
-def _effect(case: Case, task: Task, id: str) -> Effect:
-    if task.kind == "model":
-        return AskAgent(MODEL, "{prompt}", {"prompt": task.prompt}, id=id)
-    return RunTask(task, case.workspace, case.config.timeout, id, repeats=repeats_of(task))
+def task_is_ready(case: Case, _: Event) -> bool:
+    """Whether a task begins that works in the workspace."""
+    task = next_task(case)
+    return task is not None and task.kind != "model"
+
+
+@emitting(RunTask)
+def start_task(case: Case, _: Event) -> Move[Case]:
+    """Begin a task in the workspace."""
+    task = _current_task(case)
+    effect = RunTask(task, case.workspace, case.config.timeout, task.id, repeats=repeats_of(task))
+    return Move(replace(case, running=(*case.running, task.id)), effects=(effect,))
+
+
+def model_is_wanted(case: Case, _: Event) -> bool:
+    """Whether a task begins that asks a model."""
+    task = next_task(case)
+    return task is not None and task.kind == "model"
+
+
+@emitting(AskAgent)
+def ask_model(case: Case, _: Event) -> Move[Case]:
+    """Begin a task that asks a model."""
+    task = _current_task(case)
+    effect = AskAgent(MODEL, "{prompt}", {"prompt": task.prompt}, id=task.id)
+    return Move(replace(case, running=(*case.running, task.id)), effects=(effect,))
+
+
+def _current_task(case: Case) -> Task:
+    task = next_task(case)
+    assert task is not None
+    return task
 
 
 def repeats_of(task: Task) -> Repeats:
@@ -97,9 +120,8 @@ def repeats_of(task: Task) -> Repeats:
     return "at-most-once"
 
 
-@emitting(RunTask, AskAgent, most=SIDE_BY_SIDE)
-def keep_result(case: Case, ended: TaskEnded) -> Move[Case]:
-    """Keep what came of a task, and begin what was waiting for it."""
+def keep_result(case: Case, ended: TaskEnded) -> Case:
+    """Keep what came of a task."""
     expect = case.plan.task(ended.task).expect
     code = 0 if ended.exit_code is None else ended.exit_code
     said = expect.stdout_contains or "" if ended.says_expected else ""
@@ -113,16 +135,15 @@ def keep_result(case: Case, ended: TaskEnded) -> Move[Case]:
         ended.sandbox,
         "; ".join(wrong),
     )
-    return start_ready(_with_result(case, result, is_done=code == 0))
+    return _with_result(case, result, is_done=code == 0)
 
 
-@emitting(RunTask, AskAgent, most=SIDE_BY_SIDE)
-def keep_reply(case: Case, replied: Replied) -> Move[Case]:
+def keep_reply(case: Case, replied: Replied) -> Case:
     """Keep what a model said to a task."""
     expect = case.plan.task(replied.id).expect
     wrong = failed_expectations(expect, exit_code=0, stdout=replied.text)
     said = replied.text[:TOLD]
-    return start_ready(_with_result(case, TaskResult(replied.id, None, said, failure="; ".join(wrong)), is_done=True))
+    return _with_result(case, TaskResult(replied.id, None, said, failure="; ".join(wrong)), is_done=True)
 
 
 def keep_failure(case: Case, event: GaveUp | Exhausted) -> Case:
@@ -280,15 +301,15 @@ def load_repair(case: Case, replied: Replied) -> Case:
 def refuse_repair(case: Case, replied: Replied) -> Case:
     """End healing because the repair may not be run, or there is none."""
     reply: DiagnosisReply = replied.value
-    return _ended(case, repair_fault(case, reply), reply.diagnosis)
+    return _end(case, repair_fault(case, reply), reply.diagnosis)
 
 
 def lose_repair(case: Case, event: GaveUp | Exhausted) -> Case:
     """End healing because the critic did not answer."""
-    return _ended(case, f"the critic gave no diagnosis: {why(event)}", "")
+    return _end(case, f"the critic gave no diagnosis: {why(event)}", "")
 
 
-def _ended(case: Case, reason: str, diagnosis: str) -> Case:
+def _end(case: Case, reason: str, diagnosis: str) -> Case:
     repair = replace(case.repairs[-1], outcome="refused", reason=reason, diagnosis=diagnosis)
     return replace(case, repairs=(*case.repairs[:-1], repair), healing_ended=reason)
 
@@ -301,31 +322,45 @@ def cancel(case: Case, cancelled: Cancelled) -> Case:
     return replace(case, running=(), halted=f"cancelled: {cancelled.reason}")
 
 
-@emitting(RunTask, RestoreWorkspace)
-def begin_rollback(case: Case, _: Event) -> Move[Case]:
-    """Undo what was carried out, the last first."""
+def begin_rollback(case: Case, _: Event) -> Case:
+    """Note what there is to undo, the last first, and what nothing undoes."""
     known = {task.id for task in case.plan.tasks}
     finished = [name for name in case.finished if name in known]
-    ways = reverse_tasks(case.plan, performed=finished)
     left = [f"task {name} is irreversible" for name in finished if case.plan.task(name).is_irreversible]
-    rollback = Rollback(tuple(name for name, way in ways if way is not None), left=tuple(left))
-    reason = case.healing_ended or case.halted
-    return undo_next(replace(case, rollback=rollback, outcome="rolled_back", reason=reason))
+    ways = [(name, way) for name, way in reverse_tasks(case.plan, performed=finished) if way is not None]
+    left += [f"task {name}: asking a model undoes nothing" for name, way in ways if way.kind == "model"]
+    names = tuple(name for name, way in ways if way.kind != "model")
+    rollback = Rollback(names, left=tuple(left), is_over=not case.save)
+    return replace(case, rollback=rollback, outcome="rolled_back", reason=case.healing_ended or case.halted)
 
 
-def undo_next(case: Case) -> Move[Case]:
-    """The next step of the way back: a reverse task, or in the end the workspace's save."""
+def can_undo(case: Case, _: Event) -> bool:
+    """Whether the next task is to be undone now."""
     rollback = _rollback(case)
-    if rollback.open:
-        name = rollback.open[0]
-        reverse = case.plan.task(name).reverse
-        assert isinstance(reverse, Task)
-        if reverse.kind == "model":
-            return undo_next(_stepped(case, left=f"task {name}: asking a model undoes nothing"))
-        return Move(case, effects=(RunTask(reverse, case.workspace, case.config.timeout, UNDO + name),))
-    if not case.save:
-        return Move(replace(case, rollback=replace(rollback, is_over=True)))
-    return Move(case, effects=(RestoreWorkspace(case.workspace, case.save),))
+    return bool(rollback.open) and not rollback.undoing and not rollback.is_over
+
+
+@emitting(RunTask)
+def undo_task(case: Case, _: Event) -> Move[Case]:
+    """Take a step back: run the reverse task of what was carried out last."""
+    rollback = _rollback(case)
+    name = rollback.open[0]
+    reverse = case.plan.task(name).reverse
+    assert isinstance(reverse, Task)
+    effect = RunTask(reverse, case.workspace, case.config.timeout, UNDO + name)
+    return Move(replace(case, rollback=replace(rollback, undoing=True)), effects=(effect,))
+
+
+def can_restore(case: Case, _: Event) -> bool:
+    """Whether the workspace is to be made what it was now: nothing else is left to undo."""
+    rollback = _rollback(case)
+    return not rollback.open and not rollback.is_over
+
+
+@emitting(RestoreWorkspace)
+def restore_workspace(case: Case, _: Event) -> RestoreWorkspace:
+    """Make the workspace what it was before the first task."""
+    return RestoreWorkspace(case.workspace, case.save)
 
 
 def _rollback(case: Case) -> Rollback:
@@ -333,34 +368,33 @@ def _rollback(case: Case) -> Rollback:
     return case.rollback
 
 
-def _stepped(case: Case, *, left: str = "") -> Case:
+def _next_step(case: Case, *, left: str = "") -> Case:
     rollback = _rollback(case)
     name = rollback.open[0]
     undone = rollback.undone if left else (*rollback.undone, name)
     leaves = (*rollback.left, left) if left else rollback.left
-    return replace(case, rollback=replace(rollback, open=rollback.open[1:], undone=undone, left=leaves))
+    kept = replace(rollback, open=rollback.open[1:], undone=undone, left=leaves, undoing=False)
+    return replace(case, rollback=kept)
 
 
-@emitting(RunTask, RestoreWorkspace)
-def keep_undone(case: Case, ended: TaskEnded) -> Move[Case]:
-    """Keep what came of a reverse task, and take the next step back."""
+def keep_undone(case: Case, ended: TaskEnded) -> Case:
+    """Keep what came of a reverse task."""
     reverse = case.plan.task(ended.task.removeprefix(UNDO)).reverse
     assert isinstance(reverse, Task)
     said = reverse.expect.stdout_contains or "" if ended.says_expected else ""
     wrong = failed_expectations(reverse.expect, exit_code=ended.exit_code or 0, stdout=said, files=ended.files)
     name = ended.task.removeprefix(UNDO)
-    return undo_next(_stepped(case, left=f"task {name} was not undone: {'; '.join(wrong)}" if wrong else ""))
+    return _next_step(case, left=f"task {name} was not undone: {'; '.join(wrong)}" if wrong else "")
 
 
-@emitting(RunTask, RestoreWorkspace)
-def keep_not_undone(case: Case, event: GaveUp | Exhausted) -> Move[Case]:
-    """Keep what could not be undone, and go on with the rest."""
+def keep_not_undone(case: Case, event: GaveUp | Exhausted) -> Case:
+    """Keep what could not be undone; the rest is still tried."""
     if event.id:
         name = event.id.removeprefix(UNDO)
-        return undo_next(_stepped(case, left=f"task {name} was not undone: {why(event)}"))
+        return _next_step(case, left=f"task {name} was not undone: {why(event)}")
     rollback = _rollback(case)
     left = (*rollback.left, f"the workspace was not restored: {why(event)}")
-    return Move(replace(case, rollback=replace(rollback, left=left, is_over=True)))
+    return replace(case, rollback=replace(rollback, left=left, is_over=True))
 
 
 def keep_restored(case: Case, restored: WorkspaceRestored) -> Case:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from moothall.errors import BadValue
+from moothall.kernel.frozen import Frozen
 
 LARGEST = Fraction(sys.float_info.max)
 
@@ -58,7 +59,7 @@ def clamp(exact: Fraction, low: Fraction, high: Fraction) -> Fraction:
 
 def field_of(source: object, name: str, default: Any) -> Any:
     """A field of a mapping or of an object, or the default where it has none."""
-    if isinstance(source, Mapping):
+    if not isinstance(source, Frozen) and isinstance(source, Mapping):
         return source.get(name, default)
     return getattr(source, name, default)
 

@@ -25,7 +25,7 @@ from moothall.kernel.events import (
 )
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State, always
-from moothall.machines.arena import debate, execution, storing
+from moothall.machines.arena import debate, execution, records
 from moothall.machines.arena.case import Case
 from moothall.machines.arena.consensus import MOST_PASSES
 from moothall.machines.arena.effects import (
@@ -37,15 +37,16 @@ from moothall.machines.arena.effects import (
     WorkspaceSaved,
 )
 from moothall.machines.arena.identity import COLLECTION, KEY
+from moothall.machines.arena.instructions import prompts
 from moothall.machines.arena.plan import PANEL
 from moothall.machines.arena.replies import MOST_TASKS, REPLIES
 from moothall.machines.arena.report import report_of
-from moothall.machines.arena.wording import prompts
 
 NAME = "arena"
 FAILED: list[type[Any]] = [GaveUp, Exhausted]
 ROUNDS = tuple(f"Round_{number}_{role.title()}" for number, role in enumerate(PANEL, start=1))
-MOST_RUNS = MOST_TASKS * (execution.MOST_REPAIRS + 1)
+MOST_STARTS = MOST_TASKS + execution.MOST_REPAIRS * execution.SIDE_BY_SIDE
+"""So many times tasks begin: each once, and again after each repair those that failed, which had run side by side."""
 MOST_CANCELS = 9
 """So many times a run may be told to stop while it goes back; then it stops at once."""
 MOST_CONFLICTS = 100
@@ -105,8 +106,8 @@ def _states() -> list[State | Final]:
             ],
         ),
         State("Blocked"),
-        State("StoringMemory", enter=storing.read_memory),
-        State("Auditing", enter=storing.audit_log),
+        State("StoringMemory", enter=records.read_memory),
+        State("Auditing", enter=records.audit_log),
         Final("Aborted"),
         Final("Audited"),
     ]
@@ -149,10 +150,13 @@ def _aggregation() -> Iterator[On]:
 
 def _execution() -> Iterator[On]:
     yield On("RunningTasks", WorkspaceSaved, do=execution.keep_save, at_most=1)
-    yield On("RunningTasks", TaskEnded, do=execution.keep_result, at_most=MOST_RUNS)
-    yield On("RunningTasks", Replied, do=execution.keep_reply, at_most=MOST_RUNS)
-    yield On("RunningTasks", FAILED, do=execution.keep_failure, at_most=MOST_RUNS)
+    yield On("RunningTasks", TaskEnded, do=execution.keep_result, at_most=MOST_STARTS)
+    yield On("RunningTasks", Replied, do=execution.keep_reply, at_most=MOST_STARTS)
+    yield On("RunningTasks", FAILED, do=execution.keep_failure, at_most=MOST_STARTS)
     yield On("RunningTasks", [WorkspaceSaved, TaskEnded, Replied, *FAILED], to="ValidationCheck", do=execution.halt)
+    starts, asks = execution.task_is_ready, execution.model_is_wanted
+    yield On("RunningTasks", always, when=starts, do=execution.start_task, at_most=MOST_STARTS)
+    yield On("RunningTasks", always, when=asks, do=execution.ask_model, at_most=MOST_STARTS)
     yield On("RunningTasks", always, to="ValidationCheck", when=execution.nothing_runs)
     yield On("AssertingOutcomes", always, to="Success", when=execution.all_succeeded)
     yield On("AssertingOutcomes", always, to="Failure")
@@ -164,6 +168,8 @@ def _execution() -> Iterator[On]:
     yield On("SelfHealingActive", Replied, to="RunningTasks", when=sound, do=execution.load_repair, at_most=most)
     yield On("SelfHealingActive", Replied, to="RollbackActive", do=execution.refuse_repair)
     yield On("SelfHealingActive", FAILED, to="RollbackActive", do=execution.lose_repair)
+    yield On("RollbackActive", always, when=execution.can_undo, do=execution.undo_task, at_most=MOST_TASKS)
+    yield On("RollbackActive", always, when=execution.can_restore, do=execution.restore_workspace, at_most=1)
     yield On("RollbackActive", TaskEnded, do=execution.keep_undone, at_most=MOST_TASKS)
     yield On("RollbackActive", WorkspaceRestored, do=execution.keep_restored, at_most=1)
     yield On("RollbackActive", FAILED, do=execution.keep_not_undone, at_most=MOST_TASKS + 1)
@@ -176,8 +182,8 @@ def _execution() -> Iterator[On]:
 
 def _closing() -> Iterator[On]:
     yield On("Blocked", always, to="StoringMemory")
-    yield On("StoringMemory", MemoryRead, do=storing.store_all_in_memory, at_most=MOST_CONFLICTS + 1)
+    yield On("StoringMemory", MemoryRead, do=records.store_all_in_memory, at_most=MOST_CONFLICTS + 1)
     yield On("StoringMemory", RecordsWritten, to="Auditing")
     yield On("StoringMemory", Conflicted, to="StoringMemory", at_most=MOST_CONFLICTS)
-    yield On("StoringMemory", [MemoryRead, *FAILED], to="Auditing", do=storing.keep_unstored)
+    yield On("StoringMemory", [MemoryRead, *FAILED], to="Auditing", do=records.keep_unstored)
     yield On("Auditing", [RecordsWritten, *FAILED], to="Audited")

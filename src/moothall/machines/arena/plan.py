@@ -239,18 +239,6 @@ def decode_diagnosis(value: object, *, known: Collection[str] = ()) -> Diagnosis
     return Diagnosis(diagnosis, None if plan is None else decode_plan(plan, known=known))
 
 
-def decode_reply(agent: str, value: object) -> Plan | Classification | Opinion:
-    """What an agent of the arena replies, by its name; a diagnosis is asked for separately."""
-    match agent:
-        case "classifier":
-            return decode_classification(value)
-        case "planner":
-            return decode_plan(value)
-        case _ if agent in PANEL:
-            return decode_opinion(value, role=agent)
-    raise BadValue(f"the arena has no agent {agent!r}; it has {', '.join(AGENTS)}")
-
-
 def _object(value: object, who: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise BadValue(f"{who} replies {type(value).__name__}; the reply is an object")
@@ -279,16 +267,6 @@ def check_needs(plan: Plan, *, known: Collection[str] = ()) -> None:
             del left[name]
     if left:
         raise BadValue(f"the tasks {', '.join(left)} need each other in a circle; take one of the needs out")
-
-
-def waves(plan: Plan) -> tuple[tuple[str, ...], ...]:
-    """The order of execution: tasks of one wave are independent and may run side by side."""
-    done: set[str] = set()
-    order: list[tuple[str, ...]] = []
-    while wave := ready_tasks(plan, done=done):
-        order.append(tuple(task.id for task in wave))
-        done |= {task.id for task in wave}
-    return tuple(order)
 
 
 def ready_tasks(plan: Plan, *, done: Collection[str], started: Collection[str] = ()) -> tuple[Task, ...]:

@@ -4,16 +4,17 @@ Rules:
 - An agent starts at 1200. A duel moves both sides by true Elo; K shrinks with the agent's games, from 32 down to 4.
 - A vote's weight takes two factors from here. Both move little on few games: the Elo factor is pulled to 1 by ten
   games' worth of doubt, the track record counts from the fifth game on.
-- Duels are critic against solution and security against solution. Whoever the outcome proved right wins; only duels
-  in which they disagreed enter the Bradley–Terry fit. A veto counts when a static rule or a person confirmed *or
-  refuted* it, and not otherwise: counted only when confirmed, every veto would be a free win.
+- Duels are critic against solution and security against solution, where the two disagreed. Whoever the outcome proved
+  right wins; where both were right or both wrong there is no duel. A veto counts when a static rule or a person
+  confirmed *or refuted* it, and not otherwise: counted only when confirmed, every veto would be a free win.
+- The other roles have no duels. Their record is how often the outcome proved their vote right; their Elo stays.
 - A new agent, model and kind starts with no games from the rating of its parent: agent and model, then agent.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -45,6 +46,9 @@ class Rating(Frozen):
     elo: float = START
     games: float = 0
     wins: float = 0
+
+
+NEWCOMER = Rating()
 
 
 class RatingKey(Frozen):
@@ -134,7 +138,7 @@ def rating_of(source: object) -> Rating:
     )
 
 
-def updated(rating: Rating, opponent: Rating, score: float) -> Rating:
+def update_rating(rating: Rating, opponent: Rating, score: float) -> Rating:
     """The rating after a duel with this opponent, both taken as they were before it."""
     moved = elo(rating.elo, opponent.elo, score, k=k_of(rating.games))
     return Rating(moved, rating.games + 1, rating.wins + (1 if score > 0.5 else 0))
@@ -167,61 +171,61 @@ class Settled(Frozen):
     vetoed: str = ""
 
 
+class PlayedDuel(Frozen):
+    """A duel, and the ratings of its two sides before and after it."""
+
+    duel: Duel
+    before: tuple[Rating, Rating]
+    after: tuple[Rating, Rating]
+
+
 def outcome_duels(votes: Iterable[object], settled: Settled) -> tuple[Duel, ...]:
-    """The duels that an outcome decides: each critic and each security agent against each solution.
+    """The duels that an outcome decides: critics and security agents against the solutions they disagreed with."""
+    judged = _judged_votes(votes, settled)
+    return tuple(
+        Duel(agent, solution, 1.0 if right else 0.0)
+        for role, agent, right in judged
+        if role in DUELLISTS
+        for place, solution, proved in judged
+        if place == "solution" and right != proved
+    )
+
+
+def settled_ratings(
+    votes: Iterable[object], settled: Settled, ratings: Mapping[str, Rating]
+) -> tuple[dict[str, Rating], tuple[PlayedDuel, ...]]:
+    """The ratings after an outcome, of those agents whose rating it changes, and the duels that moved them.
+
+    Duels move Elo, one after the other. Whoever has a role without duels only keeps a record of how often its vote
+    was right.
+    """
+    panel = tuple(votes)
+    after: dict[str, Rating] = {}
+    played: list[PlayedDuel] = []
+    for duel in outcome_duels(panel, settled):
+        mine, theirs = (after.get(name) or ratings.get(name, NEWCOMER) for name in (duel.first, duel.second))
+        moved = update_rating(mine, theirs, duel.score), update_rating(theirs, mine, 1.0 - duel.score)
+        after[duel.first], after[duel.second] = moved
+        played.append(PlayedDuel(duel, (mine, theirs), moved))
+    for role, agent, right in _judged_votes(panel, settled):
+        if role not in DUELLISTS and role != "solution":
+            before = ratings.get(agent, NEWCOMER)
+            after[agent] = Rating(before.elo, before.games + 1, before.wins + right)
+    return after, tuple(played)
+
+
+def _judged_votes(votes: Iterable[object], settled: Settled) -> list[tuple[str, str, bool]]:
+    """Role and agent of each vote that the outcome proved right or wrong; abstentions are neither.
 
     A plan that was stopped by a veto was not carried out: only a static rule or a person can tell what it was worth.
     """
     if settled.good is None or (settled.vetoed and settled.by not in ("person", "rule")):
-        return ()
-    return tuple(
-        Duel(agent, solution, 1.0 if right else 0.0)
-        for agent, solution, right, proved in _pairings(tuple(votes), good=settled.good)
-        if right != proved
-    )
-
-
-def _pairings(panel: Sequence[object], *, good: bool) -> Iterator[tuple[str, str, bool, bool]]:
-    """Each critic and security agent with each solution, and whether the outcome proved them right; no abstentions."""
-    cast = [
-        (field_of(vote, "role", ""), field_of(vote, "agent", ""), _is_right(field_of(vote, "verdict", ""), good))
-        for vote in panel
+        return []
+    return [
+        (field_of(vote, "role", ""), field_of(vote, "agent", ""), (verdict == "approve") == settled.good)
+        for vote in votes
+        if (verdict := field_of(vote, "verdict", "")) in ("approve", "reject")
     ]
-    settled = [(role, agent, right) for role, agent, right in cast if right is not None]
-    for role, agent, right in settled:
-        if role in DUELLISTS:
-            yield from ((agent, other, right, proved) for place, other, proved in settled if place == "solution")
-
-
-def settled_ratings(votes: Iterable[object], settled: Settled, ratings: Mapping[str, Rating]) -> dict[str, Rating]:
-    """The ratings after an outcome, of those agents whose rating it changes.
-
-    Duels move Elo, from the ratings as they were before the run. Whoever judges a plan wins by being right about it,
-    also together with the solution, and draws where both were wrong; the solution wins and loses only where they
-    disagreed. (Counted only where they disagreed, a judge that always vetoes rises among honest ones where most plans
-    are bad: their rejections are seen mostly where they were outvoted.) Whoever has a role without duels only keeps a
-    record of how often its vote was right.
-    """
-    if settled.good is None or (settled.vetoed and settled.by not in ("person", "rule")):
-        return {}
-    panel = tuple(votes)
-    changed: dict[str, Rating] = {}
-    for agent, solution, right, proved in _pairings(panel, good=settled.good):
-        mine, theirs = ratings.get(agent, Rating()), ratings.get(solution, Rating())
-        changed[agent] = updated(changed.get(agent, mine), theirs, 1.0 if right else 0.0 if proved else 0.5)
-        score = 0.5 if right == proved else 1.0 if proved else 0.0
-        changed[solution] = updated(changed.get(solution, theirs), mine, score)
-    for vote in panel:
-        proved_right = _is_right(field_of(vote, "verdict", ""), settled.good)
-        if proved_right is not None and field_of(vote, "role", "") not in (*DUELLISTS, "solution"):
-            name = field_of(vote, "agent", "")
-            before = ratings.get(name, Rating())
-            changed[name] = Rating(before.elo, before.games + 1, before.wins + (1 if proved_right else 0))
-    return changed
-
-
-def _is_right(verdict: str, good: bool) -> bool | None:
-    return {"approve": good, "reject": not good}.get(verdict)
 
 
 def bradley_terry(duels: Iterable[object]) -> dict[str, Fitted]:
@@ -242,7 +246,7 @@ def bradley_terry(duels: Iterable[object]) -> dict[str, Fitted]:
     strengths, inverse = _fit(pairs, len(names))
     played = [sum(1 for duel in read if name in (duel.first, duel.second)) for name in names]
     fitted = {
-        name: _fitted(strengths[number], _centred_variance(inverse, number), played[number])
+        name: _fitted_rating(strengths[number], _centred_variance(inverse, number), played[number])
         for name, number in place.items()
     }
     return dict(sorted(fitted.items(), key=lambda item: (-item[1].rating, item[0])))
@@ -310,7 +314,7 @@ def _centred_variance(inverse: Sequence[Sequence[float]], number: int) -> float:
     return max(0.0, inverse[number][number] - 2 * sum(inverse[number]) / size + whole)
 
 
-def _fitted(strength: float, variance: float, games: int) -> Fitted:
+def _fitted_rating(strength: float, variance: float, games: int) -> Fitted:
     rating, half = START + POINTS * strength, 1.96 * POINTS * math.sqrt(variance)
     return Fitted(rating, rating - half, rating + half, games, status_of(2 * half))
 

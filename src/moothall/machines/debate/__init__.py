@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from moothall.agents.ask import AskAgent, CallTool, Replied, Returned
+from moothall.agents.ask import ASKS, AskAgent, CallTool, Replied, Returned, Turning
 from moothall.kernel.codec import encode
-from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send
+from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild
 from moothall.kernel.events import Answered, Event, Expired, GaveUp, Named
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.kernel.step import Move
 from moothall.machines.debate import moves as on
+from moothall.machines.debate.definition import turn_machine
 from moothall.machines.debate.result import result_of
 from moothall.machines.debate.state import (
     Critique,
@@ -87,11 +88,23 @@ class Size(Frozen):
     agents: int = 3
     iterations: int = 3
     retries: int = 1
+    calls: int = 0
+    """The most calls of tools before one reply; 0 where nobody has any."""
+    asks: bool = False
+    """Whether a person may be asked before one."""
 
     @property
     def name(self) -> str:
         """What the machine of this size is called."""
-        return NAME if self == Size() else f"{NAME}-{self.rounds}x{self.agents}x{self.iterations}x{self.retries}"
+        if self == Size():
+            return NAME
+        tools = f"x{self.calls}{ASKS if self.asks else ''}" if self.calls else ""
+        return f"{NAME}-{self.rounds}x{self.agents}x{self.iterations}x{self.retries}{tools}"
+
+    @property
+    def turn(self) -> str:
+        """The machine that an agent with tools takes its turn in; "" where nobody has any."""
+        return turn_machine(self.calls, asks=self.asks) if self.calls else ""
 
 
 class Node(Frozen):
@@ -113,7 +126,8 @@ def size_of(debate: Debate) -> Size:
     """The size that a debate needs."""
     chosen = debate.configuration.debate
     iterations = chosen.clarificationsMaxIterations if chosen.interactiveClarifications else Size().iterations
-    return Size(chosen.rounds, len(debate.configuration.panel), iterations, chosen.retries)
+    known = debate.configuration
+    return Size(chosen.rounds, len(known.panel), iterations, chosen.retries, known.most_calls, known.asks)
 
 
 @lru_cache(maxsize=64)
@@ -128,6 +142,7 @@ def debate_with(size: Size, nodes: Sequence[Node] = (), rules: Sequence[Rule] = 
     asks, once = size.agents, rounds * tries
     panel: Mapping[type[Effect], int] = {AskAgent: asks}
     seats: Mapping[type[Effect], int] = {AskAgent: asks, AskPerson: asks}
+    asking, judging = partial(wanting, turn=size.turn, turns=asks), partial(wanting, turn=size.turn, turns=1)
     questions = (size.iterations + 1) * tries
     return Machine(
         name or size.name,
@@ -141,18 +156,18 @@ def debate_with(size: Size, nodes: Sequence[Node] = (), rules: Sequence[Rule] = 
         inner=[*INNER, *(rule.event for rule in rules if rule.event not in OUTSIDE)],
         states=[
             State("Initialization", enter=on.initialise),
-            State("Clarification", enter=wanting(on.ask_questions, panel), max_visits=questions),
+            State("Clarification", enter=asking(on.ask_questions, panel), max_visits=questions),
             State("ClarificationInput", enter=wanting(on.ask_user, {AskPerson: 1}), max_visits=questions),
             State("RoundManager", enter=on.manage_round, max_visits=rounds + 1),
             State("Summarization", enter=wanting(on.summarise, panel), max_visits=once),
-            State("Proposal", enter=wanting(on.propose, seats), max_visits=once),
-            State("Critique", enter=wanting(on.criticise, panel), max_visits=once),
-            State("Refinement", enter=wanting(on.refine, seats), max_visits=once),
-            State("Evaluation", enter=wanting(on.evaluate, {AskAgent: 1, CancelSend: 1}), max_visits=once),
-            State("Synthesis", enter=wanting(on.synthesise, {AskAgent: asks + 1, CancelSend: 1}), max_visits=tries),
+            State("Proposal", enter=asking(on.propose, seats), max_visits=once),
+            State("Critique", enter=asking(on.criticise, panel), max_visits=once),
+            State("Refinement", enter=asking(on.refine, seats), max_visits=once),
+            State("Evaluation", enter=judging(on.evaluate, {AskAgent: 1, CancelSend: 1}), max_visits=once),
+            State("Synthesis", enter=judging(on.synthesise, {AskAgent: asks + 1, CancelSend: 1}), max_visits=tries),
             *(State(node.name, enter=_node(node.name), max_visits=once) for node in nodes),
             Final("Complete"),
-            Final("Failed"),
+            Final("Failed", ends="failed"),
         ],
         moves=[*_outside(nodes, rules, once), *_rows(size)],
     )
@@ -168,6 +183,7 @@ def _diagram(size: Size) -> list[On]:
     tries, visits = size.retries + 1, size.rounds * (size.retries + 1)
     checks = visits + size.agents
     begin = wanting(on.begin_round, {Send: 1}, (RoundTimeout,))
+    write = wanting(on.write_solution, {AskAgent: size.agents + 1}, turn=size.turn, turns=1)
     return [
         On("Initialization", "START", to="Clarification"),
         On("Clarification", "QUESTIONS_COLLECTED", do=on.collect_questions, at_most=(size.iterations + 1) * tries),
@@ -185,7 +201,7 @@ def _diagram(size: Size) -> list[On]:
         On("Evaluation", "CONTINUE", to="RoundManager"),
         On("Evaluation", "CONSENSUS_REACHED", to="Synthesis"),
         On("Evaluation", "MAX_ROUNDS_REACHED", to="Synthesis"),
-        On("Synthesis", "SUMMARY_READY", do=wanting(on.write_solution, {AskAgent: size.agents + 1}), at_most=tries),
+        On("Synthesis", "SUMMARY_READY", do=write, at_most=tries),
         On("Synthesis", "SOLUTION_WRITTEN", do=on.end_synthesis, at_most=tries),
         On("Synthesis", "TIE", do=on.note_tie, at_most=tries),
         On("Synthesis", "COMPLETE", to="Complete"),
@@ -213,7 +229,7 @@ def _arrivals(size: Size) -> list[On]:
 
 def _trouble(size: Size) -> list[On]:
     """Agents that fail, nodes that are done again for them, what becomes of them in the end, and time that runs out."""
-    rounds, panel = Times(size.rounds, size.retries), size.agents
+    rounds, panel = Times(size.rounds, size.retries), size.agents * (2 if size.calls else 1)  # an ask or a turn each
     before, once = Times(size.iterations + 1, size.retries), Times(1, size.retries)
     return [
         *_failures("Clarification", on.lose("QUESTIONS_COLLECTED"), on.collect_questions, before, panel),
@@ -221,7 +237,7 @@ def _trouble(size: Size) -> list[On]:
         *_failures("Proposal", on.lose_draft, on.fall_back_on_drafts, rounds, 2 * panel + 1),
         *_failures("Critique", on.lose("CRITIQUES_COMPLETE"), on.go_on_without_critics, rounds, panel),
         *_failures("Refinement", on.lose("REFINEMENTS_COMPLETE"), on.fall_back_on_proposals, rounds, panel),
-        *_failures("Evaluation", on.lose(""), on.measure_instead, rounds, 1),
+        *_failures("Evaluation", on.lose(""), on.measure_instead, rounds, 2 if size.calls else 1),
         *_failures("Synthesis", on.lose_synthesis, on.fall_back_on_best, once, 2 * (panel + 1)),
         *(On(node, RoundTimeout.name, do=on.time_out, at_most=size.rounds) for node in ROUND),
     ]
@@ -259,10 +275,18 @@ def _table_talk() -> list[On]:
     ]
 
 
-def wanting(move: Moving, wanted: Mapping[type[Effect], int], outcomes: Sequence[type[Event]] = ()) -> Any:
+def wanting(
+    move: Moving,
+    wanted: Mapping[type[Effect], int],
+    outcomes: Sequence[type[Event]] = (),
+    *,
+    turn: str = "",
+    turns: int = 0,
+) -> Any:
     """The same move, which says what it may want at most, and which events come of it.
 
-    Nobody at the table has a deadline of its own, so a question of a debate does not expire.
+    Nobody at the table has a deadline of its own, so a question of a debate does not expire. Where agents have tools,
+    an ask may be a turn of this machine, which ends as the ask would.
     """
 
     def moved(data: Debate, event: Any) -> Any:
@@ -270,6 +294,9 @@ def wanting(move: Moving, wanted: Mapping[type[Effect], int], outcomes: Sequence
 
     known = [outcome for effect in wanted for outcome in effect.outcomes if outcome is not Expired]
     moved.__name__, moved.__qualname__, moved.__doc__ = move.__name__, move.__qualname__, move.__doc__
+    if turn:
+        wanted = {**wanted, StartChild: turns}
+        moved.child, moved.words = turn, Turning.words  # type: ignore[attr-defined]
     moved.emits = {effect.kind: most for effect, most in wanted.items()}  # type: ignore[attr-defined]
     moved.effects = tuple(wanted)  # type: ignore[attr-defined]
     moved.outcomes = (*known, *outcomes)  # type: ignore[attr-defined]
@@ -296,7 +323,7 @@ def keep_node(debate: Debate, returned: Returned) -> Move[Debate]:
 
 
 def _outside(nodes: Sequence[Node], rules: Sequence[Rule], most: int) -> list[On]:
-    rows = [
+    rows: list[On] = [
         On(rule.source, rule.event, to=rule.target or "Complete", when=_condition(rule), at_most=most) for rule in rules
     ]
     for node in nodes:

@@ -5,10 +5,11 @@ Defaults: three agents, three rounds, consensus at 80 of 100. Thresholds and con
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Literal
 
+from moothall.agents.ask import ASKS, TURN, as_tool
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
@@ -22,6 +23,7 @@ Lost = Literal["carry", "leave", "fail"]
 
 ROLES = ("architect", "performance", "kiss", "security", "testing", "datamodeling", "generalist")
 MOST_AGENTS = 50
+MOST_CALLS = 1000
 
 
 class Summarization(Frozen):
@@ -52,6 +54,11 @@ class AgentConfig(Frozen):
     summarization: Summarization | None = None
     fallback: tuple[str, ...] = ()
     person: bool = False
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether it may have tools called before it replies."""
+        return bool(self.tools) and not self.person
 
     @property
     def played_by(self) -> str:
@@ -101,6 +108,11 @@ class DebateConfig(Frozen):
         return self.protocol or ("gated" if self.answer.is_closed else "debate")
 
 
+def turn_machine(calls: int, *, asks: bool) -> str:
+    """The machine of a turn with so many calls: one round more, in which an agent is told that there are none left."""
+    return f"{TURN}{calls + 1}{ASKS if asks else ''}"
+
+
 DEFAULT_AGENTS = tuple(AgentConfig(role, role, role) for role in ("architect", "performance", "kiss"))
 JUDGE = AgentConfig("judge", "judge", "judge")
 
@@ -116,6 +128,21 @@ class Configuration(Frozen):
     def panel(self) -> tuple[AgentConfig, ...]:
         """The seats that are taken."""
         return tuple(agent for agent in self.agents if agent.enabled)
+
+    @property
+    def tool_seats(self) -> tuple[AgentConfig, ...]:
+        """The seats, with the judge's, that may have tools called."""
+        return tuple(seat for seat in (*self.panel, self.judge) if seat.has_tools)
+
+    @property
+    def most_calls(self) -> int:
+        """The most calls of tools that anybody may have before one reply; 0 where nobody has any."""
+        return max((seat.toolCallLimit for seat in self.tool_seats), default=0)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a tool is among them before which a person is asked."""
+        return any(as_tool(name).policy == "ask" for seat in self.tool_seats for name in seat.tools)
 
 
 _SUMMARIZATION = shape(
@@ -144,7 +171,7 @@ _AGENT = shape(
         "clarificationPromptPath": text("A file with the prompt of its questions."),
         "enabled": flag("Whether it takes part. True by default."),
         "tools": texts("The tools that it may use."),
-        "toolCallLimit": count("The most rounds of tools in one turn; 10 by default."),
+        "toolCallLimit": count(f"The most calls of tools before one reply, up to {MOST_CALLS}; 10 by default."),
         "summarization": inner("Summarization", "When and how its history is summarised."),
         "fallback": texts("Models that play it where its own fails."),
         "person": flag("Whether a person sits there."),
@@ -236,6 +263,7 @@ def findings(plain: Any) -> Iterator[Problem]:
     agents = plain.get("agents")
     if agents is not None:
         yield from _panel_findings(agents)
+    yield from _limit_findings(plain)
     debate = plain.get("debate", {})
     answer = debate.get("answer", {})
     if answer.get("type") == "choice" and len(answer.get("options", ())) < 2:
@@ -246,15 +274,23 @@ def findings(plain: Any) -> Iterator[Problem]:
         )
 
 
+def _limit_findings(plain: Mapping[str, Any]) -> Iterator[Problem]:
+    seats = [(f"/agents/{index}", agent) for index, agent in enumerate(plain.get("agents") or ())]
+    for pointer, seat in (*seats, ("/judge", plain.get("judge") or {})):
+        if (limit := seat.get("toolCallLimit", 0)) > MOST_CALLS:
+            why = f"{limit} calls before one reply are too many"
+            yield Problem("error", "E_LIMIT", f"{pointer}/toolCallLimit", why, f"at most {MOST_CALLS}")
+
+
 def _panel_findings(agents: list[Mapping[str, Any]]) -> Iterator[Problem]:
     seen = set[str]()
     for index, agent in enumerate(agents):
         if agent["id"] in seen or agent["id"] == "judge":
             yield Problem("error", "E_DUP_NAME", f"/agents/{index}/id", f"{agent['id']!r} is taken", "rename one")
         seen.add(agent["id"])
-        if agent.get("tools"):
-            why, remedy = "agents of a debate have no tools yet", "leave `tools` out"
-            yield Problem("error", "E_NO_TOOLS", f"/agents/{index}/tools", why, remedy)
+        if agent.get("tools") and agent.get("person"):
+            why, remedy = "a person has no tools", "leave `tools` out"
+            yield Problem("warning", "W_NO_TOOLS", f"/agents/{index}/tools", why, remedy)
     enabled = sum(agent.get("enabled", True) for agent in agents)
     if not enabled:
         yield Problem("error", "E_NOBODY", "/agents", "no agent is enabled", "enable at least one, better three")
@@ -264,6 +300,15 @@ def _panel_findings(agents: list[Mapping[str, Any]]) -> Iterator[Problem]:
         )
     if enabled > MOST_AGENTS:
         yield Problem("error", "E_LIMIT", "/agents", f"{enabled} agents are too many", f"at most {MOST_AGENTS}")
+
+
+def with_tools(configuration: Configuration, tools: Sequence[str]) -> Configuration:
+    """The same, in which everybody on the panel has these tools, too."""
+    seats = tuple(
+        seat if seat.person else replace(seat, tools=tuple(dict.fromkeys((*seat.tools, *tools))))
+        for seat in configuration.agents
+    )
+    return replace(configuration, agents=seats)
 
 
 def with_seat(configuration: Configuration, name: str) -> Configuration:

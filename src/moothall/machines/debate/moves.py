@@ -13,11 +13,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moothall.agents.ask import TEXT, AskAgent, CallTool, FormField, Replied, Returned, Window, form, texts
+from moothall.agents.ask import (
+    TEXT,
+    AskAgent,
+    CallTool,
+    FormField,
+    Replied,
+    Returned,
+    Window,
+    form,
+    texts,
+    turn_of,
+)
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send
 from moothall.kernel.events import Answered, Event, GaveUp, Named
 from moothall.kernel.step import Append, Move
-from moothall.machines.debate.definition import AgentConfig
+from moothall.machines.debate.definition import AgentConfig, turn_machine
 from moothall.machines.debate.state import (
     HISTORY,
     Clarification,
@@ -39,16 +50,16 @@ from moothall.machines.debate.state import (
 from moothall.machines.debate.votes import (
     Ballot,
     Tally,
-    elected,
+    elect,
     flips,
     holds,
     labels,
     next_to_check,
     normalise,
-    shuffled,
+    shuffle,
     similarity,
     tally,
-    weighed,
+    weigh_ballots,
 )
 
 UNMET_CAP = 50.0
@@ -59,6 +70,8 @@ CHECK = "check"
 """The id of the call of the registered check."""
 SAME = 0.95
 """How alike texts are that say the same, whatever the judge says."""
+TOOLLESS = ("Summary", "Ranking")
+"""What agents write from what they are shown, without their tools."""
 SUMMARY = "summary"
 """The id of the ask for the judge's summary."""
 Moved = Move[Debate]
@@ -78,7 +91,12 @@ def ask_of(debate: Debate, name: str, template: str, shape: str, **arguments: An
     return AskAgent(
         name,
         template,
-        {"problem": debate.problem, "clarifications": _clarified(debate), "steering": _steered(debate), **arguments},
+        {
+            "problem": debate.problem,
+            "clarifications": _clarifications_text(debate),
+            "steering": _steering_text(debate),
+            **arguments,
+        },
         shape,
         id=name,
         role=seat.role,
@@ -89,20 +107,20 @@ def ask_of(debate: Debate, name: str, template: str, shape: str, **arguments: An
     )
 
 
-def _clarified(debate: Debate) -> str:
+def _clarifications_text(debate: Debate) -> str:
     answered = [known for known in debate.clarifications if known.answer]
     lines = [f"Q: {known.text}\nA: {known.answer}" for known in answered]
     return "What the user said:\n" + "\n".join(lines) + "\n" if lines else ""
 
 
-def _steered(debate: Debate) -> str:
+def _steering_text(debate: Debate) -> str:
     """What the user adds, and what the check rejects."""
     added = "The user adds:\n" + "\n".join(debate.steering) + "\n" if debate.steering else ""
     wrong = [f"{answer}: {why}" for answer, why in debate.checks.items() if why]
     return added + ("A check rejects these answers:\n" + "\n".join(wrong) + "\n" if wrong else "")
 
 
-def _wanted(debate: Debate) -> str:
+def _answer_form(debate: Debate) -> str:
     answers = debate.configuration.debate.answer
     match answers.type:
         case "choice":
@@ -122,14 +140,14 @@ def _context(debate: Debate) -> dict[str, Any]:
     return {"context": texts("Context:", debate.context, "") if debate.context else ""}
 
 
-def labelled(debate: Debate, reader: str, names: Iterable[str]) -> dict[str, str]:
+def labels_for(debate: Debate, reader: str, names: Iterable[str]) -> dict[str, str]:
     """Labels of others as one reader sees them, in an order of its own: label → agent."""
-    order = shuffled(list(names), f"{debate.digest}/{debate.round}/{reader}")
+    order = shuffle(list(names), f"{debate.digest}/{debate.round}/{reader}")
     return dict(zip(labels(len(order)), order, strict=True))
 
 
 def _arguments(debate: Debate, reader: str, drafts: Mapping[str, Proposal]) -> dict[str, Any]:
-    shown = labelled(debate, reader, (name for name in drafts if name != reader))
+    shown = labels_for(debate, reader, (name for name in drafts if name != reader))
     parts = [part for label, name in shown.items() for part in (f"[{label}]", *_parts(debate, drafts[name]), "")]
     return {"arguments": texts(*parts[:-1]), "labels": ", ".join(shown)}
 
@@ -141,18 +159,18 @@ def _parts(debate: Debate, draft: Proposal) -> tuple[str, ...]:
 
 def member(debate: Debate, name: str) -> str:
     """What the panel's record calls an agent: a number, never its name."""
-    order = shuffled([agent.id for agent in debate.configuration.panel], debate.digest)
+    order = shuffle([agent.id for agent in debate.configuration.panel], debate.digest)
     return f"member {order.index(name) + 1}" if name in order else "the judge"
 
 
-def said(debate: Debate, name: str, what: str, text: str) -> Append:
+def record_line(debate: Debate, name: str, what: str, text: str) -> Append:
     """Something for the record: by whom, without the name, and in which round."""
     by = f"{member(debate, name)} ({what}, round {debate.round})"
     message = {"role": "assistant", "by": by, "agent": name, "what": what, "round": debate.round, "text": text}
     return Append(HISTORY, message)
 
 
-def _recorded(debate: Debate, message: Append) -> Debate:
+def _record(debate: Debate, message: Append) -> Debate:
     known = debate.spoken
     return replace(debate, spoken=Spoken(known.messages + 1, known.characters + len(message.message["text"])))
 
@@ -160,8 +178,21 @@ def _recorded(debate: Debate, message: Append) -> Debate:
 # asking, failing, falling back
 
 
-def _asked(debate: Debate, effects: Sequence[Effect], names: Sequence[str]) -> Moved:
-    return Move(replace(debate, waiting=tuple(names), failed={}), tuple(effects))
+def _ask(debate: Debate, effects: Sequence[Effect], names: Sequence[str]) -> Moved:
+    wanted = tuple(with_tools(debate, effect) for effect in effects)
+    return Move(replace(debate, waiting=tuple(names), failed={}), wanted)
+
+
+def with_tools(debate: Debate, effect: Effect) -> Effect:
+    """An ask of an agent that has tools, as a turn of its own; summaries and rankings need none."""
+    if not isinstance(effect, AskAgent) or effect.shape in TOOLLESS:
+        return effect
+    seat = debate.seat(effect.agent)
+    if not seat.has_tools:
+        return effect
+    chosen = debate.configuration
+    turn = turn_of(effect, seat.tools, calls=seat.toolCallLimit)
+    return replace(turn, machine=turn_machine(chosen.most_calls, asks=chosen.asks))
 
 
 def _back(debate: Debate, name: str) -> Debate:
@@ -226,12 +257,12 @@ def fall_back(debate: Debate, drafts: Mapping[str, Proposal], complete: str) -> 
             left[name] = why
     debate = replace(debate, carried=tuple(notes), left_out=left, failed={}, retries=0)
     if debate.configuration.debate.fallback == "fail" or not debate.ids:
-        return _failed(debate, left), "FAILED"
+        return _fail(debate, left), "FAILED"
     return debate, complete
 
 
-def _failed(debate: Debate, why: Mapping[str, str]) -> Debate:
-    return replace(debate, reason="nobody is left: " + "; ".join(f"{name}: {text}" for name, text in why.items()))
+def _fail(debate: Debate, why: Mapping[str, str]) -> Debate:
+    return replace(debate, reason="no agent is left: " + "; ".join(f"{name}: {text}" for name, text in why.items()))
 
 
 def fail(debate: Debate, event: Event) -> Debate:
@@ -265,7 +296,7 @@ def ask_questions(debate: Debate, _: Event) -> Moved:
         )
         for name in names
     ]
-    return _asked(debate, asks, names) if names else raised(debate, "ALL_CLEAR")
+    return _ask(debate, asks, names) if names else raised(debate, "ALL_CLEAR")
 
 
 def keep_questions(debate: Debate, replied: Replied) -> Moved:
@@ -359,7 +390,7 @@ def summarise(debate: Debate, _: Event) -> Moved:
     names = failed_names(debate, [agent.id for agent in debate.panel if _needs_summary(debate, agent)])
     if not names:
         return raised(replace(debate, waiting=()), "CONTEXTS_READY")
-    return _asked(debate, [summary_ask(debate, name) for name in names], names)
+    return _ask(debate, [summary_ask(debate, name) for name in names], names)
 
 
 def _needs_summary(debate: Debate, agent: AgentConfig) -> bool:
@@ -384,10 +415,10 @@ def summary_ask(debate: Debate, name: str) -> AskAgent:
 
 def keep_summary(debate: Debate, replied: Replied) -> Moved:
     """Keep what an agent will be shown of the past."""
-    return close(_summarised(_back(debate, replied.id), replied.id, replied.value), "CONTEXTS_READY")
+    return close(_keep_summary(_back(debate, replied.id), replied.id, replied.value), "CONTEXTS_READY")
 
 
-def _summarised(debate: Debate, name: str, summary: Summary) -> Debate:
+def _keep_summary(debate: Debate, name: str, summary: Summary) -> Debate:
     most = (debate.seat(name).summarization or debate.configuration.debate.summarization).maxLength
     contexts = {**debate.contexts, name: summary.text[:most]}
     return replace(debate, contexts=contexts, summarised={**debate.summarised, name: debate.spoken})
@@ -409,14 +440,14 @@ def propose(debate: Debate, _: Event) -> Moved:
     names = [name for name in debate.ids if name not in debate.proposals]
     if not names or debate.overtime:
         return raised(replace(debate, waiting=()), "PROPOSALS_COMPLETE" if debate.round > 1 else "DRAFTS_IN")
-    return _asked(debate, [_draft_ask(debate, name) for name in names], names)
+    return _ask(debate, [_draft_ask(debate, name) for name in names], names)
 
 
 def _draft_ask(debate: Debate, name: str) -> Effect:
     if debate.seat(name).person:
         return _person_form(debate, name, "Your proposal")
     return ask_of(
-        debate, name, "propose", "Proposal", wanted=_wanted(debate), **_context(debate), **_history(debate, name)
+        debate, name, "propose", "Proposal", wanted=_answer_form(debate), **_context(debate), **_history(debate, name)
     )
 
 
@@ -434,9 +465,9 @@ def keep_draft(debate: Debate, event: Replied | Answered) -> Moved:
     name, draft = event.id, _proposal(event)
     if name not in debate.waiting:
         return Move(debate)
-    record = said(debate, name, "proposal", draft.text)
+    record = record_line(debate, name, "proposal", draft.text)
     debate = replace(_back(debate, name), proposals={**debate.proposals, name: draft})
-    return close(_recorded(debate, record), "DRAFTS_IN", record)
+    return close(_record(debate, record), "DRAFTS_IN", record)
 
 
 def _proposal(event: Replied | Answered) -> Proposal:
@@ -465,8 +496,8 @@ def vote(debate: Debate) -> Moved:
     ballots = draft_ballots(debate)
     if debate.configuration.debate.chosen_protocol == "gated" and not holds(ballots, debate.checks):
         return raised(debate, "PROPOSALS_COMPLETE")
-    counted = Round(debate.round, **_counted(debate, debate.proposals))
-    ended = Termination("vote", round(100 * weighed(ballots).share, 4), None)
+    counted = Round(debate.round, **_count_votes(debate, debate.proposals))
+    ended = Termination("vote", round(100 * weigh_ballots(ballots).share, 4), None)
     return raised(
         replace(debate, history=(*debate.history, counted), rounds=debate.rounds + 1, termination=ended),
         "CONSENSUS_REACHED",
@@ -476,7 +507,7 @@ def vote(debate: Debate) -> Moved:
 def keep_check(debate: Debate, returned: Returned) -> Moved:
     """Keep what the registered check says to an answer; an answer that it rejects is followed by the next one."""
     answer = next_to_check(draft_ballots(debate), debate.checks)
-    return raised(replace(debate, checks={**debate.checks, answer: rejected(returned.value)}), "DRAFTS_IN")
+    return raised(replace(debate, checks={**debate.checks, answer: rejection(returned.value)}), "DRAFTS_IN")
 
 
 def lose_draft(debate: Debate, gave_up: GaveUp) -> Moved:
@@ -486,7 +517,7 @@ def lose_draft(debate: Debate, gave_up: GaveUp) -> Moved:
     return vote(replace(debate, carried=(*debate.carried, f"an answer could not be checked: {gave_up.reason}")))
 
 
-def rejected(value: Any) -> str:
+def rejection(value: Any) -> str:
     """Why a check rejects an answer; "" where it accepts it."""
     if value in (True, None, ""):
         return ""
@@ -535,7 +566,7 @@ def agreement(debate: Debate, drafts: Mapping[str, Proposal]) -> float:
     return similarity([draft.text for draft in drafts.values()])
 
 
-def _counted(debate: Debate, drafts: Mapping[str, Proposal]) -> dict[str, Any]:
+def _count_votes(debate: Debate, drafts: Mapping[str, Proposal]) -> dict[str, Any]:
     return {
         "answers": normal_answers(debate, drafts),
         "confidences": {name: draft.confidence for name, draft in drafts.items()},
@@ -561,7 +592,7 @@ def criticise(debate: Debate, _: Event) -> Moved:
         )
         for name in names
     ]
-    return _asked(debate, asks, names)
+    return _ask(debate, asks, names)
 
 
 def _alive(debate: Debate) -> dict[str, Proposal]:
@@ -571,7 +602,7 @@ def _alive(debate: Debate) -> dict[str, Proposal]:
 def keep_critique(debate: Debate, replied: Replied) -> Moved:
     """Keep the reviews, each for the one whom the critic knew by its label."""
     value: Critique = replied.value
-    known = labelled(debate, replied.id, (name for name in _alive(debate) if name != replied.id))
+    known = labels_for(debate, replied.id, (name for name in _alive(debate) if name != replied.id))
     reviews = [
         Said(replied.id, known[label], review.text)
         for review in value.reviews
@@ -580,8 +611,8 @@ def keep_critique(debate: Debate, replied: Replied) -> Moved:
     debate = replace(_back(debate, replied.id), critiques=(*debate.critiques, *reviews))
     records: list[Append] = []
     for review in reviews:
-        records.append(said(debate, replied.id, f"critique of {member(debate, review.of)}", review.text))
-        debate = _recorded(debate, records[-1])
+        records.append(record_line(debate, replied.id, f"critique of {member(debate, review.of)}", review.text))
+        debate = _record(debate, records[-1])
     return close(debate, "CRITIQUES_COMPLETE", *records)
 
 
@@ -600,12 +631,12 @@ def refine(debate: Debate, _: Event) -> Moved:
     names = [name for name in debate.ids if name in debate.proposals and name not in debate.refinements]
     if not names or debate.overtime:
         return raised(replace(debate, waiting=(), failed={}), "REFINEMENTS_COMPLETE")
-    return _asked(debate, [_refine_ask(debate, name) for name in names], names)
+    return _ask(debate, [_refine_ask(debate, name) for name in names], names)
 
 
 def _refine_ask(debate: Debate, name: str) -> Effect:
     own = [remark for remark in debate.critiques if remark.of == name]
-    order = shuffled([remark.by for remark in own], f"{debate.digest}/{debate.round}/{name}/critics")
+    order = shuffle([remark.by for remark in own], f"{debate.digest}/{debate.round}/{name}/critics")
     said_by = {remark.by: remark.text for remark in own}
     shown = [part for number, by in enumerate(order, 1) for part in (f"[critic {number}]", said_by[by], "")]
     shown = shown[:-1] or ["There are none."]
@@ -619,7 +650,7 @@ def _refine_ask(debate: Debate, name: str) -> Effect:
         "Proposal",
         proposal=texts(*_parts(debate, debate.proposals[name])),
         critiques=texts(*shown),
-        wanted=_wanted(debate),
+        wanted=_answer_form(debate),
         **_history(debate, name),
     )
 
@@ -629,9 +660,9 @@ def keep_refinement(debate: Debate, event: Replied | Answered) -> Moved:
     name, draft = event.id, _proposal(event)
     if name not in debate.waiting:
         return Move(debate)
-    record = said(debate, name, "refinement", draft.text)
+    record = record_line(debate, name, "refinement", draft.text)
     debate = replace(_back(debate, name), refinements={**debate.refinements, name: draft})
-    return close(_recorded(debate, record), "REFINEMENTS_COMPLETE", record)
+    return close(_record(debate, record), "REFINEMENTS_COMPLETE", record)
 
 
 def fall_back_on_proposals(debate: Debate, _: Event) -> Moved:
@@ -664,7 +695,7 @@ def evaluate(debate: Debate, _: Event) -> Moved:
         rubric=wanted,
         arguments=_arguments(debate, judge, _alive(debate))["arguments"],
     )
-    return _asked(debate, (cancel, ask), (judge,))
+    return _ask(debate, (cancel, ask), (judge,))
 
 
 def _round_over(debate: Debate) -> Debate:
@@ -677,14 +708,14 @@ def _round_over(debate: Debate) -> Debate:
         for name in after
         if before.get(name) != after[name]
     }
-    counted = Round(debate.round, **_counted(debate, drafts), moved_by=moved)
+    counted = Round(debate.round, **_count_votes(debate, drafts), moved_by=moved)
     return replace(debate, proposals=drafts, history=(*debate.history, counted), rounds=debate.rounds + 1)
 
 
 def keep_evaluation(debate: Debate, replied: Replied) -> Moved:
     """Go on, or end the rounds, by what the judge says."""
     value: Evaluation = replied.value
-    return _decided(replace(_back(debate, replied.id), evaluation=value), _score(debate, value))
+    return _decide(replace(_back(debate, replied.id), evaluation=value), _score(debate, value))
 
 
 def _score(debate: Debate, value: Evaluation) -> float:
@@ -701,7 +732,7 @@ def _score(debate: Debate, value: Evaluation) -> float:
     return max(value.confidence, measured) if measured >= 100 * SAME else value.confidence
 
 
-def _decided(debate: Debate, score: float) -> Moved:
+def _decide(debate: Debate, score: float) -> Moved:
     chosen = debate.configuration.debate
     last = replace(debate.history[-1], confidence=round(score, 4))
     debate = replace(debate, history=(*debate.history[:-1], last), failed={}, retries=0)
@@ -718,7 +749,7 @@ def measure_instead(debate: Debate, _: Event) -> Moved:
     """Where the judge cannot be had, what is measured decides."""
     note = f"round {debate.round}: the judge gave no evaluation: {'; '.join(debate.failed.values())}"
     debate = replace(debate, carried=(*debate.carried, note))
-    return _decided(debate, 100 * debate.history[-1].agreement)
+    return _decide(debate, 100 * debate.history[-1].agreement)
 
 
 # Synthesis
@@ -732,7 +763,7 @@ def synthesise(debate: Debate, _: Event) -> Moved:
     if not debate.termination.reason:
         debate = replace(debate, termination=Termination("asked_for"))
     if _needs_summary(debate, judge) and judge.id not in debate.contexts and not debate.failed:
-        return _asked(debate, (*cancel, replace(summary_ask(debate, judge.id), id=SUMMARY)), (SUMMARY,))
+        return _ask(debate, (*cancel, replace(summary_ask(debate, judge.id), id=SUMMARY)), (SUMMARY,))
     return _solution_asks(debate, cancel)
 
 
@@ -754,7 +785,7 @@ def _solution_asks(debate: Debate, before: Sequence[Effect] = ()) -> Moved:
         **_history(debate, judge),
     )
     if debate.failed or debate.configuration.debate.answer.is_closed or len(debate.drafts) < 3 or debate.rankings:
-        return _asked(debate, (*before, ask), (judge,))
+        return _ask(debate, (*before, ask), (judge,))
     names = [name for name in debate.ids if not debate.seat(name).person and name in debate.drafts]
     ranks = [
         replace(
@@ -763,7 +794,7 @@ def _solution_asks(debate: Debate, before: Sequence[Effect] = ()) -> Moved:
         )
         for name in names
     ]
-    return _asked(debate, (*before, ask, *ranks), (judge, *(f"rank:{name}" for name in names)))
+    return _ask(debate, (*before, ask, *ranks), (judge, *(f"rank:{name}" for name in names)))
 
 
 def _vote_text(debate: Debate) -> str:
@@ -783,7 +814,7 @@ def final_vote(debate: Debate) -> Tally:
     """The vote pooled over rounds: the independent drafts and the answers of every round, less what was rejected."""
     debated = () if debate.termination.reason == "vote" else debate.history
     later = [ballot for known in debated for ballot in ballots_of(debate, known.answers, known.confidences)]
-    return elected([*draft_ballots(debate), *later], debate.checks)
+    return elect([*draft_ballots(debate), *later], debate.checks)
 
 
 def answers_by_round(debate: Debate) -> list[Mapping[str, str]]:
@@ -796,24 +827,24 @@ def answers_by_round(debate: Debate) -> list[Mapping[str, str]]:
 def keep_synthesis(debate: Debate, replied: Replied) -> Moved:
     """Keep what the judge wrote, and how the panel ranks the drafts."""
     if replied.id == SUMMARY:
-        known = _summarised(_back(debate, SUMMARY), debate.configuration.judge.id, replied.value)
+        known = _keep_summary(_back(debate, SUMMARY), debate.configuration.judge.id, replied.value)
         return raised(known, "SUMMARY_READY")
     if replied.id.startswith("rank:"):
         return _keep_ranking(debate, replied)
     solution: Solution = replied.value
-    return close(replace(_back(debate, replied.id), solution=_settled(debate, solution)), "SOLUTION_WRITTEN")
+    return close(replace(_back(debate, replied.id), solution=_settle_solution(debate, solution)), "SOLUTION_WRITTEN")
 
 
 def _keep_ranking(debate: Debate, replied: Replied) -> Moved:
     name, value = replied.id.removeprefix("rank:"), replied.value
     assert isinstance(value, Ranking)
-    known = labelled(debate, name, (other for other in debate.drafts if other != name))
+    known = labels_for(debate, name, (other for other in debate.drafts if other != name))
     order = tuple(known[label] for text in value.ranking if (label := text.strip(" []().")) in known)
     debate = replace(_back(debate, replied.id), rankings={**debate.rankings, name: order})
     return close(debate, "SOLUTION_WRITTEN")
 
 
-def _settled(debate: Debate, solution: Solution) -> Solution:
+def _settle_solution(debate: Debate, solution: Solution) -> Solution:
     """The vote is the answer where answers are counted; what is unmet caps the confidence."""
     answers = debate.configuration.debate.answer
     if answers.is_closed:
@@ -829,7 +860,7 @@ def _settled(debate: Debate, solution: Solution) -> Solution:
 
 
 def lose_synthesis(debate: Debate, gave_up: GaveUp) -> Moved:
-    """A ranking that did not come is no loss; the judge is asked again."""
+    """A ranking that did not come is not a loss; the judge is asked again."""
     if gave_up.id not in debate.waiting:
         return Move(debate)
     if gave_up.id.startswith("rank:"):
@@ -856,7 +887,7 @@ def fall_back_on_best(debate: Debate, _: Event) -> Moved:
     if not debate.proposals:
         return raised(replace(debate, reason=f"the judge wrote no solution: {why}", failed={}), "FAILED")
     debate = replace(debate, carried=(*debate.carried, f"the judge wrote no solution: {why}"), failed={})
-    return raised(replace(debate, solution=_settled(debate, best_proposal(debate))), "SOLUTION_WRITTEN")
+    return raised(replace(debate, solution=_settle_solution(debate, best_proposal(debate))), "SOLUTION_WRITTEN")
 
 
 def best_proposal(debate: Debate) -> Solution:
@@ -897,6 +928,6 @@ def end_drafts(debate: Debate, event: Event) -> Moved:
     return raised(end_early(debate, event), "CONSENSUS_REACHED")
 
 
-def flipped(debate: Debate) -> dict[str, int]:
+def count_flips(debate: Debate) -> dict[str, int]:
     """How often each agent changed its answer."""
     return flips(answers_by_round(debate))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from moothall.kernel.codec import encode
-from moothall.machines.debate.moves import best_proposal, final_vote, flipped
+from moothall.machines.debate.moves import best_proposal, count_flips, final_vote
 from moothall.machines.debate.state import Debate
 from moothall.machines.debate.votes import effective_voices, ranked_choice
 
@@ -32,7 +32,7 @@ def result_of(debate: Debate) -> dict[str, Any]:
 
 def agents_of(debate: Debate) -> list[dict[str, Any]]:
     """Everybody on the panel: who took part, who was left out and why, and how often each changed its mind."""
-    changed = flipped(debate)
+    changed = count_flips(debate)
     return [
         {
             "id": agent.id,

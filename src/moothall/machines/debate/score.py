@@ -174,16 +174,16 @@ def keep_points(data: Scoring, replied: Replied) -> Move[Scoring]:
     said = {point.criterion.strip().casefold(): point.points for point in given.points}
     known = {name: said[name.casefold()] for name in data.rubric.criteria if name.casefold() in said}
     if not known:
-        return _closed(replace(data, failed={**data.failed, replied.id: "it scored none of the criteria"}))
-    return _closed(replace(data, points={**data.points, replied.id: Scored(known, given.reason)}))
+        return _close(replace(data, failed={**data.failed, replied.id: "it scored none of the criteria"}))
+    return _close(replace(data, points={**data.points, replied.id: Scored(known, given.reason)}))
 
 
 def lose_points(data: Scoring, gave_up: GaveUp) -> Move[Scoring]:
     """Go on without the points of a judge that failed."""
-    return _closed(replace(data, failed={**data.failed, gave_up.id: gave_up.reason}))
+    return _close(replace(data, failed={**data.failed, gave_up.id: gave_up.reason}))
 
 
-def _closed(data: Scoring) -> Move[Scoring]:
+def _close(data: Scoring) -> Move[Scoring]:
     """The same, with the end behind it where everybody has spoken."""
     is_over = len(data.points) + len(data.failed) == len(data.keys)
     return Move(data, raises=(Named("SCORED"),) if is_over else ())

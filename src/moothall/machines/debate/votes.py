@@ -83,10 +83,10 @@ def _option(text: str, options: Sequence[str]) -> str:
 
 def tally(answers: Iterable[str]) -> Tally:
     """Count answers that are normalised; what is empty does not count."""
-    return weighed(Ballot(answer) for answer in answers)
+    return weigh_ballots(Ballot(answer) for answer in answers)
 
 
-def weighed(ballots: Iterable[Ballot]) -> Tally:
+def weigh_ballots(ballots: Iterable[Ballot]) -> Tally:
     """Count voices by their weight; what is empty does not count."""
     given = [ballot for ballot in ballots if ballot.answer]
     if not given:
@@ -102,12 +102,12 @@ def weighed(ballots: Iterable[Ballot]) -> Tally:
     return Tally(dict(sorted(counts.items())), leaders[0] if len(leaders) == 1 else "", share, leaders)
 
 
-def pooled(rounds: Sequence[Mapping[str, str]]) -> Tally:
+def pool_rounds(rounds: Sequence[Mapping[str, str]]) -> Tally:
     """The vote over all rounds: each agent's answers of every round count alike."""
     return tally(answer for answers in rounds for answer in answers.values())
 
 
-def elected(ballots: Sequence[Ballot], checks: Mapping[str, str]) -> Tally:
+def elect(ballots: Sequence[Ballot], checks: Mapping[str, str]) -> Tally:
     """The vote, in the light of a check: among answers that it accepts, else among those that it does not reject.
 
     `checks` are the answers that were checked, with the reason why one is rejected, "" where it is accepted. Where
@@ -115,21 +115,21 @@ def elected(ballots: Sequence[Ballot], checks: Mapping[str, str]) -> Tally:
     """
     accepted = [ballot for ballot in ballots if checks.get(ballot.answer) == ""]
     possible = [ballot for ballot in ballots if not checks.get(ballot.answer)]
-    return weighed(next(filter(None, (accepted, [ballot for ballot in possible if ballot.answer])), ballots))
+    return weigh_ballots(next(filter(None, (accepted, [ballot for ballot in possible if ballot.answer])), ballots))
 
 
 def holds(ballots: Sequence[Ballot], checks: Mapping[str, str]) -> bool:
     """Whether a vote needs no debate: a majority holds, and no check rejects it; or the check accepts an answer."""
     if checks:
         return any(not why for why in checks.values())
-    return weighed(ballots).is_majority
+    return weigh_ballots(ballots).is_majority
 
 
 def next_to_check(ballots: Sequence[Ballot], checks: Mapping[str, str]) -> str:
     """The answer that is to be checked: the strongest of those that were not, until one is accepted; "" for none."""
     if any(not why for why in checks.values()):
         return ""
-    left = weighed(ballot for ballot in ballots if ballot.answer not in checks)
+    left = weigh_ballots(ballot for ballot in ballots if ballot.answer not in checks)
     return left.leaders[0] if left.leaders else ""
 
 
@@ -194,7 +194,7 @@ def ranked_choice(rankings: Mapping[str, Sequence[str]], candidates: Sequence[st
     return {name: points[name] / chances[name] if chances[name] else 0.0 for name in candidates}
 
 
-def shuffled(names: Sequence[str], seed: str) -> tuple[str, ...]:
+def shuffle(names: Sequence[str], seed: str) -> tuple[str, ...]:
     """Names in an order that the seed decides."""
     return tuple(sorted(names, key=lambda name: sha256(f"{seed}\0{name}".encode()).digest()))
 

@@ -123,28 +123,28 @@ def count_iteration(job: Job, _: Event) -> Job:
 def keep_plan(job: Job, replied: Replied) -> Job:
     """Keep the plan; what was made of an earlier one is no longer of use."""
     made = replace(job, plan=replied.value, implementation="", feedback=())
-    return _bettered(made, Best(replied.value, stage=PLANNED))
+    return _keep_better(made, Best(replied.value, stage=PLANNED))
 
 
 def keep_sound_plan(job: Job, _: Returned) -> Job:
     """Keep that nothing speaks against the plan."""
-    return _bettered(job, Best(job.plan, stage=SOUND))
+    return _keep_better(job, Best(job.plan, stage=SOUND))
 
 
 def keep_implementation(job: Job, replied: Replied) -> Job:
     """Keep the implementation."""
     made = replace(job, implementation=replied.text, feedback=())
-    return _bettered(made, Best(job.plan, replied.text, stage=IMPLEMENTED))
+    return _keep_better(made, Best(job.plan, replied.text, stage=IMPLEMENTED))
 
 
 def keep_verdict(job: Job, replied: Replied) -> Job:
     """Keep the verdict."""
     verdict: Verdict = replied.value
     judged = replace(job, verdicts=(*job.verdicts, verdict))
-    return _bettered(judged, Best(job.plan, job.implementation, verdict.score, JUDGED))
+    return _keep_better(judged, Best(job.plan, job.implementation, verdict.score, JUDGED))
 
 
-def _bettered(job: Job, made: Best) -> Job:
+def _keep_better(job: Job, made: Best) -> Job:
     def rank(best: Best) -> tuple[int, float]:
         return best.stage, best.score or 0.0
 
@@ -158,10 +158,10 @@ def plan_anew(job: Job, returned: Returned) -> Job:
 
 def mend(job: Job, replied: Replied) -> Job:
     """Go on to the next attempt with what the judge found."""
-    return replace(keep_verdict(job, replied), attempts=job.attempts + 1, feedback=_found(replied.value))
+    return replace(keep_verdict(job, replied), attempts=job.attempts + 1, feedback=_faults_of(replied.value))
 
 
-def _found(verdict: Verdict) -> tuple[str, ...]:
+def _faults_of(verdict: Verdict) -> tuple[str, ...]:
     return (f"the judge's score is {verdict.score:g} of {HIGHEST:g}", *verdict.issues)
 
 
@@ -177,7 +177,7 @@ def end_unsound(job: Job, returned: Returned) -> Job:
 
 def end_unaccepted(job: Job, replied: Replied) -> Job:
     """End with what the judge found last."""
-    found = _found(replied.value)
+    found = _faults_of(replied.value)
     return replace(keep_verdict(job, replied), feedback=found, reason=_no_more(job, found))
 
 
@@ -235,8 +235,8 @@ def pipeline(max_iterations: int = MAX_ITERATIONS) -> Machine:
             State("implementing", enter=implementer, max_visits=visits),
             State("judging", enter=judge),
             Final("succeeded"),
-            Final("failed"),
-            Final("budget_exhausted"),
+            Final("failed", ends="failed"),
+            Final("budget_exhausted", ends="limited"),
         ],
         moves=[
             On("initialized", always, to="planning", when=attempt, do=begin),

@@ -74,5 +74,7 @@ def is_not_too_long(draft: Draft) -> bool | str:
     return length <= LONGEST_PLAN or f"the plan has {length} characters; do with {LONGEST_PLAN} or fewer"
 
 
-DEFAULT_CHECKS: Mapping[str, CheckFunction] = {one.__name__: one for one in (has_summary, has_steps, is_not_too_long)}
+DEFAULT_CHECKS: Mapping[str, CheckFunction] = {
+    function.__name__: function for function in (has_summary, has_steps, is_not_too_long)
+}
 """The checks that a plan has to pass where no others are named."""

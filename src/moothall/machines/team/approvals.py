@@ -14,7 +14,7 @@ from dataclasses import replace
 from moothall.kernel.frozen import Frozen
 
 
-class Work(Frozen):
+class Submission(Frozen):
     """What somebody made: the text, its digest, and whose work it is based on ("" for nobody's)."""
 
     author: str
@@ -40,10 +40,10 @@ def digest_of(text: str, basis: str = "") -> str:
 class Chain(Frozen):
     """The newest work of everybody, in the order in which it was first made, and the approvals that hold."""
 
-    works: tuple[Work, ...] = ()
+    works: tuple[Submission, ...] = ()
     approvals: tuple[Approved, ...] = ()
 
-    def work_of(self, author: str) -> Work | None:
+    def work_of(self, author: str) -> Submission | None:
         """The newest work of somebody."""
         return next((work for work in self.works if work.author == author), None)
 
@@ -51,7 +51,7 @@ class Chain(Frozen):
         """The chain after somebody made something; where it is another text than before, approvals of it are void."""
         before = self.work_of(author)
         under = self.work_of(basis) if basis != author else None
-        work = Work(author, text, digest_of(text, under.digest if under else ""), basis if under else "")
+        work = Submission(author, text, digest_of(text, under.digest if under else ""), basis if under else "")
         if before is not None and before.digest == work.digest:
             return self
         kept = self if before is None else self.sent_back(author)
@@ -79,5 +79,5 @@ class Chain(Frozen):
             found.update(fresh)
         return frozenset(found - {author})
 
-    def _based_on(self, author: str) -> Iterator[Work]:
+    def _based_on(self, author: str) -> Iterator[Submission]:
         return (work for work in self.works if work.basis == author)

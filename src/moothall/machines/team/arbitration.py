@@ -86,7 +86,7 @@ def arbitrate(
     entries = _entries(proposals, weights)
     ordered = sorted(entries, key=lambda entry: entry.rank)
     free_winner = ordered[0]
-    ranked = _admitted(ordered, blocking)
+    ranked = _admissible(ordered, blocking)
     winner = ranked[0]
     by = "blocking" if winner is not free_winner else _deciding_rule(ranked)
     return Arbitration(
@@ -113,7 +113,7 @@ def sample(
     if not 0 <= place < 1:
         raise BadValue(f"draw is {draw!r}; it must be at least 0 and below 1")
     entries = _entries(proposals, weights)
-    admitted = sorted(_admitted(entries, blocking), key=lambda entry: (entry.order, entry.agent))
+    admitted = sorted(_admissible(entries, blocking), key=lambda entry: (entry.order, entry.agent))
     total = sum((entry.score * entry.confidence for entry in admitted), Fraction(0))
     if not total:
         return arbitrate(proposals, blocking=blocking, weights=weights)
@@ -202,7 +202,7 @@ def _in_decimals(value: Any) -> Fraction:
     return Fraction(float.__repr__(value)) if isinstance(value, float) else Fraction(value)
 
 
-def _admitted(entries: Sequence[_Entry], blocking: bool) -> Sequence[_Entry]:
+def _admissible(entries: Sequence[_Entry], blocking: bool) -> Sequence[_Entry]:
     preempting = [entry for entry in entries if entry.dependency >= BLOCKING_FROM] if blocking else []
     return preempting or entries
 

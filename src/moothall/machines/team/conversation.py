@@ -15,23 +15,28 @@ from moothall.kernel.effects import AskPerson, StartChild
 from moothall.kernel.events import Answered, ChildDone, Event, Exhausted, GaveUp
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, State, anywhere
+from moothall.machines.assent import APPROVAL
+from moothall.machines.team import plans
 from moothall.machines.team.definition import AWAIT_APPROVAL, Group, Limits, Roster, Team
 from moothall.machines.team.directives import USER
-from moothall.machines.team.floor import CALLS, GO, SUMMARISER, WENT_ON, Floor
+from moothall.machines.team.floor import CALLS, GO, SUMMARISER, Floor
+from moothall.machines.team.plans import WENT_ON
 from moothall.machines.team.prompt import shipped_prompt
 from moothall.machines.team.state import (
     ARBITRATION,
     Approve,
+    AskPlan,
     CallAgent,
     CallHooks,
+    CheckPlan,
     Continue,
     Conversation,
     FactRead,
     FileWritten,
     Handoff,
     HooksCalled,
-    KeepPlan,
     Leave,
+    PlanChecked,
     ReadFact,
     Rework,
     StartLine,
@@ -40,6 +45,9 @@ from moothall.machines.team.state import (
     SwitchMode,
     SwitchTo,
     UserSaid,
+    WantPlan,
+    WarmedUp,
+    WarmUp,
     WriteFile,
 )
 
@@ -53,7 +61,7 @@ def team_machine(team: Team, name: str, source: str) -> Machine:
     """The machine of the conversations of a team; `source` says where its prompts are found again."""
     roster = Roster(team)
     floor = Floor(roster, source)
-    decide = _wanting(floor.decide, {CallHooks: 1, Summarise: 1})
+    decide = _wanting(floor.decide, {CallHooks: 1, Summarise: 1, WarmUp: 1})
     groups = [_group(group, floor) for group in team.groups]
     if not any(group.states for group in team.groups):
         groups.append(_group(Group(USER_GROUP, states=(USER, AWAIT_APPROVAL)), floor))
@@ -63,7 +71,7 @@ def team_machine(team: Team, name: str, source: str) -> Machine:
         kind=NAME,
         start=USER,
         replies=[Any],
-        prompts={"speak": shipped_prompt("speak.md"), "summarise": shipped_prompt("summarise.md")},
+        prompts={name: shipped_prompt(f"{name}.md") for name in ("speak", "summarise", "plan")},
         budget=_budget(team.limits),
         result=_result,
         states=[
@@ -82,7 +90,8 @@ def _places(team: Team) -> tuple[str, ...]:
 
 def _group(group: Group, floor: Floor) -> State:
     asks = {USER: floor.ask_user, AWAIT_APPROVAL: floor.ask_approval}
-    speak = _wanting(floor.speak, {AskAgent: 1, CallTool: CALLS})
+    speak = _wanting(floor.speak, {AskAgent: 1, CallTool: CALLS, StartChild: CALLS})
+    speak.child = APPROVAL.name
     return State(
         group.name,
         [
@@ -96,7 +105,7 @@ def _group(group: Group, floor: Floor) -> State:
 def _rows(floor: Floor) -> list[On]:
     reads = {ReadFact: len(floor.team.sources)} if floor.team.sources else {}
     said, answered = _wanting(floor.hear_user, reads), _wanting(floor.hear_answer, reads)
-    begin = {StartChild: 1}
+    begin, drafted = {StartChild: 1}, {AskPlan: 1, CheckPlan: 1}
     waiting, most = (USER, AWAIT_APPROVAL), floor.team.limits.turns * MOST
     return [
         *(On(place, Answered, to=ARBITRATION, do=answered) for place in waiting),
@@ -109,10 +118,18 @@ def _rows(floor: Floor) -> list[On]:
         On(anywhere, SwitchTo, to=ARBITRATION, do=floor.switch_to),
         On(anywhere, Continue, to=ARBITRATION, do=floor.go_on),
         On(anywhere, StartLine, to=ARBITRATION, do=floor.start_line),
-        On(anywhere, KeepPlan, to=ARBITRATION, do=floor.keep_plan),
+        On(anywhere, WantPlan, do=_wanting(plans.ask_plan, {AskPlan: 1}), at_most=most),
         On(anywhere, SwitchMode, do=floor.switch_mode, at_most=most),
         On(anywhere, StartWorkflow, do=_wanting(floor.start_beside, begin), at_most=most),
         On(anywhere, Leave, to="Closed"),
+        On(
+            anywhere,
+            [Replied, UnusableReply, GaveUp],
+            when=plans.is_draft,
+            do=_wanting(plans.hear_draft, drafted),
+            at_most=most,
+        ),
+        On(anywhere, PlanChecked, when=plans.is_checked, do=_wanting(plans.hear_check, {AskPlan: 1}), at_most=most),
         On(anywhere, Replied, to=ARBITRATION, when=is_awaited, do=_wanting(floor.hear_reply, {WriteFile: 1})),
         On(anywhere, Replied, when=is_early, do=_wanting(floor.hear_reply, {WriteFile: 1}), at_most=most),
         On(anywhere, UnusableReply, to=ARBITRATION, when=is_awaited, do=floor.hear_unusable),
@@ -122,6 +139,7 @@ def _rows(floor: Floor) -> list[On]:
         On(anywhere, [ChildDone, GaveUp], do=floor.hear_beside, at_most=most),
         On(anywhere, WENT_ON, to=ARBITRATION, when=_can_go_on(floor)),
         On(anywhere, HooksCalled, do=floor.hear_hooks, at_most=most),
+        On(anywhere, WarmedUp, do=floor.hear_warm, at_most=most),
         On(anywhere, FactRead, do=floor.hear_fact, at_most=most),
         On(anywhere, FileWritten, do=floor.hear_file, at_most=most),
         On(anywhere, Exhausted, to="Limited", do=floor.hear_limit),

@@ -19,7 +19,7 @@ from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
 from moothall.machines.team.directives import USER
 from moothall.machines.team.schema import SHAPE
-from moothall.machines.team.warming import Tables
+from moothall.machines.team.warmth import Tables
 from moothall.machines.workflow.document import read
 
 AWAIT_APPROVAL = "AwaitApproval"
@@ -119,11 +119,12 @@ class Arbiter(Frozen):
 
 
 class Warming(Frozen):
-    """Tables by which the next persona is foreseen, and for how many turns a prepared one is kept."""
+    """Tables by which the next persona is foreseen, by whom, and for how many turns a prepared one is kept."""
 
     dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     keep_turns: int = 1
+    predictor: Literal["seed", "learned"] = "seed"
 
 
 class Source(Frozen):
@@ -220,7 +221,7 @@ class Roster:
             yield from self._capable.get(capability, ())
 
     def group_hooks(self, name: str) -> Hooks:
-        """The hooks of a group; none where it has none, or is no group."""
+        """The hooks of a group; none where it has none, or is not a group."""
         group = self._groups.get(name)
         return group.hooks if group is not None else Hooks()
 
@@ -243,10 +244,10 @@ def _walk(groups: tuple[Group, ...], above: tuple[str, ...]) -> Iterator[tuple[t
 
 def team_of(plain: Any) -> Team:
     """The team of a file that has been checked."""
-    return decode(Team, _renamed(SHAPE.cleaned(plain)), "team")
+    return decode(Team, _rename_is(SHAPE.cleaned(plain)), "team")
 
 
-def _renamed(plain: Any) -> Any:
+def _rename_is(plain: Any) -> Any:
     """The same with the `is` of a fact under the name that a field can have in Python."""
     rules = plain.get("rules", ()) if isinstance(plain, dict) else ()
     for rule in rules:

@@ -13,11 +13,11 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from moothall.machines.schema import shown
+from moothall.machines.schema import format_value
 from moothall.machines.team.arbitration import DEFAULT_WEIGHTS
 from moothall.machines.team.definition import EVERYBODY, Roster, team_of
 from moothall.machines.team.schema import SHAPE
-from moothall.machines.workflow.document import Document, Problem, escaped
+from moothall.machines.workflow.document import Document, Problem, escape_key
 
 Plain = Mapping[str, Any]
 
@@ -30,7 +30,7 @@ def findings(document: Document, *, has_prompt: Callable[[str], bool] | None = N
     return tuple(sorted(found, key=lambda problem: (problem.line, problem.pointer)))
 
 
-_UNREAD = frozenset(("E_JSON", "E_ENCODING", "E_LIMIT_SIZE", "E_LIMIT_DEPTH"))
+_UNREAD = frozenset(("E_JSON", "E_YAML", "E_ENCODING", "E_LIMIT_SIZE", "E_LIMIT_DEPTH"))
 
 
 def _of(team: Any, has_prompt: Callable[[str], bool] | None) -> Iterator[Problem]:
@@ -44,7 +44,9 @@ def _of(team: Any, has_prompt: Callable[[str], bool] | None) -> Iterator[Problem
         yield from rule(view)
     for pointer, persona in view.personas:
         if has_prompt is not None and (name := _text(persona, "prompt")) and not has_prompt(name):
-            yield _error("E_PROMPT", f"{pointer}/prompt", f"there is no file {shown(name)}", "write the prompt there")
+            yield _error(
+                "E_PROMPT", f"{pointer}/prompt", f"there is no file {format_value(name)}", "write the prompt there"
+            )
     if not any(problem.level == "error" for problem in (*shape, *view.told)):
         yield from _unreachable(view)
 
@@ -75,7 +77,7 @@ class _View:
         """Nobody has this name."""
         close = get_close_matches(name[:64], list(known), 1)
         remedy = f"did you mean {close[0]!r}?" if close else f"write the name of a {what} of this file"
-        return self.error(f"E_UNKNOWN_{what.upper()}", pointer, f"there is no {what} {shown(name)}", remedy)
+        return self.error(f"E_UNKNOWN_{what.upper()}", pointer, f"there is no {what} {format_value(name)}", remedy)
 
 
 def _ids(view: _View) -> Iterator[Problem]:
@@ -84,7 +86,7 @@ def _ids(view: _View) -> Iterator[Problem]:
         for pointer, part in parts:
             name = _text(part, key)
             if name and name in seen:
-                why = f"two {what}s are called {shown(name)}"
+                why = f"two {what}s are called {format_value(name)}"
                 yield view.error("E_DUP_NAME", f"{pointer}/{key}", why, "rename one of them")
             seen.add(name)
 
@@ -134,7 +136,7 @@ def _reaches(view: _View) -> Iterator[Problem]:
             if name not in view.capabilities:
                 close = get_close_matches(name[:64], list(view.capabilities), 1)
                 remedy = f"did you mean {close[0]!r}?" if close else "give it to a persona, or remove it here"
-                why = f"nobody has the capability {shown(name)}"
+                why = f"no persona has the capability {format_value(name)}"
                 yield Problem("warning", "W_NOBODY_CAN", f"{here}/capabilities/{index}", why, remedy)
 
 
@@ -144,7 +146,9 @@ def _rules(view: _View) -> Iterator[Problem]:
     for pointer, rule in _objects(view.team, "rules", ""):
         name, route, when = _text(rule, "name"), _text(rule, "route"), rule.get("when")
         if name and name in seen:
-            yield view.error("E_DUP_NAME", f"{pointer}/name", f"two rules are called {shown(name)}", "rename one")
+            yield view.error(
+                "E_DUP_NAME", f"{pointer}/name", f"two rules are called {format_value(name)}", "rename one"
+            )
         seen.add(name)
         if route and route not in view.ids:
             yield view.stranger(route, f"{pointer}/route", "persona", view.ids)
@@ -166,7 +170,7 @@ def _fact_problems(view: _View, pointer: str, test: Plain, sources: Collection[s
     # A fact may also be set by the user or a tool, so that only a near name is suspicious.
     fact = _text(test, "fact")
     if fact not in sources and (close := get_close_matches(fact[:64], list(sources), 1)):
-        why = f"no source gives {shown(fact)}"
+        why = f"no source gives {format_value(fact)}"
         yield Problem("warning", "W_NO_SOURCE", f"{pointer}/fact", why, f"did you mean {close[0]!r}?")
 
 
@@ -177,7 +181,7 @@ def _tables(view: _View) -> Iterator[Problem]:
     for key in ("dependencies", "keywords"):
         table = warming.get(key)
         for name, personas in table.items() if isinstance(table, dict) else ():
-            here = f"/warming/{key}/{escaped(name)}"
+            here = f"/warming/{key}/{escape_key(name)}"
             if key == "dependencies" and name not in view.ids:
                 yield view.stranger(name, here, "persona", view.ids)
             for index, persona in enumerate(personas if isinstance(personas, list) else ()):
@@ -215,7 +219,7 @@ def _unreachable(view: _View) -> Iterator[Problem]:
         open_ones += fresh
     for pointer, entry in view.personas:
         if entry["id"] not in reached:
-            why = f"nobody who can speak hands to {entry['id']}; only the user can call it"
+            why = f"no persona that can speak hands over to {entry['id']}; only the user can call it"
             yield Problem("warning", "W_UNREACHABLE", f"{pointer}/id", why, "add it to a reach, or remove it")
 
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moothall.agents.ask import AskAgent, CallTool, Replied, Returned, ToolCall, Window
+from moothall.agents.ask import AskAgent, Replied, Returned, ToolCall, Window
 from moothall.agents.ask import Unusable as UnusableReply
 from moothall.agents.memory import Summary, extract, prompt_text
 from moothall.agents.recall import Item, Recall
@@ -38,6 +38,7 @@ from moothall.machines.team.directives import (
     Unusable,
     directive,
 )
+from moothall.machines.team.plans import WENT_ON
 from moothall.machines.team.rules import Situation, route_of
 from moothall.machines.team.state import (
     BY_USER,
@@ -56,7 +57,6 @@ from moothall.machines.team.state import (
     FileWritten,
     HookCall,
     HooksCalled,
-    KeepPlan,
     ReadFact,
     Repeat,
     Return,
@@ -64,13 +64,16 @@ from moothall.machines.team.state import (
     StartWorkflow,
     Summarise,
     UserSaid,
+    WarmedUp,
+    WarmUp,
     Wish,
 )
-from moothall.machines.team.warming import SeedRule
+from moothall.machines.team.warmth import Handoff as Foreseen
+from moothall.machines.team.warmth import Learned, SeedRule
+from moothall.machines.turn import Use, may_be_called, why_not
 
 Moved = Move[Conversation]
 GO = "to."
-WENT_ON = "WENT_ON"
 DOUBTFUL = 0.5
 """Below this confidence the user looks at what is at stake, where approval is set to review."""
 ROUNDS = 8
@@ -125,11 +128,11 @@ class Floor:
         if data.mode == "simple":
             data = lines.with_feedback(self.roster, data, text)
             if data.line is not None:
-                return Move(data, self._reads(data), (_said(BY_USER, text, data.turn),))
+                return Move(data, self._reads(data), (_line(BY_USER, text, data.turn),))
         target = data.speaker or self.team.start
         decided = Decision(target, BY_USER, "user", "the user said something", "USER_SAID")
         data = replace(data, decided=decided, held=None, held_reply=False)
-        return Move(data, self._reads(data), (_said(BY_USER, text, data.turn),))
+        return Move(data, self._reads(data), (_line(BY_USER, text, data.turn),))
 
     def _reads(self, data: Conversation) -> tuple[Effect, ...]:
         sources = self.team.sources
@@ -159,19 +162,26 @@ class Floor:
 
     def _want_tools(self, data: Conversation, replied: Replied) -> Moved:
         """Somebody wants tools called before they reply; those that they do not have are answered with an error."""
-        known = set(self.roster.personas[data.speaker].tools)
-        able = tuple(call for call in replied.calls if call.tool in known)[:CALLS]
+        known = self._tools(data)
+        able = tuple(call for call in replied.calls if may_be_called(call, known, data.speaker))[:CALLS]
         thread = tools_thread(data)
         said = {"role": "assistant", "text": replied.text, "calls": encode(replied.calls)}
         refused = [call for call in replied.calls if call not in able]
-        errors = [_answer_of(call, error=f"there is no tool {call.tool!r} here") for call in refused]
+        errors = [_answer_of(call, error=why_not(call, known, data.speaker)) for call in refused]
         if data.rounds >= ROUNDS:
             return Move(self._show_back(data, f"tools were called {ROUNDS} times; reply now"))
         shown = ", ".join(f"{call.tool}({json.dumps(encode(call.arguments), ensure_ascii=False)})" for call in able)
         go_on = Decision(data.speaker, data.speaker, "arbitration", f"calls {shown}" if able else "", TOOLS)
         data = replace(data, calls=able, rounds=data.rounds + 1, decided=go_on, asked="")
-        told = (_said(data.speaker, f"[calls {shown}]", data.turn),) if able else ()
+        told = (_line(data.speaker, f"[calls {shown}]", data.turn),) if able else ()
         return Move(data, appends=(Append(thread, said), *(Append(thread, error) for error in errors), *told))
+
+    def _tools(self, data: Conversation) -> dict[str, Use]:
+        """The tools that whoever speaks has. Where nobody said how they may be called, a person is asked each time."""
+        names = self.roster.personas[data.speaker].tools
+        if data.uses is None:
+            return {name: Use(name, "at-most-once", policy="ask") for name in names}
+        return {use.name: use for use in data.uses if use.name in names}
 
     def hear_tool(self, data: Conversation, event: Returned | GaveUp) -> Moved:
         """A tool came back, well or not: whoever speaks is shown it. What it says directs nothing."""
@@ -223,7 +233,7 @@ class Floor:
         effects: tuple[Effect, ...] = ()
         if data.mode == "simple" and data.line is not None:
             data, effects = lines.with_reply(data, content)
-        said = _said(speaker, content, data.turn)
+        said = _line(speaker, content, data.turn)
         return Move(data, effects, (Append(said.thread, {**said.message, "event": found.event}),))
 
     def _proposals(
@@ -256,7 +266,7 @@ class Floor:
     def hear_hooks(self, data: Conversation, called: HooksCalled) -> Moved:
         """Hooks were called. One that failed is told, and harms nothing."""
         notes = tuple(f"{hook}: {why}" for hook, why in called.failed.items())
-        appends = tuple(_said(SYSTEM, f"the hook {note}", data.turn) for note in notes)
+        appends = tuple(_line(SYSTEM, f"the hook {note}", data.turn) for note in notes)
         return Move(replace(data, failed_hooks=(*data.failed_hooks, *notes)[-20:]), appends=appends)
 
     def hear_fact(self, data: Conversation, read: FactRead) -> Moved:
@@ -264,7 +274,7 @@ class Floor:
         data = replace(data, reading=tuple(fact for fact in data.reading if fact != read.fact))
         raises = (Named(WENT_ON),) if not data.reading and self.has_replied(data) else ()
         if read.problem:
-            told = _said(SYSTEM, f"{read.source} could not say what {read.fact} is: {read.problem}", data.turn)
+            told = _line(SYSTEM, f"{read.source} could not say what {read.fact} is: {read.problem}", data.turn)
             return Move(data, (), (told,), raises)
         facts = {**data.facts, read.fact: Fact(read.value, read.source, read.at)}
         return Move(replace(data, facts=facts), raises=raises)
@@ -279,7 +289,7 @@ class Floor:
         text = f"{written.path}: {written.problem}" if written.problem else f"wrote {written.path}"
         if data.line is not None and not written.problem:
             data = replace(data, line=replace(data.line, files=(*data.line.files, written.path)))
-        return Move(data, appends=(_said(SYSTEM, text, data.turn),))
+        return Move(data, appends=(_line(SYSTEM, text, data.turn),))
 
     # commands
 
@@ -289,7 +299,7 @@ class Floor:
         author = data.speaker
         data = replace(data, chain=data.chain.approved(BY_USER, author, data.turn), reason="")
         data = self._remember(data, BY_USER, f"approved the work of {self._name(author)}", "approval")
-        told = _said(BY_USER, "!approve", data.turn)
+        told = _line(BY_USER, "!approve", data.turn)
         if data.mode == "simple" and data.line is not None:
             return Move(lines.with_approval(self.roster, data), appends=(told,))
         if data.held is not None:
@@ -313,7 +323,7 @@ class Floor:
         data = self._remember(data, BY_USER, why, "rejection")
         decided = Decision(target or self.team.start, BY_USER, "user", why, REQUEST_REWORK)
         data = replace(data, decided=decided, held=None, held_reply=False, proposed="")
-        return Move(data, appends=(_said(BY_USER, f"!rework {command.text}".strip(), data.turn),))
+        return Move(data, appends=(_line(BY_USER, f"!rework {command.text}".strip(), data.turn),))
 
     def hand_off(self, data: Conversation, command: Command) -> Moved:
         """The user hands work and approval chain on, whatever was recommended."""
@@ -323,7 +333,7 @@ class Floor:
             data = replace(data, stack=(*data.stack, data.speaker))
         decided = Decision(command.text, BY_USER, "user", FLAG, "HANDOFF", losers)
         data = replace(data, decided=decided, held=None, held_reply=False, returns=())
-        return Move(data, appends=(_said(BY_USER, f"!handoff {command.text}", data.turn),))
+        return Move(data, appends=(_line(BY_USER, f"!handoff {command.text}", data.turn),))
 
     def call_agent(self, data: Conversation, command: Command) -> Moved:
         """Somebody speaks for one turn; then it goes on where it was."""
@@ -331,14 +341,14 @@ class Floor:
         back = Return(data.place, BY_USER, "user", data.speaker)
         decided = Decision(command.text, BY_USER, "user", FLAG, "CALL_AGENT")
         data = replace(data, decided=decided, returns=(*data.returns, back))
-        return Move(data, appends=(_said(BY_USER, f"!call_agent {command.text}", data.turn),))
+        return Move(data, appends=(_line(BY_USER, f"!call_agent {command.text}", data.turn),))
 
     def switch_to(self, data: Conversation, command: Command) -> Moved:
         """Somebody else speaks from now on; no work is handed over."""
         data = _fresh(_at(data, command))
         decided = Decision(command.text, BY_USER, "user", FLAG, "SWITCH_TO")
         data = replace(data, decided=decided, held=None, held_reply=False, returns=())
-        return Move(data, appends=(_said(BY_USER, f"!switch_to {command.text}", data.turn),))
+        return Move(data, appends=(_line(BY_USER, f"!switch_to {command.text}", data.turn),))
 
     def go_on(self, data: Conversation, command: Command) -> Moved:
         """Whoever was held back, or spoke last, goes on."""
@@ -355,9 +365,9 @@ class Floor:
     def start_line(self, data: Conversation, command: StartLine) -> Moved:
         """A line of phases begins."""
         data = replace(_fresh(_at(data, command)), mode="simple", held=None, held_reply=False)
-        data = lines.started(self.roster, data, command.line, command.text)
+        data = lines.start_line(self.roster, data, command.line, command.text)
         data = self._remember(data, BY_USER, command.text or command.line, "general")
-        return Move(data, appends=(_said(BY_USER, f"!{command.line} {command.text}".strip(), data.turn),))
+        return Move(data, appends=(_line(BY_USER, f"!{command.line} {command.text}".strip(), data.turn),))
 
     # beside the conversation
 
@@ -379,7 +389,7 @@ class Floor:
     def _started(self, data: Conversation, machine: str, given: Any) -> Moved:
         name = f"beside-{len(data.beside) + 1}"
         data = replace(data, beside={**data.beside, name: Beside(machine)})
-        told = _said(SYSTEM, f"{machine} begins beside the conversation as {name}", data.turn)
+        told = _line(SYSTEM, f"{machine} begins beside the conversation as {name}", data.turn)
         fields = dict(given) if isinstance(given, Mapping) else {"input": given}
         return Move(data, (StartChild(machine, fields, name),), (told,))
 
@@ -390,18 +400,10 @@ class Floor:
         if isinstance(done, GaveUp):
             ended, text = "failed", f"{known.machine} failed: {done.reason}"
         else:
-            ended, text = "done", _shown(getattr(done, "data", None))
+            ended, text = "done", _format_value(getattr(done, "data", None))
         data = replace(data, beside={**data.beside, name: replace(known, ended=ended)})
         data = self._remember(data, known.machine, text, "general")
-        return Move(data, appends=(_said(known.machine, text, data.turn),))
-
-    def keep_plan(self, data: Conversation, command: KeepPlan) -> Moved:
-        """A workflow was drafted, checked and shown; it waits for approval."""
-        data = _at(data, command)
-        data = replace(data, proposed=command.machine, proposed_input=command.text, proposed_by=BY_USER)
-        reason = f"{command.machine} was drafted; it begins when you approve it"
-        decided = Decision(AWAIT_APPROVAL, BY_USER, "user", reason, "PLAN")
-        return Move(replace(data, decided=decided, reason=reason))
+        return Move(data, appends=(_line(known.machine, text, data.turn),))
 
     # who is next
 
@@ -431,7 +433,10 @@ class Floor:
         return self._go(replace(data, held=decision, reason=reason), _wait(decision))
 
     def _wants_tool_approval(self, data: Conversation, decision: Decision) -> bool:
-        return bool(data.calls) and not decision.approved and self._autonomy(data).transitions == "manual"
+        """Whether the user looks at calls before they are made; of some a person is asked anyway, one by one."""
+        known = self._tools(data)
+        is_free = any(known[call.tool].policy_for(data.speaker) == "allow" for call in data.calls)
+        return is_free and not decision.approved and self._autonomy(data).transitions == "manual"
 
     def _decision(self, data: Conversation) -> tuple[Conversation, Decision]:
         wish, speaker = data.wish, data.speaker
@@ -528,6 +533,7 @@ class Floor:
         if is_persona and handed and decision.layer in ("arbitration", "rules") and to != speaker:
             data = replace(data, stack=(*data.stack, speaker))
         told = _transition(source, decision, data)
+        known = {warm.persona for warm in data.warmth.warm}
         is_silent = decision.event in ("REPAIR", TOOLS) and is_persona and source in (to, AWAIT_APPROVAL)
         repeats = data.repeats if is_silent else self._repeated(data, source, to)
         data = replace(data, place=to, repeats=repeats, flag=self._flag(decision), decided=None)
@@ -536,7 +542,9 @@ class Floor:
         if is_persona and not is_silent:
             data = self._warmed(replace(data, speaker=to), source)
         calls = self._hook_calls(source, to)
-        effects = (CallHooks(calls, to),) if calls else ()
+        effects: tuple[Effect, ...] = (CallHooks(calls, to),) if calls else ()
+        if cold := tuple(warm.persona for warm in data.warmth.warm if warm.persona not in known):
+            effects = (*effects, WarmUp(cold, self.source))
         appends = () if is_silent and source == to else (told,)
         return Move(data, effects, appends, (Named(f"{GO}{to}"),))
 
@@ -577,30 +585,39 @@ class Floor:
         """Count the handoff, drop whoever was prepared for nothing, and prepare those who are likely to be next."""
         speaker = data.speaker
         hit = any(warm.persona == speaker for warm in data.warmth.warm)
-        warmth, wasted = data.warmth.handed(speaker)
-        rule = SeedRule(self.tables, data.counts)
-        counts = data.counts
+        warmth, wasted = replace(data.warmth, keep_turns=self.team.warming.keep_turns).handed(speaker)
+        rule, habits = SeedRule(self.tables, data.counts), data.habits
+        words = self.tables.words_in(self._context(data))
+        learns = self.team.warming.predictor == "learned"
         if source in self.roster.personas and source != speaker:
-            row = counts.get(source, {})
-            counts = {**counts, source: {**row, speaker: row.get(speaker, 0) + 1}}
-            rule = SeedRule(self.tables, counts)
-        predictions = rule.predict(speaker, self.tables.words_in(self._context(data)))
-        after = warmth.began(predictions)
+            handoff = Foreseen(source, frozenset(data.words), speaker, wasted)
+            rule = rule.observed(handoff)
+            habits = Learned.of(self.tables, habits).observed(handoff).known if learns else habits
+        counts = rule.counts
+        predictor = Learned.of(self.tables, habits) if learns else rule
+        after = warmth.began(predictor.predict(speaker, words))
         return replace(
             data,
             counts=counts,
+            habits=habits,
+            words=tuple(sorted(words)),
             warmth=after,
             warmed=data.warmed + len(after.warm) - len(warmth.warm),
             used_warm=data.used_warm + hit,
             wasted=data.wasted + wasted,
         )
 
+    def hear_warm(self, data: Conversation, warmed: WarmedUp) -> Conversation:
+        """Personas are prepared."""
+        return replace(data, warmth=data.warmth.prepared(warmed.ready))
+
     # what is wanted
 
     def speak(self, data: Conversation, _: Event) -> Moved:
         """The persona is asked; or the tools are called that it wants first."""
         if data.calls:
-            calls = tuple(CallTool(call.tool, call.arguments, call.id) for call in data.calls)
+            known = self._tools(data)
+            calls = tuple(known[call.tool].effect(data.speaker, call) for call in data.calls)
             return Move(replace(data, reason=""), calls)
         if data.rounds:
             data = replace(data, asked=f"{data.speaker}-{data.turn}-{data.rounds}", wish=Wish(), reason="")
@@ -615,6 +632,7 @@ class Floor:
     def _ask(self, data: Conversation) -> AskAgent:
         speaker = data.speaker
         persona = self.roster.personas[speaker]
+        tools = tuple(name for name, use in self._tools(data).items() if use.policy_for(speaker) != "deny")
         newest = 0 if FLAG in data.flag else max(6, self.team.memory.compression_threshold)
         return AskAgent(
             speaker,
@@ -625,8 +643,8 @@ class Floor:
             system=f"persona:{self.source}:{speaker}",
             model=persona.model,
             level=persona.level,
-            tools=persona.tools,
-            thread=tools_thread(data) if persona.tools else "",
+            tools=tools,
+            thread=tools_thread(data) if tools else "",
             windows={"talk": Window(THREAD, newest)},
         )
 
@@ -668,7 +686,11 @@ class Floor:
     # what is known
 
     def _remember(self, data: Conversation, who: str, text: str, kind: str) -> Conversation:
-        memory = data.memory.remember(Item(text, kind, who, data.turn, data.now))
+        kept = self.team.memory
+        memory = replace(
+            data.memory, compression_threshold=kept.compression_threshold, max_embeddings=kept.max_embeddings
+        )
+        memory = memory.remember(Item(text, kind, who, data.turn, data.now))
         if not data.summarise and (items := memory.due()):
             memory = memory.summarised(extract(items))
         return replace(data, memory=memory)
@@ -755,7 +777,7 @@ def _extras(reply: Mapping[str, Any], allowed: Sequence[str], found: Directive) 
     return extras
 
 
-def _said(by: str, text: str, turn: int) -> Append:
+def _line(by: str, text: str, turn: int) -> Append:
     return Append(THREAD, {"role": "user" if by == BY_USER else "assistant", "by": by, "text": text, "number": turn})
 
 
@@ -809,5 +831,5 @@ def _reason(settled: Arbitration, wish: Wish) -> str:
     return "" if len(wish.proposals) == 1 else settled.reason
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(encode(value), ensure_ascii=False)

@@ -46,7 +46,7 @@ _ENTRY = re.compile(r"^[\s\-*\d.)`]*(?P<path>[\w][\w./-]*\.\w+)`?\s*(?::\s*(?P<p
 MOST_FILES = 50
 
 
-def started(roster: Roster, data: Conversation, name: str, about: str) -> Conversation:
+def start_line(roster: Roster, data: Conversation, name: str, about: str) -> Conversation:
     """A conversation at the beginning of a line."""
     phase = PHASES[name][0]
     line = Line(name, about, phase, ())
@@ -56,7 +56,7 @@ def started(roster: Roster, data: Conversation, name: str, about: str) -> Conver
 def with_feedback(roster: Roster, data: Conversation, text: str) -> Conversation:
     """The phase that is under way, once more, with what the user says; without one a line begins."""
     if data.line is None:
-        return started(roster, data, "start", text)
+        return start_line(roster, data, "start", text)
     line = replace(data.line, feedback=(*data.line.feedback, text), place=0)
     return replace(data, line=replace(line, steps=_steps(roster, line)), reason="")
 

@@ -75,7 +75,7 @@ def logit(choices: Sequence[Choice], *, ridge: float, least: float = -math.inf) 
         for rows, right in choices:
             _add_choice(rows, right, beta, gradient, curvature)
         free = [index for index in range(size) if beta[index] > least or gradient[index] > 0]
-        step = _solved([[curvature[row][column] for column in free] for row in free], [gradient[row] for row in free])
+        step = _solve([[curvature[row][column] for column in free] for row in free], [gradient[row] for row in free])
         for index, change in zip(free, step, strict=True):
             beta[index] = max(beta[index] + change, least)
         if max(map(abs, step), default=0) < 1e-6:
@@ -105,7 +105,7 @@ def _add_choice(
                 curvature[other][index] += amount
 
 
-def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
+def _solve(matrix: list[list[float]], right: list[float]) -> list[float]:
     """The solution of a system of linear equations whose matrix is positive definite."""
     size = len(right)
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]

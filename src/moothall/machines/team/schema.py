@@ -143,6 +143,7 @@ _DEFINITIONS: Mapping[str, dict[str, Any]] = {
             "dependencies": _table("On whom each persona depends."),
             "keywords": _table("To whom a word leads."),
             "keep_turns": count("For how many turns a prepared persona is kept."),
+            "predictor": choice("Who foresees: the rule of fixed weights, or one that learns.", "seed", "learned"),
         },
     ),
     "Source": shape(

@@ -18,7 +18,8 @@ from moothall.kernel.frozen import Frozen
 from moothall.machines.team.approvals import Chain
 from moothall.machines.team.arbitration import Proposal
 from moothall.machines.team.definition import Approval
-from moothall.machines.team.warming import Warmth
+from moothall.machines.team.warmth import Habits, Warmth
+from moothall.machines.turn import Use
 
 THREAD, TRANSITIONS = "conversation", "transitions"
 ARBITRATION = "Arbitration"
@@ -103,11 +104,10 @@ class StartWorkflow(Command):
     input: Any = None
 
 
-class KeepPlan(Command):
-    """A workflow file was drafted and checked; it begins when it is approved."""
+class WantPlan(Command):
+    """The user wants a workflow drafted from the conversation."""
 
     name = "COMMAND.plan"
-    machine: str = ""
 
 
 class Leave(Command):
@@ -126,7 +126,7 @@ COMMANDS = (
     SwitchMode,
     StartLine,
     StartWorkflow,
-    KeepPlan,
+    WantPlan,
     Leave,
 )
 
@@ -209,7 +209,65 @@ class WriteFile(Effect):
     root: str = ""
 
 
+class WarmedUp(Event):
+    """Personas are prepared, each since a time; or why one could not be, which harms nothing."""
+
+    name = "personas.warmed"
+    ready: Mapping[str, float] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+
+class WarmUp(Effect):
+    """Prepare personas while another speaks: render their prompts, open their models. Nobody is asked anything."""
+
+    kind = "warm.personas"
+    outcomes = (WarmedUp,)
+    owned: ClassVar[bool] = False
+    attempts: ClassVar[int] = 1
+    personas: tuple[str, ...]
+    source: str
+
+
+class AskPlan(AskAgent):
+    """Have a workflow drafted, whoever speaks meanwhile."""
+
+    kind = "ask.plan"
+    owned: ClassVar[bool] = False
+
+
+class PlanChecked(Event):
+    """A draft was checked: where it stands and how it looks, or what keeps it from being run."""
+
+    name = "plan.checked"
+    path: str = ""
+    drawing: str = ""
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    id: str = ""
+
+
+class CheckPlan(Effect):
+    """Check a draft as `moot check` does, keep it in a file, and draw it. Nothing of it is run."""
+
+    kind = "check.plan"
+    outcomes = (PlanChecked,)
+    owned: ClassVar[bool] = False
+    plan: Mapping[str, Any]
+    about: str = ""
+    root: str = ""
+    id: str = ""
+
+
 # what a conversation holds
+
+
+class Draft(Frozen):
+    """A plan that is being drafted: what for, how often it was asked for, and what was wrong with it."""
+
+    text: str
+    tries: int = 1
+    problems: str = ""
+    number: int = 1
 
 
 class Fact(Frozen):
@@ -317,6 +375,8 @@ class Conversation(Frozen):
     """Calls of tools that whoever speaks wants, and that have not come back."""
     rounds: int = 0
     """How often tools were called in this turn."""
+    uses: tuple[Use, ...] | None = None
+    """The tools of the run that personas name, and whether a person is asked before each is called."""
     wish: Wish = Wish()
     decided: Decision | None = None
     """A decision that comes before all others: of the user, or of the machine itself."""
@@ -351,6 +411,10 @@ class Conversation(Frozen):
     chosen: Mapping[str, int] = field(default_factory=dict)
     """At which turn somebody was last chosen."""
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    """The words of the team's table that stood in the conversation when the turn began."""
+    habits: Habits = Habits()
+    """What a predictor has learned that learns."""
     warmth: Warmth = Warmth()
     warmed: int = 0
     used_warm: int = 0
@@ -360,6 +424,9 @@ class Conversation(Frozen):
     """A machine that somebody proposed; it begins when the user approves it."""
     proposed_input: Any = None
     proposed_by: str = ""
+    draft: Draft | None = None
+    drafts: int = 0
+    """How many plans were asked for."""
     beside: Mapping[str, Beside] = field(default_factory=dict)
     failed_hooks: tuple[str, ...] = ()
     workspace: str = ""

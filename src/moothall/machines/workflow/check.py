@@ -1,7 +1,7 @@
 """Everything that is wrong with a workflow file, found without running anything.
 
 First its shape, then what the shape cannot say: names that nobody can tell apart, states that lead nowhere, keys
-that contradict each other or have no effect, scripts that are no JavaScript, sub-workflows that go round in circles.
+that contradict each other or have no effect, scripts that are not JavaScript, sub-workflows that go round in circles.
 Each rule looks at the plain JSON and passes over what has the wrong shape, which has been told already; so one
 mistake does not hide another. Whether a text is JavaScript is a question to an engine, which the caller brings.
 """
@@ -11,12 +11,14 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Literal
 
 from moothall.kernel.frozen import Frozen
 from moothall.machines.workflow.definition import START, STOP
-from moothall.machines.workflow.document import Document, Problem, escaped
+from moothall.machines.workflow.document import Document, Problem, escape_key
+from moothall.machines.workflow.names import GLOBALS, fields_read, keys_read, keys_set, parts_named, undeclared_names
 from moothall.machines.workflow.schema import SCHEMA, misfits
 from moothall.machines.workflow.script import (
     LONGEST,
@@ -29,6 +31,7 @@ from moothall.machines.workflow.script import (
     words,
 )
 from moothall.machines.workflow.shapes import unreadable
+from moothall.machines.workflow.tokens import SURFACE
 
 MOST = 5000
 """The most states that a workflow may have."""
@@ -49,19 +52,21 @@ class Around(Frozen):
     """What a file is checked against: an engine that knows JavaScript, other workflows, the roles and tools there are.
 
     `faults` gives for each script what is wrong with it, "" where nothing is; None means that nobody can tell. `has`
-    tells whether a machine that is not a workflow is known by a name.
+    tells whether a machine that is not a workflow is known by a name. `functions` are those that `py:NAME` can mean;
+    None: nobody has named any.
     """
 
     faults: Callable[[Sequence[Source]], Sequence[str]] | None = None
     find: Callable[[str], Plain | None] = lambda name: None
     roles: Mapping[str, Plain] | None = None
     has: Callable[[str], bool] = lambda name: False
+    functions: frozenset[str] | None = None
 
 
-def checked(document: Document, around: Around) -> tuple[Problem, ...]:
+def find_problems(document: Document, around: Around) -> tuple[Problem, ...]:
     """All problems of a file, in the order of its lines."""
     found = list(document.problems)
-    names, beside = _Names("workflow"), {_name_of(one): one for _, one in workflows_in(document.value)}
+    names, beside = _Names("workflow"), {_name_of(workflow): workflow for _, workflow in workflows_in(document.value)}
     if not any(problem.code in _UNREAD for problem in document.problems):
         for index, (base, workflow) in enumerate(workflows_in(document.value)):
             inner = _workflow_problems(workflow, around, beside) if isinstance(workflow, dict) else _NO_OBJECT
@@ -69,13 +74,13 @@ def checked(document: Document, around: Around) -> tuple[Problem, ...]:
             for problem in (*inner, *names.told(_name_of(workflow), "/workflow_name")):
                 line = document.line(base + problem.pointer)
                 found.append(replace(problem, line=line, workflow=named if base else ""))
-    return tuple(sorted(found, key=lambda one: (one.line, one.pointer)))
+    return tuple(sorted(found, key=lambda problem: (problem.line, problem.pointer)))
 
 
 def workflows_in(value: Any) -> list[tuple[str, Any]]:
     """The workflows of a file: the one that it is, or those of its array, each with its pointer."""
     if isinstance(value, list):
-        return [(f"/{index}", one) for index, one in enumerate(value)] or [("", value)]
+        return [(f"/{index}", workflow) for index, workflow in enumerate(value)] or [("", value)]
     return [("", value)]
 
 
@@ -98,6 +103,7 @@ def _workflow_problems(workflow: Plain, around: Around, beside: Mapping[str, Any
     for rule in (_names, _parts, _ways, _actions, _questions, _nesting, _roles):
         yield from rule(view, around)
     yield from _scripts(view, around)
+    yield from _functions(view, around)
     yield from _sub_workflows(view, beside, around)
 
 
@@ -133,15 +139,15 @@ class _View:
         """Every text that may change common_data."""
         for _, state in self.states:
             yield from (_text(state, "on_entry"), _text(state, "on_exit"), _text(_action(state), "script"))
-            yield from (_text(one, "before") for _, one in _objects(state, "transition", ""))
+            yield from (_text(transition, "before") for _, transition in _objects(state, "transition", ""))
 
     def expressions(self) -> Iterator[str]:
         """Every other text that is evaluated."""
         for _, state in self.states:
             yield _text(state, "input")
-            yield from (_text(one, "condition") for _, one in _objects(state, "transition", ""))
+            yield from (_text(transition, "condition") for _, transition in _objects(state, "transition", ""))
             given = _action(state).get("sub_workflow_input")
-            yield from (one for one in (given.values() if isinstance(given, dict) else ()) if isinstance(one, str))
+            yield from (text for text in (given.values() if isinstance(given, dict) else ()) if isinstance(text, str))
 
 
 def _objects(around: Plain, key: str, pointer: str) -> Iterator[tuple[str, Plain]]:
@@ -208,10 +214,10 @@ def _names(view: _View, _: Around) -> Iterator[Problem]:
     if (called := _text(workflow, "workflow_name")).lower() in _DEVICES:
         yield _error("E_NAME", "/workflow_name", f"{called!r} is the name of a device on some systems", "rename it")
     if called in _INHERITED:
-        yield from _misnamed(called, "/workflow_name")
+        yield from _name_problems(called, "/workflow_name")
     for key in ("input", "output"):
         if isinstance(part := workflow.get(key), dict) and isinstance(part.get("name"), str):
-            yield from _misnamed(part["name"], f"/{key}/name")
+            yield from _name_problems(part["name"], f"/{key}/name")
     yield from _named_list(view.contexts, "name", "context", _CONTAINER)
     yield from _named_list(view.agents, "agent_role", "agent", _CONTAINER)
     yield from _named_list(view.states, "name", "state", frozenset("*"), (STOP,))
@@ -228,7 +234,7 @@ def _text_of_input(workflow: Plain) -> str:
     return _text(given, "name") if isinstance(given, dict) else ""
 
 
-def _misnamed(name: str, pointer: str, reserved: frozenset[str] = frozenset()) -> Iterator[Problem]:
+def _name_problems(name: str, pointer: str, reserved: frozenset[str] = frozenset()) -> Iterator[Problem]:
     if name in _INHERITED or name in reserved:
         yield _error("E_NAME", pointer, f"every object of JavaScript has something called {name!r}", "rename it")
     elif not name.strip() or name != name.strip() or not name.isprintable() or len(name) > _LONGEST:
@@ -244,7 +250,7 @@ def _named_list(
     for pointer, part in parts:
         name = part.get(key)
         if isinstance(name, str):
-            yield from _misnamed(name, f"{pointer}/{key}", reserved)
+            yield from _name_problems(name, f"{pointer}/{key}", reserved)
             yield from names.told(name, f"{pointer}/{key}")
 
 
@@ -270,14 +276,14 @@ class _Names:
 def _looks(name: str) -> str:
     """What a name looks like to a hasty reader."""
     plain = unicodedata.normalize("NFKD", name).translate(_LOOKALIKES)
-    return "".join(one for one in plain.casefold() if one.isprintable() and one not in _ACCENTS)
+    return "".join(character for character in plain.casefold() if character.isprintable() and character not in _ACCENTS)
 
 
 def _variable_names(variables: Plain, given: str) -> Iterator[Problem]:
     names = _Names("value", (given,))
     for name, value in variables.items():
-        pointer = f"/variables/{escaped(name)}"
-        yield from _misnamed(name, pointer)
+        pointer = f"/variables/{escape_key(name)}"
+        yield from _name_problems(name, pointer)
         yield from names.told(name, pointer)
         if name == given:
             why = f"{name!r} is the input; a variable of that name would overwrite what the caller gives"
@@ -285,7 +291,7 @@ def _variable_names(variables: Plain, given: str) -> Iterator[Problem]:
         if name == "variables":
             yield _warning("W_SHADOW", pointer, "it hides common_data.variables", "rename it")
         if name == "max_iterations" and (type(value) is not int or value < 1):
-            why = "it bounds the visits of every state and is no whole number of at least 1"
+            why = "it bounds the visits of every state and is not a whole number of at least 1"
             yield _error("E_TYPE", pointer, why, "write a whole number of at least 1")
         yield from _prototypes(value, pointer)
 
@@ -294,7 +300,7 @@ def _prototypes(value: Any, pointer: str) -> Iterator[Problem]:
     """Keys that would not stay data where scripts copy objects."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in inside:
-        place = f"{pointer}/{escaped(str(key))}"
+        place = f"{pointer}/{escape_key(str(key))}"
         if key == "__proto__":
             yield _error("E_NAME", place, "it would change the object that it stands in", "rename it")
         yield from _prototypes(item, place)
@@ -306,7 +312,7 @@ def _prototypes(value: Any, pointer: str) -> Iterator[Problem]:
 def _parts(view: _View, _: Around) -> Iterator[Problem]:
     workflow = view.workflow
     if not _text(workflow, "description"):
-        yield _warning("W_DESCRIPTION", "/description", "nobody is told what it is for", "write a description")
+        yield _warning("W_DESCRIPTION", "/description", "it does not say what it is for", "write a description")
     for key in ("input", "output"):
         if isinstance(part := workflow.get(key), dict) and not _text(part, "description"):
             yield _warning("W_DESCRIPTION", f"/{key}/description", f"the {key} is not described", "describe it")
@@ -318,8 +324,8 @@ def _parts(view: _View, _: Around) -> Iterator[Problem]:
             yield _unknown("context", f"{pointer}/context", name, known)
     used = {_text(agent, "context") for _, agent in view.agents}
     asked = {_text(state, "agent") for _, state in view.states}
-    yield from _unused(view, view.contexts, "name", "context", used)
-    yield from _unused(view, view.agents, "agent_role", "agent", asked)
+    yield from _unused_parts(view, view.contexts, "name", "context", used)
+    yield from _unused_parts(view, view.agents, "agent_role", "agent", asked)
     yield from _output(view)
 
 
@@ -332,7 +338,9 @@ def _first_of(names: Iterable[str]) -> str:
     return ", ".join(sorted(filter(None, names))[:12]) or "none"
 
 
-def _unused(view: _View, parts: Sequence[tuple[str, Plain]], key: str, what: str, used: set[str]) -> Iterator[Problem]:
+def _unused_parts(
+    view: _View, parts: Sequence[tuple[str, Plain]], key: str, what: str, used: set[str]
+) -> Iterator[Problem]:
     for pointer, part in parts:
         name = _text(part, key)
         if name and name not in used and name not in view.words:
@@ -349,7 +357,9 @@ def _output(view: _View) -> Iterator[Problem]:
     variables = view.workflow.get("variables")
     given = {_text_of_input(view.workflow), *(variables if isinstance(variables, dict) else ())}
     answers = {
-        _text(one, "answer") or "answer" for _, state in view.states if isinstance(one := state.get("ask"), dict)
+        _text(question, "answer") or "answer"
+        for _, state in view.states
+        if isinstance(question := state.get("ask"), dict)
     }
     if name and name not in given | answers and not any(may_set(script, name) for script in view.scripts()):
         how = f"set common_data.{name} in a script, or name what is set"
@@ -376,11 +386,12 @@ def _ways(view: _View, _: Around) -> Iterator[Problem]:
 def _targets(view: _View) -> Iterator[tuple[str, str]]:
     """Everything that names a state, with its pointer."""
     for pointer, around in (("", view.workflow), *view.states):
-        if isinstance(target := around.get("on_error"), str):
-            yield f"{pointer}/on_error", target
+        for key in ("on_error", "on_limit"):
+            if isinstance(target := around.get(key), str):
+                yield f"{pointer}/{key}", target
         if around is not view.workflow:
-            for place, one in _objects(around, "transition", pointer):
-                if isinstance(target := one.get("target"), str):
+            for place, transition in _objects(around, "transition", pointer):
+                if isinstance(target := transition.get("target"), str):
                     yield f"{place}/target", target
 
 
@@ -397,15 +408,15 @@ def _own_ways(view: _View, pointer: str, state: Plain) -> Iterator[Problem]:
         yield _error("E_NO_EXIT", pointer, f"{name} leads nowhere", "add a transition")
         return
     open_, taken = [], ""
-    for place, one in ways:
+    for place, transition in ways:
         if taken:
             why = f"it is never tried: {taken} always holds"
             yield _warning("W_UNREACHABLE_TRANSITION", place, why, "put it above, or remove it")
-        elif is_false(_text(one, "condition")):
+        elif is_false(_text(transition, "condition")):
             yield _warning("W_NEVER_TAKEN", f"{place}/condition", "it never holds", "write a condition, or remove it")
         else:
-            open_.append(_text(one, "target"))
-            taken = place if is_true(_text(one, "condition")) else ""
+            open_.append(_text(transition, "target"))
+            taken = place if is_true(_text(transition, "condition")) else ""
     if name and open_ and set(open_) == {name} and (taken or not stops):
         yield _error("E_NO_EXIT", pointer, f"{name} leads to nothing but itself", "add a way out of it")
     elif not open_ and ways and not stops:
@@ -416,7 +427,7 @@ def _far_ways(view: _View) -> Iterator[Problem]:
     """States that a run never comes to, or from which it never comes to its end."""
     leads = {name: set(_leading(view, pointer, state)) for name, (pointer, state) in view.by_name.items()}
     reached = _closure({START}, leads)
-    ending = _closure({STOP}, _reversed(leads))
+    ending = _closure({STOP}, _reverse(leads))
     for name, (pointer, _) in view.by_name.items():
         if name not in reached and name != STOP:
             yield _warning("W_UNREACHABLE", pointer, f"no transition leads to {name}", "remove it, or lead there")
@@ -431,27 +442,27 @@ def _far_ways(view: _View) -> Iterator[Problem]:
 def _leading(view: _View, pointer: str, state: Plain) -> Iterator[str]:
     """Where a run may stand after a state: its targets, what is inside, and what is around it."""
     ways = list(_open_ways(state, pointer))
-    yield from (_text(one, "target") for one in ways)
-    yield from filter(None, (_text(state, "on_error"), _text(view.workflow, "on_error")))
-    may_match_none = not any(is_true(_text(one, "condition")) for one in ways)
+    yield from (_text(transition, "target") for transition in ways)
+    yield from filter(None, (_text(part, key) for part in (state, view.workflow) for key in ("on_error", "on_limit")))
+    may_match_none = not any(is_true(_text(transition, "condition")) for transition in ways)
     if may_match_none and "stop" in (state.get("on_no_match"), view.workflow.get("on_no_match")):
         yield STOP
     for key in ("states", "parallel"):
-        yield from (_text(one, "name") for _, one in _objects(state, key, pointer))
+        yield from (_text(part, "name") for _, part in _objects(state, key, pointer))
     if view.is_inside(pointer):
         yield _text(view.at[pointer.rsplit("/", 2)[0]], "name")
 
 
 def _open_ways(state: Plain, pointer: str) -> Iterator[Plain]:
     """The transitions that a run may take: none that never holds, and none behind one that always does."""
-    for _, one in _objects(state, "transition", pointer):
-        if not is_false(_text(one, "condition")):
-            yield one
-        if is_true(_text(one, "condition")):
+    for _, transition in _objects(state, "transition", pointer):
+        if not is_false(_text(transition, "condition")):
+            yield transition
+        if is_true(_text(transition, "condition")):
             return
 
 
-def _reversed(leads: Mapping[str, set[str]]) -> dict[str, set[str]]:
+def _reverse(leads: Mapping[str, set[str]]) -> dict[str, set[str]]:
     back: dict[str, set[str]] = {}
     for name, targets in leads.items():
         for target in targets:
@@ -473,13 +484,13 @@ def _circling(leads: Mapping[str, set[str]]) -> set[str]:
     """The names on circles of several, and between such circles."""
     others = {name: (targets & leads.keys()) - {name} for name, targets in leads.items()}
     going_on = _leading_on(others)
-    back = _reversed({name: others[name] & going_on for name in going_on})
+    back = _reverse({name: others[name] & going_on for name in going_on})
     return _leading_on({name: back.get(name, set()) for name in going_on})
 
 
 def _leading_on(leads: Mapping[str, set[str]]) -> set[str]:
     """The names from which a way leads on for ever."""
-    back, left = _reversed(leads), {name: len(targets) for name, targets in leads.items()}
+    back, left = _reverse(leads), {name: len(targets) for name, targets in leads.items()}
     todo = [name for name, count in left.items() if not count]
     while todo:
         for name in back.get(todo.pop(), ()):
@@ -521,7 +532,7 @@ def _doing(pointer: str, state: Plain, agent: str) -> Iterator[Problem]:
         place = f"{pointer}/action" if sub else f"{pointer}/ask"
         yield _error("E_AMBIGUOUS_ACTION", place, f"the state has {' and '.join(does)}", "make two states of it")
     if function and function != "script" and not agent and not sub:
-        yield _error("E_REQUIRED", f"{pointer}/agent", f"nobody is there to {function}", "name an agent")
+        yield _error("E_REQUIRED", f"{pointer}/agent", f"no agent is named to {function}", "name an agent")
     if function == "script" and not _text(action, "script"):
         yield _error("E_REQUIRED", f"{pointer}/action/script", "there is no script to do", "write one")
     speaks = bool(agent) and function not in ("clearConversation", "script")
@@ -552,7 +563,7 @@ def _questions(view: _View, _: Around) -> Iterator[Problem]:
             for place, wanted in unreadable(ask["schema"], f"{pointer}/ask/schema"):
                 yield _error("E_SCHEMA", place, "no answer can be compared with it", f"write {wanted}")
         if isinstance(ask, dict) and isinstance(ask.get("answer"), str):
-            yield from _misnamed(ask["answer"], f"{pointer}/ask/answer")
+            yield from _name_problems(ask["answer"], f"{pointer}/ask/answer")
 
 
 def _nesting(view: _View, _: Around) -> Iterator[Problem]:
@@ -593,19 +604,39 @@ def _roles(view: _View, around: Around) -> Iterator[Problem]:
             yield _warning("W_UNKNOWN_ROLE", f"{pointer}/agent_role", why, "add it to the file of roles")
     offered = {tool for role in around.roles.values() for tool in parsing_tools(role)}
     for pointer, state in view.states:
-        for place, one in _objects(state, "transition", pointer):
+        role = around.roles.get(_text(state, "agent")) if _action(state).get("function") in _SPEAKING else None
+        own = offered if role is None else set(parsing_tools(role))
+        for place, transition in _objects(state, "transition", pointer):
             for key in ("condition", "before"):
-                for tool in sorted(called_functions(_text(one, key))):
+                for tool in sorted(called_functions(_text(transition, key))):
                     if tool not in offered:
                         why = f"no role has a parsing tool {tool!r}"
-                        yield _warning("W_UNKNOWN_TOOL", f"{place}/{key}", why, "add it to the role's parsingTools")
+                        yield _warning("W_UNKNOWN_TOOL", f"{place}/{key}", why, _meant_tool(tool, offered))
+                    elif tool not in own and own is not offered:
+                        why = f"the role {_text(state, 'agent')!r} has no parsing tool {tool!r}; another role has"
+                        yield _warning("W_UNKNOWN_TOOL", f"{place}/{key}", why, _meant_tool(tool, own))
+
+
+_SPEAKING = (None, "sendUserMessage")
+
+
+def _meant_tool(tool: str, offered: Iterable[str]) -> str:
+    close = get_close_matches(tool[:64], sorted(offered), 1)
+    return f"did you mean {close[0]!r}?" if close else "add it to the role's parsingTools"
 
 
 def parsing_tools(role: Plain) -> list[str]:
     """The names of the parsing tools of a role."""
+    return [function["name"] for function in _functions_of(role)]
+
+
+def _functions_of(role: Plain) -> list[Plain]:
+    """The parsing tools of a role that have a name; some write the function itself."""
     tools = role.get("parsingTools")
-    functions = [one.get("function") for one in (tools if isinstance(tools, list) else ()) if isinstance(one, dict)]
-    return [one["name"] for one in functions if isinstance(one, dict) and isinstance(one.get("name"), str)]
+    functions = [
+        tool.get("function", tool) for tool in (tools if isinstance(tools, list) else ()) if isinstance(tool, dict)
+    ]
+    return [function for function in functions if isinstance(function, dict) and isinstance(function.get("name"), str)]
 
 
 # scripts
@@ -625,20 +656,39 @@ def sources(view: _View) -> Iterator[Source]:
         given = action.get("sub_workflow_input")
         for key, value in (given if isinstance(given, dict) else {}).items():
             if isinstance(value, str):
-                yield Source("input", value, f"{pointer}/action/sub_workflow_input/{escaped(key)}")
+                yield Source("input", value, f"{pointer}/action/sub_workflow_input/{escape_key(key)}")
         ask = state.get("ask")
         if isinstance(ask, dict) and isinstance(text := ask.get("question"), str):
             yield Source("input", text, f"{pointer}/ask/question")
-        for place, one in _objects(state, "transition", pointer):
-            if isinstance(text := one.get("condition"), str):
+        for place, transition in _objects(state, "transition", pointer):
+            if isinstance(text := transition.get("condition"), str):
                 yield Source("condition", text, f"{place}/condition")
-            if isinstance(text := one.get("before"), str):
+            if isinstance(text := transition.get("before"), str):
                 yield Source("script", text, f"{place}/before")
+
+
+def _functions(view: _View, around: Around) -> Iterator[Problem]:
+    """Functions of Python that a workflow names and its user's module does not have."""
+    if around.functions is None:
+        return
+    for source in sources(view):
+        name = source.text.removeprefix(PYTHON).strip()
+        if source.text.startswith(PYTHON) and name not in around.functions:
+            why = f"the module of functions has no {name!r}"
+            yield _error("E_UNKNOWN_FUNCTION", source.pointer, why, _guess(name, around.functions))
+
+
+def _guess(name: str, known: Iterable[str]) -> str:
+    """What a name may have meant, as a remedy."""
+    names = sorted(set(known))
+    begun = [other for other in names if len(name) > 2 and other.startswith(name)]
+    close = get_close_matches(name[:64], names, 1) or begun[:1]
+    return f"did you mean {close[0]!r}?" if close else f"there are: {_first_of(names)}"
 
 
 def _scripts(view: _View, around: Around) -> Iterator[Problem]:
     written = [source for source in sources(view) if not source.text.startswith(PYTHON)]
-    asked = [one for one in written if len(one.text) <= LONGEST and one.text.strip() not in ("", "true")]
+    asked = [source for source in written if len(source.text) <= LONGEST and source.text.strip() not in ("", "true")]
     for source in written:
         if len(source.text) > LONGEST:
             yield _error("E_LIMIT_SCRIPT", source.pointer, f"it is longer than {LONGEST} characters", "make it shorter")
@@ -652,15 +702,106 @@ def _scripts(view: _View, around: Around) -> Iterator[Problem]:
             why = "no JavaScript engine is installed: scripts were not looked at"
             yield _warning("W_UNCHECKED", "/states", why, "install the package quickjs-ng")
         return
-    for source, fault in zip(asked, around.faults(asked), strict=True):
+    faults = around.faults(asked)
+    for source, fault in zip(asked, faults, strict=True):
         if fault and source.kind == "input":
-            why = f"it is no expression ({fault}) and stands for itself, as a text"
+            why = f"it is not an expression ({fault}) and stands for itself, as a text"
             yield _warning("W_INPUT_TEXT", source.pointer, why, "put a text into quotes inside: \"'…'\"")
         elif source.kind == "input" and assigns(source.text):
             why = "it assigns, and only scripts may"
             yield _error("E_EXPR_ASSIGN", source.pointer, why, "assign in a script, or put a text into quotes: \"'…'\"")
         elif fault:
-            yield _error("E_EXPR_SYNTAX", source.pointer, f"it is no JavaScript: {fault}", "correct it")
+            yield _error("E_EXPR_SYNTAX", source.pointer, f"it is not JavaScript: {fault}", "correct it")
+    sound = [source for source, fault in zip(asked, faults, strict=True) if not fault]
+    for rule in (_free_names, _parts_named, _fields_read, _unset_keys):
+        yield from rule(view, around, sound)
+
+
+# the names in scripts
+
+
+def _free_names(view: _View, _: Around, sound: Sequence[Source]) -> Iterator[Problem]:
+    """Names that nobody declares: the script would fail."""
+    for source in sound:
+        for name in undeclared_names(source.text):
+            close = get_close_matches(name[:64], sorted(SURFACE | GLOBALS), 1)
+            quotes = "; put a text into quotes inside: \"'…'\"" if source.kind == "input" else ""
+            remedy = f"did you mean {close[0]!r}?" if close else f"declare it, or write common_data.{name}{quotes}"
+            yield _error("E_UNKNOWN_NAME", source.pointer, f"nothing is called {name!r} in a script", remedy)
+
+
+def _parts_named(view: _View, _: Around, sound: Sequence[Source]) -> Iterator[Problem]:
+    """Agents and contexts that a script names and the workflow does not have."""
+    known = {
+        "agent": {_text(agent, "agent_role") for _, agent in view.agents},
+        "context": {_text(context, "name") for _, context in view.contexts},
+    }
+    for source in sound:
+        for what, name in parts_named(source.text):
+            if name not in known[what] | _INHERITED | _CONTAINER:
+                why = f"no {what} is called {ascii(name)[:60]}"
+                yield _error(f"E_UNKNOWN_{what.upper()}", source.pointer, why, _guess(name, known[what] - {""}))
+
+
+def _fields_read(view: _View, around: Around, sound: Sequence[Source]) -> Iterator[Problem]:
+    """Fields that a script reads of a decision and its parsing tool does not have."""
+    for source in sound:
+        for tool, field in fields_read(source.text):
+            fields = _fields_of(tool, _role_at(view, source.pointer, around), around)
+            if fields is not None and field not in fields:
+                why = f"the parsing tool {tool!r} has no {field!r}"
+                yield _error("E_UNKNOWN_FIELD", source.pointer, why, _guess(field, fields))
+
+
+def _role_at(view: _View, pointer: str, around: Around) -> Plain:
+    """The role of the agent that speaks in the state to which a pointer leads."""
+    while pointer and pointer not in view.at:
+        pointer = pointer.rpartition("/")[0]
+    return (around.roles or {}).get(_text(view.at.get(pointer, {}), "agent"), {})
+
+
+def _fields_of(tool: str, role: Plain, around: Around) -> frozenset[str] | None:
+    """The fields of a parsing tool, of this role or of any; None where it may have others."""
+    every = (role,) if tool in parsing_tools(role) else (around.roles or {}).values()
+    found: set[str] = set()
+    shapes = [function for other in every for function in _functions_of(other) if function["name"] == tool]
+    for function in shapes:
+        parameters = function.get("parameters")
+        if not isinstance(parameters, dict) or parameters.get("additionalProperties"):
+            return None
+        properties = parameters.get("properties")
+        if not isinstance(properties, dict) or not properties:
+            return None
+        found |= set(properties)
+    return frozenset(found) if shapes else None
+
+
+def _unset_keys(view: _View, _: Around, sound: Sequence[Source]) -> Iterator[Problem]:
+    """Keys of common_data that are read and that nothing sets."""
+    scripts = [text for text in view.scripts() if text]
+    if any(text.startswith(PYTHON) or len(text) > LONGEST for text in scripts):
+        return
+    changed = [keys_set(text) for text in scripts]
+    if None in changed:
+        return
+    variables = view.workflow.get("variables")
+    known = {
+        _text_of_input(view.workflow),
+        "error",
+        "limit",
+        *(variables if isinstance(variables, dict) else ()),
+    } | _INHERITED
+    known |= {
+        _text(question, "answer") or "answer"
+        for _, state in view.states
+        if isinstance(question := state.get("ask"), dict)
+    }
+    known = known.union(*(keys for keys in changed if keys is not None))
+    for source in sound:
+        for name in keys_read(source.text):
+            if name not in known:
+                why = f"common_data.{name} is read here, and nothing sets it"
+                yield _warning("W_UNSET", source.pointer, why, _guess(name, known - _INHERITED - {""}))
 
 
 # sub-workflows
@@ -676,9 +817,9 @@ def _sub_workflows(view: _View, beside: Mapping[str, Any], around: Around) -> It
         if not isinstance(name, str):
             continue
         if any(problem.code == "E_NAME" for problem in misfits({"workflow_name": name})):
-            yield _error("E_NAME", place, f"{ascii(name)[:60]} is no name of a workflow", pattern)
-        elif (child := _found(name, beside, around)) is not None:
-            yield from _given(f"{place}_input", _action(state).get("sub_workflow_input"), child)
+            yield _error("E_NAME", place, f"{ascii(name)[:60]} is not a name of a workflow", pattern)
+        elif (child := _find_workflow(name, beside, around)) is not None:
+            yield from _input_problems(f"{place}_input", _action(state).get("sub_workflow_input"), child)
         elif not around.has(name):
             known = known or f"{_first_of(beside)}; {_ELSEWHERE}"
             yield _unknown("workflow", place, name, known)
@@ -687,12 +828,12 @@ def _sub_workflows(view: _View, beside: Mapping[str, Any], around: Around) -> It
         yield _error("E_SUB_CYCLE", "", why, "take one of them out of the circle")
 
 
-def _found(name: str, beside: Mapping[str, Any], around: Around) -> Plain | None:
+def _find_workflow(name: str, beside: Mapping[str, Any], around: Around) -> Plain | None:
     found = beside.get(name) or around.find(name)
     return found if isinstance(found, dict) else None
 
 
-def _given(pointer: str, given: Any, child: Plain) -> Iterator[Problem]:
+def _input_problems(pointer: str, given: Any, child: Plain) -> Iterator[Problem]:
     name, mapping = _text_of_input(child), given if isinstance(given, dict) else {}
     if name and name not in mapping:
         why = f"{_name_of(child)} takes {name!r}, and it is not given"
@@ -700,18 +841,18 @@ def _given(pointer: str, given: Any, child: Plain) -> Iterator[Problem]:
     for key in mapping:
         if name and key != name:
             why = f"{_name_of(child)} takes {name!r} and nothing else"
-            yield _warning("W_NO_EFFECT", f"{pointer}/{escaped(key)}", why, "remove it")
+            yield _warning("W_NO_EFFECT", f"{pointer}/{escape_key(key)}", why, "remove it")
 
 
 def _circle(name: str, workflow: Plain, beside: Mapping[str, Any], around: Around) -> list[str]:
     """The way from a workflow back to itself; empty where there is none."""
     todo, seen = [([name], workflow)], set[str]()
     while todo:
-        way, one = todo.pop()
-        for sub in sorted(_subs(one)):
+        way, current = todo.pop()
+        for sub in sorted(_subs(current)):
             if sub == name:
                 return [*way, sub]
-            if sub not in seen and (below := _found(sub, beside, around)) is not None:
+            if sub not in seen and (below := _find_workflow(sub, beside, around)) is not None:
                 seen.add(sub)
                 todo.append(([*way, sub], below))
     return []

@@ -20,30 +20,35 @@ from moothall.agents.conversation import Converse
 from moothall.agents.roles import Role
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import Alarm, AskPerson, StartChild
-from moothall.kernel.events import Answered, ChildDone, Done, Event, Expired, GaveUp, Misbehaved
+from moothall.kernel.events import Answered, ChildDone, Done, Event, ExecutionFailed, Exhausted, Expired, GaveUp
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, History, Node, On, Parallel, State
 from moothall.kernel.step import Moment, Move, Scripted
 from moothall.machines.assent import APPROVAL
 from moothall.machines.turn import CALLS, Use
 from moothall.machines.workflow import moves
+from moothall.machines.workflow.data import Acted, Again, Chosen, Inner, TimedOut, WorkflowData
 from moothall.machines.workflow.definition import START, STOP, Limits, StateDefinition, Workflow
-from moothall.machines.workflow.plan import Duty, Piece, Plan, every_state, plan_of
+from moothall.machines.workflow.digest import deciding_part
+from moothall.machines.workflow.names import simple_key
+from moothall.machines.workflow.plan import OLD_RULES, Plan, Rules, ScriptText, StatePlan, every_state, plan_of
 from moothall.machines.workflow.shapes import shape_of
-from moothall.machines.workflow.wording import deciding_part
-from moothall.machines.workflow.work import Acted, Again, Chosen, Inner, TimedOut, Work
 
 MICROSTEPS = 10_000
 """The most that states which wait for nobody may do one after the other."""
 
 
-class Deed(Scripted):
+class WorkflowAction(Scripted):
     """Something that a state does; it says in which events what it wants may end, and in which shapes."""
 
     outcomes: tuple[type[Event], ...] = ()
     shapes: Mapping[str, Any] = field(default_factory=dict)
     child: str = ""
     decides: str = ""
+    is_repeat: bool = False
+    """Whether it only wants again what was wanted before: it counts as a retry."""
+    attempts: int = 0
+    """How often what it wants is tried, where the file says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class Own:
     number: int
     label: str = "it is this state's"
 
-    def __call__(self, work: Work, event: Inner) -> bool:
+    def __call__(self, work: WorkflowData, event: Inner) -> bool:
         return event.state == self.number
 
 
@@ -65,7 +70,7 @@ class Taken:
     transition: int
     label: str
 
-    def __call__(self, work: Work, event: Chosen) -> bool:
+    def __call__(self, work: WorkflowData, event: Chosen) -> bool:
         return event.state == self.number and event.transition == self.transition
 
 
@@ -76,10 +81,21 @@ class Here:
     names: tuple[str, ...]
     label: str = "it went wrong here"
 
-    def __call__(self, work: Work, event: Event) -> bool:
+    def __call__(self, work: WorkflowData, event: Event) -> bool:
         where = getattr(event, "where", None)
         places = tuple(f"{name}{mark}" for name in self.names for mark in (" on ", ", "))
         return where is None or where.startswith(places)
+
+
+@dataclass(frozen=True, slots=True)
+class AtLimit:
+    """A guard: whether a limit of one of these states was reached, or one of the whole run."""
+
+    names: tuple[str, ...]
+    label: str = "a limit was reached"
+
+    def __call__(self, work: WorkflowData, event: Exhausted) -> bool:
+        return not event.where or event.where in self.names
 
 
 class WorkflowMachine(Machine):
@@ -101,19 +117,21 @@ class WorkflowMachine(Machine):
         return sha256(f"{table}\n{json.dumps(plan, sort_keys=True)}".encode()).hexdigest()
 
 
-def machine_of(workflow: Workflow, roles: Mapping[str, Role], tools: Sequence[Use] = ()) -> WorkflowMachine:
+def machine_of(
+    workflow: Workflow, roles: Mapping[str, Role], tools: Sequence[Use] = (), rules: Rules = OLD_RULES
+) -> WorkflowMachine:
     """Compile a workflow."""
     taken = {agent.agent_role: roles.get(agent.agent_role, Role()) for agent in workflow.agents}
-    plan = plan_of(workflow, taken, tuple(tools))
+    plan = plan_of(workflow, taken, tuple(tools), rules)
     states = [_node(plan, state) for state in workflow.states if state.name != STOP]
     machine = WorkflowMachine(
         workflow.workflow_name,
-        data=Work,
+        data=WorkflowData,
         start=START,
         states=[*states, Final(STOP, enter=_deed(plan, moves.finish, "output"), result=_output)],
-        moves=[row for duty in plan.duties.values() for row in _rows(plan, duty)],
+        moves=[row for here in plan.state_plans.values() for row in _rows(plan, here)],
         budget=_budget(workflow.budget),
-        result=_output_of,
+        result=partial(_output_so_far, plan),
         events=(TimedOut, Acted, Chosen, Again),
         max_microsteps=MICROSTEPS,
         kind="workflow",
@@ -122,25 +140,30 @@ def machine_of(workflow: Workflow, roles: Mapping[str, Role], tools: Sequence[Us
     return machine
 
 
-def first_work(workflow: Workflow, given: Any) -> Work:
+def first_work(workflow: Workflow, given: Any) -> WorkflowData:
     """The data that a run begins with."""
-    return Work({workflow.input.name: given, **encode(workflow.variables)})
+    return WorkflowData({workflow.input.name: given, **encode(workflow.variables)})
 
 
-def _output(work: Work, _: Event) -> Any:
+def _output(work: WorkflowData, _: Event) -> Any:
     return work.output
 
 
-def _output_of(work: Work) -> Any:
-    return work.output
+def _output_so_far(plan: Plan, work: WorkflowData) -> Any:
+    """What a run gives that did not come to its end: what common_data has by now of what it would have given."""
+    if work.output is not None:
+        return work.output
+    name = plan.workflow.output.name
+    key = simple_key(plan.stop.input) if plan.stop.input is not None else name
+    return work.common_data.get(key or name)
 
 
 def _budget(limits: Limits | None) -> Budget | None:
     return None if limits is None else Budget(**limits.__dict__)
 
 
-def _deed(plan: Plan, move: Callable[..., Any], label: str, *first: Any) -> Deed:
-    return Deed(partial(move, plan, *first), label)
+def _deed(plan: Plan, move: Callable[..., Any], label: str, *first: Any) -> WorkflowAction:
+    return WorkflowAction(partial(move, plan, *first), label)
 
 
 # states
@@ -149,57 +172,60 @@ def _deed(plan: Plan, move: Callable[..., Any], label: str, *first: Any) -> Deed
 def _node(plan: Plan, state: StateDefinition) -> Node:
     if state.name in plan.finals:
         return Final(state.name, enter=_scripts(plan, state.name, "on_entry", state.on_entry))
-    duty = plan.duties[state.name]
-    exit_ = (_deed(plan, moves.leave, f"on_exit {state.on_exit}", duty),) if state.on_exit else ()
+    here = plan.state_plans[state.name]
+    exit_ = (_deed(plan, moves.leave, f"on_exit {state.on_exit}", here),) if state.on_exit else ()
     if not state.states and not state.parallel:
-        return State(state.name, enter=_entering(plan, duty), exit=exit_, max_visits=duty.visits)
+        return State(state.name, enter=_entering(plan, here), exit=exit_, max_visits=here.visits)
     enter = _scripts(plan, state.name, "on_entry", state.on_entry)
-    inner: list[Node] = [_node(plan, one) for one in state.states or state.parallel]
+    inner: list[Node] = [_node(plan, substate) for substate in state.states or state.parallel]
     if state.history != "none":
         inside = state.states or state.parallel
-        default = inside[0].name if state.states else [one.name for one in inside]
+        default = inside[0].name if state.states else [node.name for node in inside]
         inner.append(History(_history(state), default, deep=state.history == "deep"))
     if state.parallel:
-        return Parallel(state.name, inner, enter=enter, exit=exit_, max_visits=duty.visits)
-    return State(state.name, inner, start=inner[0].name, enter=enter, exit=exit_, max_visits=duty.visits)
+        return Parallel(state.name, inner, enter=enter, exit=exit_, max_visits=here.visits)
+    return State(state.name, inner, start=inner[0].name, enter=enter, exit=exit_, max_visits=here.visits)
 
 
 def _history(state: StateDefinition) -> str:
     return f"{state.name}, history"
 
 
-def _scripts(plan: Plan, name: str, what: str, text: str) -> tuple[Deed, ...]:
-    pieces = (Piece("script", text, f"{name}, {what}"),)
+def _scripts(plan: Plan, name: str, what: str, text: str) -> tuple[WorkflowAction, ...]:
+    pieces = (ScriptText("script", text, f"{name}, {what}"),)
     return (_deed(plan, moves.do_scripts, f"{what} {text}", pieces),) if text else ()
 
 
-def _entering(plan: Plan, duty: Duty) -> Deed:
-    state, run = duty.state, partial(moves.enter, plan, duty)
+def _entering(plan: Plan, here: StatePlan) -> WorkflowAction:
+    state, run = here.state, partial(moves.enter, plan, here)
     alarm = {Alarm.kind: 1} if state.timeout is not None else {}
-    match duty.does:
+    match here.does:
         case "converse":
-            tools = f" with {', '.join(_shown(tool, state.agent) for tool in duty.tools)}" if duty.tools else ""
-            return Deed(run, f"{state.agent} replies{tools}", {Converse.kind: 1, **alarm}, (Replied,))
+            tools = f" with {', '.join(_format_tool(tool, state.agent) for tool in here.tools)}" if here.tools else ""
+            label, emits = f"{state.agent} replies{tools}", {Converse.kind: 1, **alarm}
+            return WorkflowAction(run, label, emits, (Replied,), attempts=here.attempts)
         case "sub":
             assert state.action is not None
             child = state.action.sub_workflow
-            return Deed(run, f"sub-workflow {child}", {StartChild.kind: 1, **alarm}, (ChildDone,), {}, child)
+            return WorkflowAction(run, f"sub-workflow {child}", {StartChild.kind: 1, **alarm}, (ChildDone,), {}, child)
         case "ask":
             assert state.ask is not None
             shape = f"answer of {state.name}"
             outcomes = (Answered,) if state.ask.within is None else (Answered, Expired)
             shapes = {shape: shape_of(state.ask.schema, shape)}
             emits, decides = {AskPerson.kind: 1, **alarm}, f"question of {state.name}"
-            return Deed(run, f"question: {state.ask.question}", emits, outcomes, shapes, decides=decides)
+            return WorkflowAction(run, f"question: {state.ask.question}", emits, outcomes, shapes, decides=decides)
         case "add":
-            return Deed(run, f"tell {state.agent}", alarm)
+            return WorkflowAction(run, f"tell {state.agent}", alarm)
         case "clear":
-            return Deed(run, f"clear {duty.seat.thread if duty.seat else ''}", alarm)
+            return WorkflowAction(run, f"clear {here.seat.thread if here.seat else ''}", alarm)
         case "nothing":
-            return Deed(run, "script" if state.action is not None and state.action.script else "nothing", alarm)
+            return WorkflowAction(
+                run, "script" if state.action is not None and state.action.script else "nothing", alarm
+            )
 
 
-def _shown(tool: Use, agent: str) -> str:
+def _format_tool(tool: Use, agent: str) -> str:
     policy = tool.policy_for(agent)
     return tool.name if policy == "allow" else f"{tool.name} ({policy})"
 
@@ -207,68 +233,88 @@ def _shown(tool: Use, agent: str) -> str:
 # rows
 
 
-def _rows(plan: Plan, duty: Duty) -> Iterator[On]:
-    name = duty.name
-    yield from _waiting_rows(plan, duty)
-    for at, way in enumerate(duty.ways):
-        target = plan.duties.get(way.transition.target)
+def _rows(plan: Plan, here: StatePlan) -> Iterator[On]:
+    name = here.name
+    yield from _waiting_rows(plan, here)
+    for at, way in enumerate(here.transition_plans):
+        target = plan.state_plans.get(way.transition.target)
         to = _history(target.state) if target is not None and target.state.history != "none" else way.transition.target
-        yield On(name, Chosen, to=to, when=Taken(duty.number, at, way.transition.condition))
-    if duty.stops:
-        yield On(name, Chosen, to=STOP, when=Taken(duty.number, -1, "nothing matches"))
-    if duty.on_error:
-        noting = partial(moves.note_error, duty)
-        wrong = (Misbehaved, GaveUp, TimedOut)
-        here = Here(tuple(one.name for one in every_state((duty.state,))))
-        yield On(name, wrong, to=duty.on_error, when=here, do=Labelled(noting, "keep the error"))
+        yield On(name, Chosen, to=to, when=Taken(here.number, at, way.transition.condition))
+    if here.stops:
+        yield On(name, Chosen, to=STOP, when=Taken(here.number, -1, "nothing matches"))
+    yield from _limit_rows(plan, here)
+    if here.on_error:
+        noting = partial(moves.note_error, here)
+        wrong = (ExecutionFailed, GaveUp, TimedOut)
+        arrived = Here(tuple(state.name for state in every_state((here.state,))))
+        yield On(name, wrong, to=here.on_error, when=arrived, do=Labelled(noting, "keep the error"))
 
 
-def _waiting_rows(plan: Plan, duty: Duty) -> Iterator[On]:
+def _limit_rows(plan: Plan, here: StatePlan) -> Iterator[On]:
+    """The rows that are taken where a limit is reached: that of a state which is not entered again, or of this one."""
+    noting = Labelled(partial(moves.note_limit, here), "keep the limit")
+    targets = dict.fromkeys(way.transition.target for way in here.transition_plans)
+    for target in targets:
+        there = plan.state_plans.get(target)
+        if there is not None and there.state.on_limit and target != here.name:
+            yield On(here.name, Exhausted, to=there.state.on_limit, when=AtLimit((target,)), do=noting)
+    if here.on_limit:
+        inside = tuple(state.name for state in every_state((here.state,)))
+        yield On(here.name, Exhausted, to=here.on_limit, when=AtLimit((*inside, *targets)), do=noting)
+
+
+def _waiting_rows(plan: Plan, here: StatePlan) -> Iterator[On]:
     """The rows that take what a state waited for."""
-    name, state = duty.name, duty.state
-    judge = _deed(plan, moves.acted, "judge", duty)
+    name, state = here.name, here.state
+    judge = _deed(plan, moves.finish_action, "judge", here)
     if state.parallel:
         if state.join == "first":
-            yield from (On(region.name, Done, do=judge, at_most=duty.visits) for region in state.parallel)
+            yield from (On(region.name, Done, do=judge, at_most=here.visits) for region in state.parallel)
         else:
-            yield On(name, Done, do=judge, at_most=duty.visits)
-    elif state.states and duty.ways:
-        yield On(name, Done, do=judge, at_most=duty.visits)
+            yield On(name, Done, do=judge, at_most=here.visits)
+    elif state.states and here.transition_plans:
+        yield On(name, Done, do=judge, at_most=here.visits)
     elif state.states:
         return
-    elif duty.does == "converse":
-        yield from _conversing_rows(plan, duty)
-    elif duty.does == "sub":
-        yield On(name, ChildDone, do=_deed(plan, moves.child_done, "judge", duty), at_most=duty.visits)
-    elif duty.does == "ask":
-        keep = _deed(plan, moves.answered, "keep the answer, judge", duty)
-        yield On(name, Answered, do=keep, at_most=duty.visits)
-        yield On(name, Expired, do=_deed(plan, moves.expired, "fail", duty), at_most=duty.visits)
+    elif here.does == "converse":
+        yield from _conversing_rows(plan, here)
+    elif here.does == "sub":
+        yield On(name, ChildDone, do=_deed(plan, moves.child_done, "judge", here), at_most=here.visits)
+    elif here.does == "ask":
+        keep = _deed(plan, moves.take_answer, "keep the answer, judge", here)
+        yield On(name, Answered, do=keep, at_most=here.visits)
+        yield On(name, Expired, do=_deed(plan, moves.take_expiry, "fail", here), at_most=here.visits)
     else:
-        yield On(name, Acted, when=_own(plan, duty), do=judge, at_most=duty.visits)
+        yield On(name, Acted, when=_own(plan, here), do=judge, at_most=here.visits)
 
 
-def _own(plan: Plan, duty: Duty) -> Own | None:
+def _own(plan: Plan, here: StatePlan) -> Own | None:
     """The guard of what a state tells itself; where one state is active at a time, nobody else can be meant."""
-    return Own(duty.number) if plan.is_parallel else None
+    return Own(here.number) if plan.is_parallel else None
 
 
-def _conversing_rows(plan: Plan, duty: Duty) -> Iterator[On]:
-    name, turns = duty.name, duty.turns
-    emits = {CallTool.kind: CALLS, **({StartChild.kind: CALLS} if duty.asks else {})}
-    child = APPROVAL.name if duty.asks else ""
-    heard = Deed(partial(moves.heard, plan, duty), "keep the reply, judge", emits, (Returned,), {}, child)
+def _conversing_rows(plan: Plan, here: StatePlan) -> Iterator[On]:
+    name, turns = here.name, here.turns
+    emits = {CallTool.kind: CALLS, **({StartChild.kind: CALLS} if here.asks else {})} if here.has_rounds else {}
+    child = APPROVAL.name if here.asks else ""
+    heard = WorkflowAction(
+        partial(moves.hear_reply, plan, here), "keep the reply, judge", emits, (Returned,), {}, child
+    )
     yield On(name, Replied, do=heard, at_most=turns)
-    if duty.tools:
-        back = _deed(plan, moves.returned, "keep the result, judge", duty)
-        of_tool = Labelled(partial(moves.is_tool, duty), "it is a tool's")
+    if here.tools:
+        back = _deed(plan, moves.take_return, "keep the result, judge", here)
+        of_tool = Labelled(partial(moves.is_tool, here), "it is a tool's")
         yield On(name, Returned, do=back, at_most=turns * CALLS)
         yield On(name, GaveUp, when=of_tool, do=back, at_most=turns * CALLS)
-    going_on = Deed(_plain(partial(moves.go_on, duty)), f"{duty.state.agent} goes on", {Converse.kind: 1}, (Replied,))
-    yield On(name, Again, when=_own(plan, duty), do=going_on, at_most=turns)
+    label, again = f"{here.state.agent} goes on", _plain(partial(moves.go_on, here))
+    going_on = WorkflowAction(
+        again, label, {Converse.kind: 1}, (Replied,), is_repeat=not here.has_rounds, attempts=here.attempts
+    )
+    if here.has_rounds or here.reminds:
+        yield On(name, Again, when=_own(plan, here), do=going_on, at_most=turns if here.has_rounds else here.visits)
 
 
-def _plain(move: Callable[[Any, Any], Move[Work]]) -> Callable[[Any, Event, Moment], Any]:
+def _plain(move: Callable[[Any, Any], Move[WorkflowData]]) -> Callable[[Any, Event, Moment], Any]:
     """A move that asks no engine, in the form of one that does."""
     return lambda work, event, moment: move(work, event)
 
@@ -280,5 +326,5 @@ class Labelled:
     call: Callable[[Any, Any], Any]
     label: str
 
-    def __call__(self, work: Work, event: Any) -> Any:
+    def __call__(self, work: WorkflowData, event: Any) -> Any:
         return self.call(work, event)

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal
 
-from moothall.kernel.frozen import Frozen
+from moothall.kernel.frozen import RARE, Frozen
 
 START, STOP = "start", "stop"
 """The states in which a run begins and ends."""
 
-Type = Literal["string", "number", "object", "array"]
+Type = Literal["string", "number", "boolean", "object", "array"]
+"""The types of inputs and outputs; an input is never a boolean, as the schema says."""
 ContextRole = Literal["user", "assistant"]
 Function = Literal["sendUserMessage", "addUserMessage", "clearConversation", "script"]
 OnNoMatch = Literal["fail", "stop"]
@@ -111,6 +112,7 @@ class StateDefinition(Frozen):
     on_entry: str = ""
     on_exit: str = ""
     on_error: str = ""
+    on_limit: str = field(default="", kw_only=True, metadata=RARE)
     on_no_match: OnNoMatch | None = None
     timeout: float | None = None
     retry: Retry | None = None
@@ -130,6 +132,7 @@ class Workflow(Frozen):
     contexts: tuple[Context, ...] = ()
     agents: tuple[Agent, ...] = ()
     on_error: str = ""
+    on_limit: str = field(default="", kw_only=True, metadata=RARE)
     on_no_match: OnNoMatch = "fail"
     max_tool_rounds: int = 50
     budget: Limits | None = None

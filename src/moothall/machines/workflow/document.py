@@ -65,23 +65,23 @@ def read(raw: bytes) -> Document:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         return _unread("E_ENCODING", f"it is not UTF-8: byte {error.start} is {raw[error.start]:#04x}", _AS_UTF8, line)
-    return _parsed(text)
+    return _parse(text)
 
 
-def _parsed(text: str) -> Document:
+def _parse(text: str) -> Document:
     if (beyond := _beyond(text)) is not None:
         return beyond
     try:
-        value = json.loads(text, parse_constant=_refused, parse_float=_finite, parse_int=_whole)
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_whole)
     except json.JSONDecodeError as error:
         return _unread(
-            "E_JSON", f"it is no JSON: {error.msg}, column {error.colno}", _remedy(text, error), error.lineno
+            "E_JSON", f"it is not JSON: {error.msg}, column {error.colno}", _remedy(text, error), error.lineno
         )
     except _NoNumber as error:
         line = text.count("\n", 0, max(text.find(str(error)), 0)) + 1
-        return _unread("E_JSON", f"{str(error)[:40]} is no number in JSON", "write null or a finite number", line)
+        return _unread("E_JSON", f"{str(error)[:40]} is not a number in JSON", "write null or a finite number", line)
     lines: dict[str, int] = {}
-    problems = [*_twice(text, lines), *_halved(value)]
+    problems = [*_twice(text, lines), *_halved_characters(value)]
     return Document(value, lines, tuple(_at(problem, lines) for problem in problems))
 
 
@@ -89,13 +89,13 @@ class _NoNumber(Exception):
     """A number that JSON does not have."""
 
 
-def _refused(text: str) -> float:
+def _refuse_constant(text: str) -> float:
     raise _NoNumber(text)
 
 
 def _finite(text: str) -> float:
     number = float(text)
-    return number if math.isfinite(number) else _refused(text)
+    return number if math.isfinite(number) else _refuse_constant(text)
 
 
 def _whole(text: str) -> float:
@@ -134,12 +134,12 @@ def _twice(text: str, lines: dict[str, int]) -> Iterator[Problem]:
             key, index = None, index + 1 if index >= 0 else index
         elif around and index < 0 and key is None:
             key = json.loads(token)
-            inside = f"{pointer}/{escaped(key)}"
+            inside = f"{pointer}/{escape_key(key)}"
             if inside in lines:
                 yield _twofold(inside, lines[inside], line)
             lines[inside] = line
         elif token != ":":
-            inside = pointer if not around else f"{pointer}/{index if index >= 0 else escaped(key or '')}"
+            inside = pointer if not around else f"{pointer}/{index if index >= 0 else escape_key(key or '')}"
             lines.setdefault(inside, line)
             if token in "{[":
                 around.append((pointer, key, index))
@@ -151,7 +151,7 @@ def _twofold(pointer: str, first: int, second: int) -> Problem:
     return Problem("error", "E_DUP_KEY", "", why, "keep one of them", second)
 
 
-def _halved(value: Any) -> Iterator[Problem]:
+def _halved_characters(value: Any) -> Iterator[Problem]:
     """Texts that end in the middle of a character."""
     for pointer, text in _texts(value, ""):
         try:
@@ -171,7 +171,7 @@ def _texts(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
             todo += [(f"{pointer}/{index}", item) for index, item in enumerate(value)]
         elif isinstance(value, dict):
             yield from ((pointer, key) for key in value if not key.isascii())
-            todo += [(f"{pointer}/{escaped(key)}", item) for key, item in value.items()]
+            todo += [(f"{pointer}/{escape_key(key)}", item) for key, item in value.items()]
 
 
 def _at(problem: Problem, lines: Mapping[str, int]) -> Problem:
@@ -180,7 +180,7 @@ def _at(problem: Problem, lines: Mapping[str, int]) -> Problem:
     return Problem(**{**problem.__dict__, "line": Document(None, lines).line(problem.pointer)})
 
 
-def escaped(key: str) -> str:
+def escape_key(key: str) -> str:
     """A key as a part of a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")
 

@@ -16,7 +16,7 @@ from moothall.agents.roles import Role
 from moothall.kernel.frozen import Frozen
 from moothall.machines.turn import Use
 from moothall.machines.workflow.definition import STOP, StateDefinition, Transition, Workflow
-from moothall.machines.workflow.script import PYTHON, reads_tool_calls
+from moothall.machines.workflow.script import PYTHON, is_true, reads_tool_calls
 from moothall.machines.workflow.tokens import EVERYTHING, functions, reads
 
 VISITS = 100
@@ -25,27 +25,40 @@ VISITS = 100
 Does = Literal["converse", "add", "clear", "sub", "ask", "nothing"]
 
 
-class Piece(Frozen):
-    """A text to evaluate: a script, or an input with the slot that its value is for."""
+class Rules(Frozen):
+    """What was decided otherwise once. A run that was begun under the old rules goes on under them.
 
-    kind: Literal["script", "input"]
+    The output has the type that the file says; an agent that has no tools does not go on after calls of some.
+    """
+
+    checks_output: bool = False
+    is_tight: bool = False
+
+
+OLD_RULES = Rules()
+
+
+class ScriptText(Frozen):
+    """A text to evaluate: a script, or an input with the slot that its value is for. The end's is the output."""
+
+    kind: Literal["script", "input", "output"]
     text: str
     where: str
     slot: str = ""
 
 
-class Way(Frozen):
+class TransitionPlan(Frozen):
     """A transition with the texts that belong to it, and the state whose texts are among them."""
 
     transition: Transition
-    then: tuple[Piece, ...]
+    then: tuple[ScriptText, ...]
     prepares: str
     reads_calls: bool
     calls: frozenset[str]
     """The parsing tools that its condition reads."""
 
 
-class Duty(Frozen):
+class StatePlan(Frozen):
     """What one state has to do."""
 
     number: int
@@ -54,12 +67,14 @@ class Duty(Frozen):
     seat: Seat | None = None
     tools: tuple[Use, ...] = ()
     parsing: frozenset[str] = frozenset()
-    preparing: tuple[Piece, ...] = ()
-    ways: tuple[Way, ...] = ()
+    preparing: tuple[ScriptText, ...] = ()
+    transition_plans: tuple[TransitionPlan, ...] = ()
     stops: bool = False
     visits: int = VISITS
     rounds: int = 50
     on_error: str = ""
+    on_limit: str = ""
+    is_tight: bool = False
 
     @property
     def asks(self) -> bool:
@@ -73,12 +88,31 @@ class Duty(Frozen):
     @property
     def turns(self) -> int:
         """How often its agent may speak in a run."""
-        return self.visits * (self.rounds + 2)
+        if self.has_rounds:
+            return self.visits * (self.rounds + 2)
+        return self.visits * (2 if self.reminds else 1)
+
+    @property
+    def attempts(self) -> int:
+        """How often a call of its agent is tried where the file says so; else 0."""
+        return self.state.retry.attempts if self.state.retry is not None else 0
+
+    @property
+    def has_rounds(self) -> bool:
+        """Whether its agent may speak again after calls of tools."""
+        return bool(self.tools) or not self.is_tight
+
+    @property
+    def reminds(self) -> bool:
+        """Whether its agent may be asked once to call what the conditions read."""
+        ways = self.transition_plans
+        always = any(is_true(way.transition.condition) for way in ways)
+        return not self.stops and not always and any(way.calls for way in ways)
 
     @property
     def goes_on(self) -> bool:
         """Whether its agent goes on by itself after tools, because no condition looks at them."""
-        return not any(way.reads_calls for way in self.ways)
+        return self.has_rounds and not any(transition_plan.reads_calls for transition_plan in self.transition_plans)
 
 
 class Plan(Frozen):
@@ -86,7 +120,7 @@ class Plan(Frozen):
 
     workflow: Workflow
     seats: Mapping[str, Seat]
-    duties: Mapping[str, Duty]
+    state_plans: Mapping[str, StatePlan]
     roles: Mapping[str, Role]
     stop: StateDefinition
     is_read: bool = False
@@ -96,24 +130,38 @@ class Plan(Frozen):
     """Whether several states may be active at once."""
     tools: tuple[Use, ...] = ()
     """All tools that there are, whatever roles may use of them."""
+    rules: Rules = OLD_RULES
 
 
-def plan_of(workflow: Workflow, roles: Mapping[str, Role], tools: tuple[Use, ...]) -> Plan:
+def plan_of(workflow: Workflow, roles: Mapping[str, Role], tools: tuple[Use, ...], rules: Rules = OLD_RULES) -> Plan:
     """Lay out a workflow."""
     seats = _seats(workflow)
     states = list(every_state(workflow.states))
     leaves = {state.name for state in states if not state.states and not state.parallel}
     finals = frozenset(state.name for state in _finals(workflow.states))
     stop = next((state for state in workflow.states if state.name == STOP), StateDefinition(STOP))
-    layout = _Layout(workflow, seats, roles, tools, {state.name: state for state in states if state.name in leaves})
+    layout = _Layout(
+        workflow, seats, roles, tools, rules, {state.name: state for state in states if state.name in leaves}
+    )
     working = [state for state in states if state.name != STOP and state.name not in finals]
-    duties = {state.name: layout.duty(number, state) for number, state in enumerate(working)}
-    texts = [piece.text for duty in duties.values() for way in duty.ways for piece in way.then]
-    texts += [way.transition.condition for duty in duties.values() for way in duty.ways]
-    texts += [piece.text for duty in duties.values() for piece in duty.preparing] + [stop.input or ""]
+    state_plans = {state.name: layout.state_plan(number, state) for number, state in enumerate(working)}
+    texts = [
+        script.text
+        for state_plan in state_plans.values()
+        for transition_plan in state_plan.transition_plans
+        for script in transition_plan.then
+    ]
+    texts += [
+        transition_plan.transition.condition
+        for state_plan in state_plans.values()
+        for transition_plan in state_plan.transition_plans
+    ]
+    texts += [script.text for state_plan in state_plans.values() for script in state_plan.preparing] + [
+        stop.input or ""
+    ]
     is_read = any("contexts" in needs(text) for text in texts)
     is_parallel = any(state.parallel for state in states)
-    return Plan(workflow, seats, duties, roles, stop, is_read, finals, is_parallel, tools)
+    return Plan(workflow, seats, state_plans, roles, stop, is_read, finals, is_parallel, tools, rules)
 
 
 def every_state(states: tuple[StateDefinition, ...]) -> Iterator[StateDefinition]:
@@ -138,7 +186,7 @@ def _seats(workflow: Workflow) -> dict[str, Seat]:
     found = {}
     for agent in workflow.agents:
         context = contexts[agent.context]
-        starting = tuple({"role": one.role, "text": one.content} for one in context.starting_messages)
+        starting = tuple({"role": message.role, "text": message.content} for message in context.starting_messages)
         found[agent.agent_role] = Seat(agent.agent_role, context.name, agent.role, context.max_length, starting)
     return found
 
@@ -160,25 +208,34 @@ class _Layout:
         seats: Mapping[str, Seat],
         roles: Mapping[str, Role],
         tools: tuple[Use, ...],
+        rules: Rules,
         leaves: Mapping[str, StateDefinition],
     ) -> None:
         self.workflow = workflow
         self.seats = seats
         self.roles = roles
         self.tools = tools
+        self.rules = rules
         self.leaves = leaves
         self.around = _around(workflow.states)
         most = workflow.variables.get("max_iterations")
         self.visits = most if isinstance(most, int) else VISITS
 
-    def duty(self, number: int, state: StateDefinition) -> Duty:
+    def state_plan(self, number: int, state: StateDefinition) -> StatePlan:
         """What a state has to do."""
         role = self.roles.get(state.agent)
-        ways = tuple(self.way(state, transition, at) for at, transition in enumerate(state.transition or (), 1))
-        read = {name for way in ways for text in (way.transition.condition, *_texts(way)) for name in functions(text)}
-        decided = {one.function.name for one in role.parsingTools} if role is not None else set()
+        transition_plans = tuple(
+            self.transition_plan(state, transition, at) for at, transition in enumerate(state.transition or (), 1)
+        )
+        read = {
+            name
+            for transition_plan in transition_plans
+            for text in (transition_plan.transition.condition, *_texts(transition_plan))
+            for name in functions(text)
+        }
+        decided = {tool.function.name for tool in role.parsingTools} if role is not None else set()
         stops = (state.on_no_match or self.workflow.on_no_match) == STOP
-        return Duty(
+        return StatePlan(
             number,
             state,
             does(state),
@@ -186,37 +243,39 @@ class _Layout:
             tuple(tool for tool in self.tools if role is None or role.may_use(tool.name)) if state.agent else (),
             frozenset(decided | (read - {tool.name for tool in self.tools})),
             tuple(preparing(state)),
-            ways,
+            transition_plans,
             stops,
             state.max_visits or self.visits,
             self.workflow.max_tool_rounds,
             state.on_error or (self.workflow.on_error if self.workflow.on_error != state.name else ""),
+            state.on_limit or (self.workflow.on_limit if self.workflow.on_limit != state.name else ""),
+            self.rules.is_tight,
         )
 
-    def way(self, state: StateDefinition, transition: Transition, at: int) -> Way:
+    def transition_plan(self, state: StateDefinition, transition: Transition, at: int) -> TransitionPlan:
         """A transition with all that is evaluated when it is taken."""
-        then: list[Piece] = []
+        then: list[ScriptText] = []
         if transition.before:
             then.append(
-                Piece("script", transition.before, f"{state.name}, before transition {at} to {transition.target}")
+                ScriptText("script", transition.before, f"{state.name}, before transition {at} to {transition.target}")
             )
         if state.on_exit:
-            then.append(Piece("script", state.on_exit, f"{state.name}, on_exit"))
+            then.append(ScriptText("script", state.on_exit, f"{state.name}, on_exit"))
         target = self.leaves.get(transition.target, StateDefinition(STOP) if transition.target == STOP else None)
         prepares = target is not None and (target.name == STOP or self._is_beside(state, target))
         if prepares and target is not None:
             then += preparing(target)
         condition = transition.condition
         name = transition.target if prepares else ""
-        return Way(transition, tuple(then), name, reads_tool_calls(condition), functions(condition))
+        return TransitionPlan(transition, tuple(then), name, reads_tool_calls(condition), functions(condition))
 
     def _is_beside(self, state: StateDefinition, target: StateDefinition) -> bool:
         """Whether going from one state to another leaves and enters no state around them."""
         return self.around[state.name] == self.around[target.name]
 
 
-def _texts(way: Way) -> Iterator[str]:
-    return (piece.text for piece in way.then)
+def _texts(transition_plan: TransitionPlan) -> Iterator[str]:
+    return (script.text for script in transition_plan.then)
 
 
 def _around(states: tuple[StateDefinition, ...], outer: str = "") -> dict[str, str]:
@@ -241,28 +300,29 @@ def does(state: StateDefinition) -> Does:
     return "add" if function == "addUserMessage" else "clear" if function == "clearConversation" else "converse"
 
 
-def preparing(state: StateDefinition) -> Iterator[Piece]:
+def preparing(state: StateDefinition) -> Iterator[ScriptText]:
     """What is evaluated before a state does anything; `stop` only has an input."""
     action = state.action if state.name != STOP else None
     if state.on_entry and state.name != STOP:
-        yield Piece("script", state.on_entry, f"{state.name}, on_entry")
+        yield ScriptText("script", state.on_entry, f"{state.name}, on_entry")
     if action is not None and action.script:
-        yield Piece("script", action.script, f"{state.name}, script")
+        yield ScriptText("script", action.script, f"{state.name}, script")
     if state.input is not None and (state.name == STOP or does(state) in ("converse", "add")):
-        yield Piece("input", state.input, f"{state.name}, input", "input")
+        kind: Literal["input", "output"] = "output" if state.name == STOP else "input"
+        yield ScriptText(kind, state.input, f"{state.name}, input", "input")
     if state.ask is not None:
-        yield Piece("input", state.ask.question, f"{state.name}, question", "question")
+        yield ScriptText("input", state.ask.question, f"{state.name}, question", "question")
     if action is not None and action.sub_workflow:
         for name, text in action.sub_workflow_input.items():
-            yield Piece("input", text, f"{state.name}, input {name} of {action.sub_workflow}", f"given {name}")
+            yield ScriptText("input", text, f"{state.name}, input {name} of {action.sub_workflow}", f"given {name}")
 
 
-def typed(value: Any) -> str:
+def type_name(value: Any) -> str:
     """The type of a value, as workflow files name types."""
     if isinstance(value, str):
         return "string"
     if isinstance(value, bool) or value is None:
-        return "nothing that a workflow can be given"
+        return "boolean" if isinstance(value, bool) else "null"
     if isinstance(value, int | float):
         return "number"
     return "array" if isinstance(value, list) else "object"

@@ -21,9 +21,13 @@ _PARAMETER: Mapping[str, Plain] = {
     "type": {"enum": ["string", "number", "object", "array"], "description": "Its type."},
     "description": text("What it is."),
 }
+_OUTPUT_TYPE: Plain = {
+    "enum": ["string", "number", "boolean", "object", "array"],
+    "description": "Its type; a run that gives something else has failed.",
+}
 _DEFINITIONS: Mapping[str, dict[str, Any]] = {
     "Input": shape("What a run is given.", ("name", "type"), _PARAMETER),
-    "Output": shape("What a run gives.", ("name",), _PARAMETER),
+    "Output": shape("What a run gives.", ("name",), {**_PARAMETER, "type": _OUTPUT_TYPE}),
     "Message": shape(
         "Something that was said before.",
         ("role", "content"),
@@ -126,6 +130,7 @@ _DEFINITIONS: Mapping[str, dict[str, Any]] = {
             "on_entry": text(f"Done when it is entered. {_SCRIPT}"),
             "on_exit": text(f"Done when it is left. {_SCRIPT}"),
             "on_error": text("The state to go to when something fails here; common_data.error then says what."),
+            "on_limit": text("The state to go to when a limit is reached here; common_data.limit then says which."),
             "on_no_match": _ON_NO_MATCH,
             "timeout": above("The seconds after which what it waits for has failed."),
             "retry": inner("Retry", "How often a call that fails is tried."),
@@ -161,6 +166,7 @@ SCHEMA: Mapping[str, Any] = {
                 "agents": objects("Agent", "Who takes part."),
                 "states": {**objects("State", "The states."), "minItems": 1},
                 "on_error": text("The state to go to when something fails and the state itself does not say."),
+                "on_limit": text("The state to go to when a limit is reached and the state itself does not say."),
                 "on_no_match": _ON_NO_MATCH,
                 "max_tool_rounds": count("How often an agent may have tools called before it has to go on. 50."),
                 "budget": inner("Limits", "What a run may spend."),
@@ -177,6 +183,6 @@ def misfits(value: Any, name: str = "Workflow", pointer: str = "") -> Iterator[P
     return SHAPE.misfits(value, name, pointer)
 
 
-def cleaned(value: Any, name: str = "Workflow") -> Any:
+def clean(value: Any, name: str = "Workflow") -> Any:
     """A value of this shape without the keys that nobody reads."""
     return SHAPE.cleaned(value, name)

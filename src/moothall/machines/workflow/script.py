@@ -55,7 +55,7 @@ def _in_parameters(found: tuple[Token, ...]) -> Iterator[bool]:
         yield inside[-1]
         if token.text == "(":
             after = ends.get(at, len(found)) + 1
-            inside.append(any(one.text in ("=>", "{") for one in found[after : after + 1]))
+            inside.append(any(token.text in ("=>", "{") for token in found[after : after + 1]))
         elif token.text in ("[", "{"):
             inside.append(inside[-1])
 
@@ -76,7 +76,7 @@ def may_set(script: str, name: str) -> bool:
     for at, token in enumerate(found):
         if _word(token) != name:
             continue
-        after = [one.text for one in found[at + 1 : at + 3] if one.text != "]"]
+        after = [token.text for token in found[at + 1 : at + 3] if token.text != "]"]
         is_property = at > 0 and found[at - 1].text in (".", "?.", "[")
         if not is_property or (after and after[0] in ASSIGNMENTS):
             return True

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, make_dataclass
 from typing import Any, Literal
 
-from moothall.machines.workflow.document import escaped
+from moothall.machines.workflow.document import escape_key
 
 _SIMPLE: Mapping[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool, "null": type(None)}
 
@@ -27,14 +27,14 @@ def unreadable(schema: Any, pointer: str) -> Iterator[tuple[str, str]]:
     if "enum" in schema and not (isinstance(schema["enum"], list) and schema["enum"]):
         yield f"{pointer}/enum", "a list of values"
     required = schema.get("required", [])
-    if not isinstance(required, list) or not all(isinstance(one, str) for one in required):
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
         yield f"{pointer}/required", "a list of names"
     properties = schema.get("properties", {})
     if not isinstance(properties, dict):
         yield f"{pointer}/properties", "an object: names, and the schema of each"
     else:
         for name, part in properties.items():
-            yield from unreadable(part, f"{pointer}/properties/{escaped(name)}")
+            yield from unreadable(part, f"{pointer}/properties/{escape_key(name)}")
     if "items" in schema:
         yield from unreadable(schema["items"], f"{pointer}/items")
 
@@ -44,7 +44,7 @@ def shape_of(schema: Mapping[str, Any], name: str) -> Any:
     if (
         isinstance(choices := schema.get("enum"), list)
         and choices
-        and all(isinstance(one, str | int) for one in choices)
+        and all(isinstance(choice, str | int) for choice in choices)
     ):
         return Literal[tuple(choices)]
     match schema.get("type"):

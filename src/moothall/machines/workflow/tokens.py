@@ -1,11 +1,11 @@
 """Reads the text of a script without running it: what stands in it, what it reads, what it assigns.
 
 The tokeniser knows strings, templates with their nested `${…}`, regular expressions and comments, so that a word in one
-of those is never taken for code. It is no parser: where a text cannot be read to its end it says so and leaves the
+of those is never taken for code. It is not a parser: where a text cannot be read to its end it says so and leaves the
 verdict to the engine. Whether a `/` begins a regular expression is decided by the token before it, and behind a `)`
 or `}` by what opened it.
 
-- `expanded` turns the shorthand `function.NAME`, which is no JavaScript, into an expression that is undefined as a
+- `expand` turns the shorthand `function.NAME`, which is not JavaScript, into an expression that is undefined as a
   whole where NAME was not called.
 - `reads` errs on the side of too much: a text that may reach names in ways that cannot be seen here reads everything.
 """
@@ -171,7 +171,7 @@ def scan(text: str) -> Scan:
     return _Scanner(text).scan()
 
 
-def expanded(text: str, tokens: tuple[Token, ...]) -> str:
+def expand(text: str, tokens: tuple[Token, ...]) -> str:
     """The text with every `function.NAME` turned into the lookup of that call."""
     parts: list[str] = []
     at = 0
@@ -209,7 +209,9 @@ def assigns(text: str) -> bool:
     for place, token in enumerate(tokens):
         if token.kind == "mark" and token.text in ASSIGNMENTS | STEPS and _root(tokens, place - 1, opened) in SURFACE:
             return True
-        if token.text in STEPS | {"delete"} and any(one.text in SURFACE for one in tokens[place + 1 : place + 2]):
+        if token.text in STEPS | {"delete"} and any(
+            following.text in SURFACE for following in tokens[place + 1 : place + 2]
+        ):
             return True
     return False
 

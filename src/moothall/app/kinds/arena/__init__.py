@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from moothall.agents.ask import AskAgent
-from moothall.app.kinds.arena.files import examined, is_configuration
-from moothall.app.kinds.arena.place import found_locks
+from moothall.app.kinds.arena.files import file_findings, is_configuration
+from moothall.app.kinds.arena.place import found_locks, workspace_at
 from moothall.app.kinds.arena.result import GOOD, result_of, text_of
+from moothall.app.kinds.arena.sections import sections_of
 from moothall.app.kinds.arena.standings import rating_measures, standings
 from moothall.app.kinds.arena.workspace import LocalWorkspace
 from moothall.app.kinds.bindings import Provided, bind_functions
@@ -28,11 +29,23 @@ from moothall.machines.arena.definition import SHAPE
 from moothall.machines.arena.effects import EFFECTS
 from moothall.machines.arena.machine import NAME, arena
 from moothall.machines.arena.plan import AGENTS
+from moothall.machines.arena.review import REVIEW, review
 from moothall.performers.arena import Surroundings
-from moothall.runtime.hall import Cast
+from moothall.runtime.hall import Bindings
 from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
+FORM: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "request": {"type": "string", "title": "Request", "format": "text", "description": "what is to be done"},
+        "workspace": {"type": "string", "title": "Workspace", "description": "the folder that is worked in"},
+        "bands": {"enum": ["seed", "cautious"], "title": "Bands", "default": "seed"},
+        "dry_run": {"type": "boolean", "title": "Stop before anything is executed"},
+    },
+    "required": ["request"],
+}
+"""What a person fills in who starts the arena."""
 FUNCTION = "function"
 """The model of an agent that is a function."""
 
@@ -48,8 +61,9 @@ class ArenaKind(PythonKind):
         return self.named(source)
 
     def named(self, name: str) -> Machine | None:
-        """The arena, or the machine that locks a store."""
-        return {NAME: arena, DECLARATION: declaration}[name]() if name in (NAME, DECLARATION) else None
+        """The arena, the machine that locks a store, or the one by which a person judges a blocked plan."""
+        make = {NAME: arena, DECLARATION: declaration, REVIEW: review}.get(name)
+        return None if make is None else make()
 
     def beside(self, machine: Machine, name: str, kept: Any = None) -> Machine | None:
         """It starts no others."""
@@ -62,15 +76,26 @@ class ArenaKind(PythonKind):
             return case
         return replace(case, workspace=str(Path(case.workspace or ".").resolve()))
 
-    def bind(self, machine: Machine, provided: Provided) -> Cast:
+    def form(self, machine: Machine) -> Mapping[str, Any]:
+        """The request, where it is carried out, and how careful to be."""
+        return FORM if machine.data is Case else super().form(machine)
+
+    def filled_in(self, machine: Machine, given: Any) -> tuple[Machine, Any]:
+        """A request in a folder that may be worked in."""
+        if machine.data is not Case or not isinstance(given, Mapping):
+            return machine, given
+        request, folder = str(given.get("request") or ""), str(given.get("workspace") or "")
+        return machine, {**given, "request": request, "workspace": str(workspace_at(folder, request))}
+
+    def bind(self, machine: Machine, provided: Provided) -> Bindings:
         """Its agents, and who looks around, remembers and carries out tasks."""
 
         def model_of(agent: str, named: str) -> str:
             return FUNCTION if agent in provided.functions else named or provided.model
 
-        cast = bind_functions(machine, provided)
+        bindings = bind_functions(machine, provided)
         around = Surroundings(found_locks, model_of, LocalWorkspace)
-        return replace(cast, performers={**around.performers(), **cast.performers})
+        return replace(bindings, performers={**around.performers(), **bindings.performers})
 
     def asked(self, machine: Machine) -> frozenset[str]:
         """Its agents."""
@@ -78,7 +103,7 @@ class ArenaKind(PythonKind):
 
     def examine(self, source: str, check: Any) -> Iterator[Any] | None:
         """What is wrong with a configuration; None where the source is none."""
-        return examined(Path(source)) if is_configuration(Path(source)) else None
+        return file_findings(Path(source)) if is_configuration(Path(source)) else None
 
     def schema(self) -> Mapping[str, Any] | None:
         """The shape of a configuration."""
@@ -100,6 +125,11 @@ class ArenaKind(PythonKind):
         return f"moot arena -c {file} 'some text'"
 
     async def sections(self, store: Store, run: RunId, data: Any, costs: Costs) -> tuple[Section, ...]:
+        """How it was decided and what was done, and the ratings of its agents with their intervals."""
+        ratings = await self.overview(store)
+        return (*sections_of(data), *ratings) if isinstance(data, Case) else ratings
+
+    async def overview(self, store: Store) -> tuple[Section, ...]:
         """The ratings of its agents, with their intervals."""
         measures = rating_measures(await standings(store))
         return (Section("The ratings", (Chart("Ratings", measures),)),) if measures else ()

@@ -62,7 +62,7 @@ def is_configuration(file: Path) -> bool:
     return isinstance(plain, dict) and bool(TELLING & plain.keys()) and not isinstance(plain.get("agents"), list)
 
 
-def examined(file: Path) -> Iterator[Examined]:
+def file_findings(file: Path) -> Iterator[Examined]:
     """What is wrong with a configuration."""
     problems = tuple(findings(read_plain(file)))
     told = tuple(

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import getpass
 import os
+from os.path import isdir
+from pathlib import Path
 from urllib.parse import urlsplit
 
+from moothall.app.config.settings import state_directory
+from moothall.errors import DefinitionError
 from moothall.machines.arena.identity import Locks
 
 PROJECT = ("GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT", "GCP_PROJECT")
@@ -38,3 +42,15 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # nobody by that number
         return ""
+
+
+def workspace_at(folder: str, request: str) -> Path:
+    """The folder that a request is carried out in: the current one where none is named; never the one of the store."""
+    if not request.strip():
+        raise DefinitionError("the request is empty; say what is to be done")
+    workspace = Path(folder or ".").resolve()
+    if not isdir(workspace):
+        raise DefinitionError(f"the workspace {workspace} is not a folder; make it, or name another")
+    if Path(os.path.realpath(state_directory())).is_relative_to(workspace):
+        raise DefinitionError(f"the workspace {workspace} holds the store and its keys; name another with --workspace")
+    return workspace

@@ -1,4 +1,4 @@
-"""What the arena keeps beyond its runs, as doors show it: the store's identity, and traces."""
+"""What the arena keeps beyond its runs, as doors show and change it: the store's identity, traces, judgements."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from moothall.kernel.frozen import Frozen
 from moothall.machines.arena.declaration import Declaration, declaration
 from moothall.machines.arena.identity import COLLECTION, KEY, IdentityGuard, Locks
 from moothall.machines.arena.memory import Likeness, nearest
+from moothall.machines.arena.review import Review, review
 from moothall.performers.arena import all_traces
 from moothall.runtime.ports import Records
 
@@ -28,7 +29,7 @@ class Given(Frozen):
 
 async def lock_store(hall: Moothall, given: Given, *, anew: bool = False) -> dict[str, Any]:
     """Lock a store to a place; one that is locked to another is left as it is, unless it is to be locked anew."""
-    here = _found(given)
+    here = _locks_of(given)
     locks = here if given.workspace else Locks(here.cloud_project, here.database, "", here.operator)
     outcome = await hall.run(declaration(), Declaration(locks, anew))
     if outcome.states == ("refused",):
@@ -40,14 +41,14 @@ async def identity_of(store: Records, given: Given) -> dict[str, Any]:
     """What a store is locked to, and which locks do not hold here."""
     kept = await store.records(COLLECTION, key=KEY)
     stored = Locks(**dict(kept[0].value)) if kept else Locks()
-    here = _found(given)
+    here = _locks_of(given)
     if not given.workspace:
         here = Locks(here.cloud_project, here.database, stored.workspace, here.operator)
     wrong = IdentityGuard(stored=stored).mismatches(here)
     return {"locks": encode(stored), "here": encode(here), "holds": not wrong, "mismatches": list(wrong)}
 
 
-def _found(given: Given) -> Locks:
+def _locks_of(given: Given) -> Locks:
     here = found_locks(str(Path(given.workspace or ".").resolve()))
     return Locks(
         given.cloud_project or here.cloud_project,
@@ -57,6 +58,18 @@ def _found(given: Given) -> Locks:
     )
 
 
-async def recalled(store: Records, text: str, most: int) -> list[Likeness]:
+async def recall_traces(store: Records, text: str, most: int) -> list[Likeness]:
     """The traces that are most like a text."""
     return nearest(text, await all_traces(store), most=most)
+
+
+async def judge_plan(hall: Moothall, trace_id: str, *, is_good: bool, by: str = "") -> str:
+    """Say of a plan that was blocked whether it was good after all; it stays blocked, and who says so."""
+    identity = await identity_of(hall.store, Given(operator=by))
+    if not identity["holds"]:
+        raise Refused("; ".join(identity["mismatches"]))
+    who = str(identity["here"]["operator"])
+    outcome = await hall.run(review(), Review(trace_id, is_good, who))
+    if outcome.states == ("refused",):
+        raise Refused(outcome.result)
+    return who

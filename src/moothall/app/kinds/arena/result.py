@@ -95,7 +95,7 @@ def text_of(outcome: Outcome) -> str:
     head = "failed" if case.rollback is not None else case.outcome.replace("_", " ") or outcome.status
     lines = [f"{head}: {case.reason}".rstrip(": ")]
     if case.votes:
-        lines.append(f"consensus {case.consensus.value:.3f} after {_counted(case.passes, 'pass', 'passes')}")
+        lines.append(f"consensus {case.consensus.value:.3f} after {_format_count(case.passes, 'pass', 'passes')}")
     for task in report_of(case)["tasks"] if case.results or case.former else ():
         code = "" if task["exit_code"] is None else f", exit code {task['exit_code']}"
         why = f": {task['failure']}" if task["failure"] else ""
@@ -110,5 +110,5 @@ def text_of(outcome: Outcome) -> str:
     return "\n".join([*lines, f"trace_id {outcome.run}"])
 
 
-def _counted(number: int, singular: str, plural: str) -> str:
+def _format_count(number: int, singular: str, plural: str) -> str:
     return f"{number} {singular if number == 1 else plural}"

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, Literal
 
-from moothall.app.config.settings import state_directory
 from moothall.app.kinds.arena.files import read_arena
+from moothall.app.kinds.arena.place import workspace_at
 from moothall.app.kinds.bindings import Functions
-from moothall.app.runs.moothall import Moothall, shared, wait_for
+from moothall.app.runs.moothall import Moothall, shared_hall, wait_for
 from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.present import present
-from moothall.errors import DefinitionError
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Budget, Machine
 from moothall.machines.arena.case import Case
@@ -42,13 +40,7 @@ class ArenaOptions(Frozen):
 def case_of(request: str, options: ArenaOptions) -> Case:
     """The data that a run begins with."""
     config = options.config if isinstance(options.config, Configuration) else read_arena(options.config)
-    if not request.strip():
-        raise DefinitionError("the request is empty; say what is to be done")
-    workspace = Path(options.workspace or ".").resolve()
-    if not workspace.is_dir():
-        raise DefinitionError(f"the workspace {workspace} is not a folder; make it, or name another")
-    if Path(os.path.realpath(state_directory())).is_relative_to(workspace):
-        raise DefinitionError(f"the workspace {workspace} holds the store and its keys; name another with --workspace")
+    workspace = workspace_at(options.workspace, request)
     return Case(
         request,
         str(workspace),
@@ -83,7 +75,7 @@ def run_arena(
     case = case_of(request, options or ArenaOptions())
 
     async def work() -> dict[str, Any]:
-        async with shared(store) as hall:
+        async with shared_hall(store) as hall:
             outcome = await hall.run(arena(), case, agents=agents, model=model, budget=budget, run_id=run_id)
             told: dict[str, Any] = (await present(hall, outcome)).plain
             return told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from os.path import exists, realpath
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+from moothall.agents.ask import ASKS, Tool
+from moothall.agents.workspace import BUILT_IN, READS
 from moothall.app.kinds.bindings import Provided, bind_functions
 from moothall.app.kinds.check import Check, Examined
 from moothall.app.kinds.debate.compare import bought_vote
@@ -21,8 +23,9 @@ from moothall.app.kinds.debate.present import explain, result_of
 from moothall.app.kinds.debate.progress import lines_of, standing_of
 from moothall.app.kinds.debate.report import Told, sections_of
 from moothall.app.kinds.debate.scores import present_scores
+from moothall.app.kinds.debate.tools import tool_uses
 from moothall.app.kinds.document import YAML, is_definition, read_document
-from moothall.app.kinds.functions import functions_in
+from moothall.app.kinds.functions import functions_in, tools_in
 from moothall.app.kinds.kind import Kind, Line, Presented, size_in
 from moothall.app.kinds.python import PythonKind
 from moothall.app.kinds.source import remember, source_of
@@ -39,14 +42,26 @@ from moothall.machines.debate.score import FAMILY as SCORES
 from moothall.machines.debate.score import MOST as MOST_ASKS
 from moothall.machines.debate.score import Scoring, scoring
 from moothall.machines.debate.state import Debate
-from moothall.runtime.hall import Cast
+from moothall.runtime.hall import Bindings
 from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
 FUNCTIONS = "?functions="
 """What stands in a source before the functions that a debate was started with."""
 LIVE = ("running", "waiting", "stuck")
-_SIZE = re.compile(rf"{NAME}-(\d{{1,4}})x(\d{{1,4}})x(\d{{1,4}})x(\d{{1,4}})")
+FORM: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "problem": {"type": "string", "title": "Problem", "format": "text", "description": "what is to be debated"},
+        "context": {"type": "string", "title": "Context", "format": "text", "description": "what they should know"},
+        "panel": {"type": "string", "title": "Panel", "description": "roles, such as architect, security, kiss"},
+        "rounds": {"type": "integer", "title": "Rounds", "minimum": 1, "maximum": 20, "description": "at most"},
+        "options": {"type": "string", "title": "Options", "description": "such as yes, no; else the answer is open"},
+    },
+    "required": ["problem"],
+}
+"""What a person fills in who starts a debate."""
+_SIZE = re.compile(rf"{NAME}-(\d{{1,4}})x(\d{{1,4}})x(\d{{1,4}})x(\d{{1,4}})(?:x(\d{{1,4}})({ASKS})?)?")
 
 
 class DebateKind(PythonKind):
@@ -66,8 +81,7 @@ class DebateKind(PythonKind):
             return debate()
         if (asks := size_in(name, SCORES)) is not None:
             return scoring(asks) if 1 <= asks <= MOST_ASKS else None
-        sizes = _SIZE.fullmatch(name)
-        return debate(Size(*map(int, sizes.groups()))) if sizes else None
+        return debate(_size_of(name)) if _SIZE.fullmatch(name) else None
 
     def beside(self, machine: Machine, name: str, kept: Any = None) -> Machine | None:
         """It starts no others."""
@@ -88,18 +102,46 @@ class DebateKind(PythonKind):
             raise Refused(f"{machine.name} is too small for this configuration; start {size_of(begun).name}")
         return begun
 
-    def bind(self, machine: Machine, provided: Provided) -> Cast:
+    def form(self, machine: Machine) -> Mapping[str, Any]:
+        """The problem, and how long and by whom it is debated."""
+        return FORM if machine.data is Debate else super().form(machine)
+
+    def filled_in(self, machine: Machine, given: Any) -> tuple[Machine, Any]:
+        """The debate of a form, in the size that it needs."""
+        if machine.data is not Debate or not isinstance(given, Mapping):
+            return machine, given
+        plain: dict[str, Any] = {"agents": [], "debate": {}}
+        if names := [name.strip() for name in str(given.get("panel") or "").split(",") if name.strip()]:
+            plain["agents"] = [{"id": name, "name": name, "role": name} for name in names]
+        if given.get("rounds") is not None:
+            plain["debate"]["rounds"] = given["rounds"]
+        if options := [option.strip() for option in str(given.get("options") or "").split(",") if option.strip()]:
+            plain["debate"]["answer"] = {"type": "choice", "options": options}
+        configuration = read_configuration({name: value for name, value in plain.items() if value})
+        begun = Debate(
+            str(given.get("problem") or ""), context=str(given.get("context") or ""), configuration=configuration
+        )
+        return debate(size_of(begun)), begin(begun)
+
+    def bind(self, machine: Machine, provided: Provided) -> Bindings:
         """Its panel and its judge; a check and nodes are functions that the caller registers."""
-        return bind_functions(machine, replace(provided, functions={**registered(machine), **provided.functions}))
+        return bind_functions(machine, replace(provided, functions={**debate_functions(machine), **provided.functions}))
+
+    def own_tools(self, machine: Machine) -> Sequence[Tool]:
+        """The tools among the functions that it was started with."""
+        return tools_in(functions_of(machine))
 
     def lacking(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> str:
-        """Why a debate cannot go on: the function is not here that is to check answers."""
-        name = data.configuration.debate.check if isinstance(data, Debate) else ""
-        if not name or name in given or name in registered(machine):
+        """Why a debate cannot go on: a function is not here that is to check answers, or a tool of an agent."""
+        if not isinstance(data, Debate):
             return ""
-        return (
-            f"debate.check names {name!r}, and no function of that name is registered; give it with --functions MODULE"
-        )
+        name = data.configuration.debate.check
+        if name and name not in given and name not in debate_functions(machine):
+            why = f"debate.check names {name!r}, and no function of that name is registered"
+            return f"{why}; give it with --functions MODULE"
+        here = {*given, *(tool.name for tool in self.own_tools(machine))}
+        wanted = ((seat.id, tool) for seat in data.configuration.tool_seats for tool in seat.tools)
+        return next((_missing(seat, tool) for seat, tool in wanted if tool not in here), "")
 
     def schema(self) -> Mapping[str, Any] | None:
         """The shape of a configuration."""
@@ -114,6 +156,10 @@ class DebateKind(PythonKind):
         document = read_document(Path(source))
         is_broken = source.endswith(YAML) and bool(document.problems)
         return iter((examine_file(Path(source), check),)) if is_broken or is_configuration(document.value) else None
+
+    def resembles(self, content: Any) -> str:
+        """The configuration of a debate."""
+        return f"the configuration of a debate, for `moot {NAME} -c FILE`" if is_configuration(content) else ""
 
     def template(self, name: str) -> str | None:
         """A configuration to begin with."""
@@ -146,7 +192,9 @@ class DebateKind(PythonKind):
         """Why the answer is what it is."""
         if not isinstance(data, Debate):
             return ()
-        return sections_of(Told(data, await store.entries(run), costs, await bought_vote(store, run)))
+        entries = await store.entries(run)
+        uses = await tool_uses(store, run, entries)
+        return sections_of(Told(data, entries, costs, await bought_vote(store, run), uses))
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """The solution for people, and for programs with all that defends it."""
@@ -155,8 +203,7 @@ class DebateKind(PythonKind):
         result = await result_of(store, machine, outcome)
         if outcome.status in LIVE:
             return Presented(result, "", outcome.status)
-        status = "failed" if outcome.states == ("Failed",) else outcome.status
-        return Presented(result, explain(result), status)
+        return Presented(result, explain(result), outcome.status)
 
 
 KIND: Kind = DebateKind()
@@ -171,9 +218,23 @@ def with_functions(machine: Machine, functions: str) -> Machine:
     return own
 
 
-def registered(machine: Machine) -> Mapping[str, Any]:
+def functions_of(machine: Machine) -> str:
+    """The module or file with the functions that a debate was started with; "" where there is none."""
+    return unquote(source_of(machine).partition(FUNCTIONS)[2])
+
+
+def debate_functions(machine: Machine) -> Mapping[str, Any]:
     """The functions that a debate was started with, by name."""
-    return functions_in(unquote(source_of(machine).partition(FUNCTIONS)[2]))
+    return functions_in(functions_of(machine))
+
+
+def _missing(seat: str, tool: str) -> str:
+    """Why an agent does not have a tool here, and where it would come from."""
+    if tool in READS:
+        return f"{seat} has the tool {tool}, and there is no folder to look into; name one with --files DIR"
+    if tool in BUILT_IN:
+        return f"{seat} has the tool {tool}, and there is no folder to work in; name one with --workspace DIR"
+    return f"{seat} has the tool {tool!r}, and nothing here is called so; give it with --functions MODULE"
 
 
 def begin(begun: Debate) -> Debate:
@@ -188,5 +249,7 @@ def _fits(wanted: Size, name: str) -> bool:
 
 
 def _size_of(name: str) -> Size:
-    sizes = _SIZE.fullmatch(name)
-    return Size(*map(int, sizes.groups())) if sizes else Size()
+    if (sizes := _SIZE.fullmatch(name)) is None:
+        return Size()
+    rounds, agents, iterations, retries, calls = (int(number or 0) for number in sizes.groups()[:5])
+    return Size(rounds, agents, iterations, retries, calls, bool(sizes[6]))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from hashlib import file_digest
 from importlib.resources import files
+from os.path import isdir
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,7 @@ def read_answers(path: Path) -> dict[str, str]:
 
 def digests_of(folder: Path) -> tuple[FileDigest, ...]:
     """The files of a folder and of those inside, without hidden ones and links, each with the hash of its content."""
-    if not folder.is_dir():
+    if not isdir(folder):
         raise DefinitionError(f"there is no folder {folder}; name the folder with the files of the debate")
     files_inside = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     paths = sorted(path for path in files_inside if not _is_hidden(path.relative_to(folder)))

@@ -1,6 +1,6 @@
 """Debates from Python, over the machine and `Moothall`: there is no state machine beside it.
 
-A seat is a role by name, an `AgentConfig`, or an async function of a prompt; what is no function is played by a model.
+A seat is a role by name, an `AgentConfig`, or an async function of a prompt; others are played by a model.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from moothall.agents.roles import library_role
+from moothall.agents.workspace import Workspace
 from moothall.app.kinds.debate import begin
 from moothall.app.kinds.debate.files import digests_of
 from moothall.app.kinds.debate.hooks import DebateHooks, HookListener
@@ -56,20 +57,25 @@ class DebateResult(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class DebateTerms:
-    """What else a debate is run with: who plays, what it may spend, nodes, rules and checks from outside."""
+    """What else a debate is run with: who plays, what it may spend, nodes, rules, checks and tools from outside.
+
+    A tool that is given here may be called again after a crash, with the same key.
+    """
 
     model: str = ""
     budget: Budget | None = None
     nodes: tuple[DebateNode, ...] = ()
     rules: tuple[TransitionRule, ...] = ()
     checks: Mapping[str, Callable[..., Awaitable[Any]]] = field(default_factory=dict)
+    tools: Mapping[str, Callable[..., Awaitable[Any]]] = field(default_factory=dict)
 
 
 class StateMachineOrchestrator:
     """Runs debates with a panel and a judge; what is kept about them is kept in a store, so that they survive a crash.
 
     `tracing` are the parts of telemetry that are told of them (`"spans"`); the files of `context_directory` are
-    recorded with their digests, and nodes from outside are told where they are.
+    recorded with their digests, seats whose `tools` name those that read may look into them, and nodes from outside are
+    told where they are.
     """
 
     def __init__(
@@ -108,7 +114,7 @@ class StateMachineOrchestrator:
                 context,
                 self.configuration,
                 digests_of(self._folder) if self._folder is not None else (),
-                clarifications=_clarified(clarifications),
+                clarifications=_clarifications(clarifications),
             )
         except ValueError as error:
             raise Refused(str(error)) from error
@@ -116,7 +122,13 @@ class StateMachineOrchestrator:
         machine, model = self._machine(begun), self._model(begun)
         async with self._hall() as hall:
             outcome = await hall.run(
-                machine, begun, agents=self._functions, model=model, budget=terms.budget, run_id=debate_id
+                machine,
+                begun,
+                agents=self._functions,
+                model=model,
+                budget=terms.budget,
+                run_id=debate_id,
+                workspace=self._workspace,
             )
             return await _result(hall, machine, outcome)
 
@@ -148,8 +160,8 @@ class StateMachineOrchestrator:
         return AgentConfig(name, name, "judge" if is_judge else "generalist", model=f"{FUNCTION}{name}")
 
     def _outside(self) -> dict[str, Any]:
-        """Nodes and the check, as the tools that the machine calls."""
-        tools = dict(node.tool(self._tracing, self._folder) for node in self._terms.nodes)
+        """Nodes and the check, as the tools that the machine calls, and the tools of its agents."""
+        tools = {**self._terms.tools, **dict(node.tool(self._tracing, self._folder) for node in self._terms.nodes)}
         if wanted := self.configuration.debate.check:
             if wanted not in self._terms.checks:
                 raise DefinitionError(f"no check is called {wanted!r}; pass checks={{{wanted!r}: …}}")
@@ -162,6 +174,11 @@ class StateMachineOrchestrator:
             return debate(size_of(begun))
         rows = [rule.row(self._tracing, self._folder) for rule in rules]
         return debate_with(size_of(begun), [node.row for node in nodes], rows)
+
+    @property
+    def _workspace(self) -> Workspace | None:
+        reads = self._folder is not None and bool(self.configuration.tool_seats)
+        return Workspace(str(self._folder), read_only=True) if reads else None
 
     def _model(self, begun: Debate) -> str:
         seats = (begun.configuration.judge, *begun.configuration.panel)
@@ -191,7 +208,7 @@ def _require_panel(configuration: Configuration) -> None:
         raise DefinitionError(f"two seats are called {twice[0]!r}; rename one")
 
 
-def _clarified(given: Answers) -> tuple[Clarification, ...]:
+def _clarifications(given: Answers) -> tuple[Clarification, ...]:
     """Questions that were answered before the debate begins."""
     if isinstance(given, Mapping):
         return tuple(Clarification(f"q{at}", "user", *pair) for at, pair in enumerate(given.items(), 1))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from moothall.app.kinds.debate.tools import ToolUse, tool_uses
 from moothall.app.report.projections.path import path_of
 from moothall.app.runs.outcome import Outcome
+from moothall.kernel.codec import encode
 from moothall.kernel.machine import Machine
 from moothall.machines.debate import PUBLIC
 from moothall.machines.debate.result import result_of as told_by_data
@@ -15,11 +17,12 @@ from moothall.runtime.ports import Store
 
 async def result_of(store: Store, machine: Machine, outcome: Outcome) -> Mapping[str, Any]:
     """The result of a debate, with the path that its journal says it took."""
-    path = path_of(machine, await store.entries(outcome.run))
-    told = told_by_data(outcome.data)
+    entries = await store.entries(outcome.run)
+    path, told = path_of(machine, entries), told_by_data(outcome.data)
+    uses = await tool_uses(store, outcome.run, entries)
     return {
         "run_id": outcome.run,
-        "status": "failed" if outcome.states == ("Failed",) else outcome.status,
+        "status": outcome.status,
         "final_state": " + ".join(outcome.states),
         "states_visited": list(path.states),
         "events": [event for event in path.events if event in PUBLIC],
@@ -28,9 +31,10 @@ async def result_of(store: Store, machine: Machine, outcome: Outcome) -> Mapping
         "protocol": told["protocol"],
         "solution": told["solution"],
         "minority": told["minority"],
-        "agents": told["agents"],
+        "agents": [{**seat, "tool_calls": _calls_of(uses, seat["id"])} for seat in told["agents"]],
         "clarifications": told["clarifications"],
         "votes": told["votes"],
+        "tool_calls": encode(uses),
         "usage": dict(outcome.spent),
         "notes": told["notes"],
         "reason": told["reason"] or outcome.reason,
@@ -39,6 +43,10 @@ async def result_of(store: Store, machine: Machine, outcome: Outcome) -> Mapping
             for question in outcome.questions
         ],
     }
+
+
+def _calls_of(uses: Sequence[ToolUse], agent: str) -> int:
+    return sum(use.agent == agent for use in uses)
 
 
 def explain(result: Mapping[str, Any]) -> str:

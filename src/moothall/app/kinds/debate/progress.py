@@ -31,7 +31,7 @@ def lines_of(news: Committed, *, whole: bool) -> tuple[Line, ...]:
     """A step of a debate, told to people."""
     data, entry = news.head.snapshot.data, news.plain
     assert isinstance(data, Debate)
-    parts = [*_heard(news.entry.event, data, where=" + ".join(entry["from"]), whole=whole)]
+    parts = [*_event_lines(news.entry.event, data, where=" + ".join(entry["from"]), whole=whole)]
     if entry.get("ignored"):
         parts = [Line(part.head, f"{part.text} (too late: {entry['ignored']})".strip()) for part in parts]
     parts += _went(entry, data)
@@ -40,10 +40,10 @@ def lines_of(news: Committed, *, whole: bool) -> tuple[Line, ...]:
     return tuple(parts)
 
 
-def _heard(event: Event, data: Debate, *, where: str, whole: bool) -> Iterator[Line]:
+def _event_lines(event: Event, data: Debate, *, where: str, whole: bool) -> Iterator[Line]:
     match event:
         case Replied(agent=agent, value=value):
-            head, text = _said(agent, value, where)
+            head, text = _speech(agent, value, where)
             yield Line(head, text if whole else _short(text))
         case Answered(id=seat) if where != "ClarificationInput":
             yield Line(seat or "a person", "has spoken")
@@ -57,7 +57,7 @@ def _heard(event: Event, data: Debate, *, where: str, whole: bool) -> Iterator[L
             pass
 
 
-def _said(agent: str, value: Any, where: str) -> tuple[str, str]:
+def _speech(agent: str, value: Any, where: str) -> tuple[str, str]:
     match value:
         case Questions(questions=questions):
             return agent, "asks: " + " ".join(questions) if questions else "asks nothing"

@@ -6,20 +6,24 @@ anyway is labelled so.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from moothall.app.kinds.debate.tools import ToolUse
 from moothall.app.report.amounts import amount_of
 from moothall.app.report.figures import bill_rows
 from moothall.app.report.projections.costs import Bill, Costs
 from moothall.app.report.section import Chart, Listed, Measure, Part, Section, Table
 from moothall.kernel.frozen import Frozen
-from moothall.machines.debate.moves import best_proposal, final_vote, flipped, normal_answers
+from moothall.machines.debate.moves import best_proposal, count_flips, final_vote, normal_answers
 from moothall.machines.debate.result import agents_of, votes_of
 from moothall.machines.debate.state import Debate, Round, Solution
 from moothall.machines.debate.votes import ranked_choice, similarity, tally
 
+SHOWN = 200
+"""How much of a call's arguments is shown."""
 BEFORE, AFTER = "before the rounds", "synthesis"
 ENDED = {
     "vote": "a vote over the drafts",
@@ -39,6 +43,8 @@ class Told(Frozen):
     costs: Costs
     vote: Debate | None = None
     """The vote of equal budget, where one was bought."""
+    uses: tuple[ToolUse, ...] = ()
+    """The tools that agents had called."""
 
 
 def sections_of(told: Told) -> tuple[Section, ...]:
@@ -54,9 +60,10 @@ def sections_of(told: Told) -> tuple[Section, ...]:
             _rounds(told),
             _moves(debate),
             _panel(told),
+            _tools(told),
             _vote(debate),
-            _compared(told),
-            _clarified(debate),
+            _comparison_section(told),
+            _clarification_section(debate),
         )
         if section.parts
     )
@@ -211,7 +218,7 @@ def _flips(debate: Debate) -> Section:
 
 def _panel(told: Told) -> Section:
     debate, bills = told.debate, told.costs.by("agent")
-    known, changed = {row["id"]: row for row in agents_of(debate)}, flipped(debate)
+    known, changed = {row["id"]: row for row in agents_of(debate)}, count_flips(debate)
     rows = []
     for agent in (*debate.configuration.panel, debate.configuration.judge):
         _, calls, tokens, usd = bill_rows({agent.id: bills.get(agent.id, Bill())})[0]
@@ -221,6 +228,28 @@ def _panel(told: Told) -> Section:
         rows.append((agent.id, agent.role, model, status, flips, calls, tokens, usd))
     head = ("agent", "role", "model", "status", "flips", "calls", "tokens", "usd")
     return Section("The panel", (Table(head, tuple(rows)),))
+
+
+def _tools(told: Told) -> Section:
+    limits = {seat.id: seat.toolCallLimit for seat in told.debate.configuration.tool_seats}
+    if not limits:
+        return Section("The tools", ())
+    if not told.uses:
+        return Section("The tools", ("Nobody had a tool called.",))
+    counts = tuple(
+        (name, str(sum(use.agent == name for use in told.uses)), str(limit)) for name, limit in limits.items()
+    )
+    rows = tuple(
+        (use.agent, str(use.round), use.node, use.tool, _format_arguments(use.arguments), use.reason or use.end)
+        for use in told.uses
+    )
+    head = ("agent", "round", "node", "tool", "with", "end")
+    return Section("The tools", (Table(("agent", "calls", "most before one reply"), counts), Table(head, rows)))
+
+
+def _format_arguments(arguments: Mapping[str, Any]) -> str:
+    text = json.dumps(arguments, ensure_ascii=False)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 def _vote(debate: Debate) -> Section:
@@ -246,18 +275,18 @@ def _vote(debate: Debate) -> Section:
     return Section("The vote", (how, pooled, Table(("answer", "drafts", "all rounds"), counts)))
 
 
-def _compared(told: Told) -> Section:
+def _comparison_section(told: Told) -> Section:
     title = "Compared with a vote of equal budget"
-    return Section(title, (compared_text(told.debate, told.vote),) if told.vote is not None else ())
+    return Section(title, (comparison_text(told.debate, told.vote),) if told.vote is not None else ())
 
 
-def compared_text(debate: Debate, vote: Debate) -> str:
+def comparison_text(debate: Debate, vote: Debate) -> str:
     """What a vote of equal budget says beside a debate, in a sentence."""
     drafts, ours = len(vote.drafts), solution_of(debate)
     bought = f"{drafts} independent drafts were bought for as many calls as the debate made"
     if not debate.configuration.debate.answer.is_closed:
         theirs = solution_of(vote)
-        alike = similarity([one.description for one in (ours, theirs) if one is not None])
+        alike = similarity([solution.description for solution in (ours, theirs) if solution is not None])
         return f"{bought}. Answers are open: the two solutions are {100 * alike:.0f} % alike by their words."
     counted, answer = final_vote(vote), ours.answer if ours is not None else ""
     said = f"{counted.leader} ({100 * counted.share:.0f} % of them)" if counted.leader else "a tie"
@@ -265,6 +294,6 @@ def compared_text(debate: Debate, vote: Debate) -> str:
     return f"{bought}. Their vote is {said}, {verdict}."
 
 
-def _clarified(debate: Debate) -> Section:
+def _clarification_section(debate: Debate) -> Section:
     rows = tuple((asked.agent, asked.text, asked.answer or "not answered") for asked in debate.clarifications)
     return Section("Questions and answers", (Table(("agent", "asked", "answer"), rows),) if rows else ())

@@ -85,7 +85,11 @@ def scores_in(result: Mapping[str, Any], form: str) -> str:
 
 def _markdown(result: Mapping[str, Any]) -> str:
     rows = tuple(
-        (run["run"], *(_shown(run["criteria"][name]) for name in result["criteria"]), _shown(run["score"]))
+        (
+            run["run"],
+            *(_format_points(run["criteria"][name]) for name in result["criteria"]),
+            _format_points(run["score"]),
+        )
         for run in sorted(result["runs"], key=lambda run: -(run["score"] or 0))
     )
     failed = tuple(f"{key}: {why}" for key, why in result["failed"].items())
@@ -94,7 +98,7 @@ def _markdown(result: Mapping[str, Any]) -> str:
     return markdown_section(Section("Scores, 1 to 10", parts))
 
 
-def _shown(points: float | None) -> str:
+def _format_points(points: float | None) -> str:
     return "none" if points is None else f"{points:g}"
 
 

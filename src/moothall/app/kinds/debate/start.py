@@ -7,14 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from moothall.app.config.settings import configured_model
+from moothall.agents.workspace import READS
+from moothall.app.config.settings import model_setting
 from moothall.app.kinds.debate import begin, with_functions
-from moothall.app.kinds.debate.files import ReadConfig, panel_of, read_answers, read_config, read_text
+from moothall.app.kinds.debate.files import ReadConfig, digests_of, panel_of, read_answers, read_config, read_text
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.machines.debate import debate, size_of
-from moothall.machines.debate.definition import Answers, Configuration, DebateConfig, Protocol, with_seat
+from moothall.machines.debate.definition import Answers, Configuration, DebateConfig, Protocol, with_seat, with_tools
 from moothall.machines.debate.state import Debate
 
 PROTOCOLS: tuple[str, ...] = get_args(Protocol)
@@ -33,6 +34,7 @@ class Chosen(Frozen):
     options: str = ""
     protocol: Protocol | Literal[""] = ""
     seat: str = ""
+    files: Path | None = None
 
 
 def debate_of(chosen: Chosen, warn: Callable[[str], object] = lambda text: None) -> Debate:
@@ -50,10 +52,13 @@ def debate_of(chosen: Chosen, warn: Callable[[str], object] = lambda text: None)
         if chosen.seat in (agent.id for agent in configuration.agents):
             raise DefinitionError(f"the seat {chosen.seat!r} is taken; choose another name")
         configuration = with_seat(configuration, chosen.seat)
+    if chosen.files is not None:
+        configuration = with_tools(configuration, READS)
     configuration = replace(configuration, debate=_over(chosen, configuration))
     given = read_answers(chosen.answers) if chosen.answers is not None else {}
     try:
         begun = Debate(problem or "", configuration=configuration, prompts=read.prompts, given_answers=given)
+        begun = replace(begun, files=digests_of(chosen.files)) if chosen.files is not None else begun
     except ValueError as error:
         raise Refused(str(error)) from error
     return begin(begun)
@@ -91,4 +96,4 @@ def model_for(begun: Debate, named: str) -> str:
 
 def default_model(models: Iterable[str]) -> str:
     """The model that is set, else the first of some; "" where there is none."""
-    return configured_model() or next(iter(models), "")
+    return model_setting() or next(iter(models), "")

@@ -10,15 +10,29 @@ from moothall.app.kinds.bindings import Provided, bind_functions
 from moothall.app.kinds.kind import Kind, Presented, size_in
 from moothall.app.kinds.pipeline.checks import TOOLS, lacking
 from moothall.app.kinds.pipeline.result import explain, result_of
+from moothall.app.kinds.pipeline.sections import sections_of
 from moothall.app.kinds.pipeline.states import OrchestrationState
 from moothall.app.kinds.python import PythonKind
+from moothall.app.report.projections.costs import Costs
+from moothall.app.report.section import Section
 from moothall.app.runs.outcome import Outcome
 from moothall.kernel.machine import Machine
 from moothall.machines.pipeline import MAX_ITERATIONS as MAX_ITERATIONS
-from moothall.machines.pipeline import pipeline
-from moothall.runtime.hall import Cast
+from moothall.machines.pipeline import Job, pipeline
+from moothall.runtime.hall import Bindings
+from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Store
 
+FORM: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "brief": {"type": "string", "title": "Brief", "format": "text", "description": "what is to be made"},
+        "pass_score": {"type": "number", "title": "Passes with", "minimum": 0, "maximum": 10, "default": 7},
+        "soft_fail_score": {"type": "number", "title": "Planned anew below", "minimum": 0, "maximum": 10, "default": 5},
+    },
+    "required": ["brief"],
+}
+"""What a person fills in who starts a pipeline."""
 LIVE = ("running", "waiting", "stuck")
 
 
@@ -42,13 +56,21 @@ class PipelineKind(PythonKind):
         """It starts no others."""
         return None
 
-    def bind(self, machine: Machine, provided: Provided) -> Cast:
+    def form(self, machine: Machine) -> Mapping[str, Any]:
+        """The brief, and how good the result has to be."""
+        return FORM
+
+    def bind(self, machine: Machine, provided: Provided) -> Bindings:
         """Its agents, and the tool that checks plans; a table is pure and cannot hold that."""
         return bind_functions(machine, replace(provided, functions={**TOOLS, **provided.functions}))
 
     def lacking(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> str:
         """Why the shipped checks are not enough for a run."""
         return "" if TOOLS.keys() <= given.keys() else lacking(data)
+
+    async def sections(self, store: Store, run: RunId, data: Any, costs: Costs) -> tuple[Section, ...]:
+        """Its attempts and their scores, the plan, and the best that was made."""
+        return sections_of(data) if isinstance(data, Job) else ()
 
     async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
         """How a pipeline ended, with the best that it made."""

@@ -71,7 +71,7 @@ class CheckpointManager:
         except OSError as error:
             raise EffectFailed(f"{self.path}: the checkpoint cannot be read: {error.strerror}") from error
         except ValueError as error:
-            raise Refused(f"{self.path} is no checkpoint: {error}") from error
+            raise Refused(f"{self.path} is not a checkpoint: {error}") from error
         kept = decode(Checkpoint, plain, str(self.path))
         found = OrchestrationStateMachine(kept.max_iterations)
         found.current_state, found.iteration_count = kept.current_state, kept.iteration_count

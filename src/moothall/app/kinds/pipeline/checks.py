@@ -30,24 +30,24 @@ def read_checks(path: Path) -> tuple[Check, ...]:
     except OSError as error:
         raise DefinitionError(f"{path}: the checks cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise DefinitionError(f"{path}: the checks are no JSON: {error}") from error
+        raise DefinitionError(f"{path}: the checks are not JSON: {error}") from error
     try:
         checks = decode(tuple[Check, ...], plain, "checks")
     except Refused as refusal:
         raise DefinitionError(f"{path}: {refusal}") from refusal
-    names = [one.name for one in checks]
+    names = [check.name for check in checks]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise DefinitionError(f"{path}: two checks are called {twice!r}; rename one")
-    if astray := next((one for one in checks if one.function and one.function not in DEFAULT_CHECKS), None):
-        raise DefinitionError(f"{path}: {_unregistered(astray, DEFAULT_CHECKS)}")
+    if astray := next((check for check in checks if check.function and check.function not in DEFAULT_CHECKS), None):
+        raise DefinitionError(f"{path}: {_missing_function(astray, DEFAULT_CHECKS)}")
     return checks
 
 
 def as_checks(given: Mapping[str, CheckFunction | str]) -> tuple[Check, ...]:
     """Checks as they are given in Python, by name: an expression, or a function that is registered under the name."""
     plain = [
-        {"name": name, "function": name} if callable(one) else {"name": name, "expression": one}
-        for name, one in given.items()
+        {"name": name, "function": name} if callable(check) else {"name": name, "expression": check}
+        for name, check in given.items()
     ]
     try:
         return decode(tuple[Check, ...], plain, "checks")
@@ -55,7 +55,7 @@ def as_checks(given: Mapping[str, CheckFunction | str]) -> tuple[Check, ...]:
         raise DefinitionError(f"{refusal}; write checks={{'name': function or expression}}") from refusal
 
 
-def _unregistered(check: Check, functions: Registered) -> str:
+def _missing_function(check: Check, functions: Registered) -> str:
     known = ", ".join(functions)
     return f"check {check.name!r} names the function {check.function!r}, which is not registered; there are {known}"
 
@@ -73,9 +73,9 @@ def checker(registered: Registered) -> Callable[..., Coroutine[Any, Any, list[st
 
 def lacking(job: Job) -> str:
     """Why a run cannot go on with the shipped functions alone; "" where it can."""
-    for one in job.checks:
-        if one.function and one.function not in DEFAULT_CHECKS:
-            return f"{_unregistered(one, DEFAULT_CHECKS)}; go on in Python, with AgentOrchestrator(…).resume(…)"
+    for check in job.checks:
+        if check.function and check.function not in DEFAULT_CHECKS:
+            return f"{_missing_function(check, DEFAULT_CHECKS)}; go on in Python, with AgentOrchestrator(…).resume(…)"
     return ""
 
 
@@ -85,16 +85,17 @@ TOOLS: Mapping[str, Callable[..., Any]] = {CHECK_PLAN: checker({})}
 def _objections(draft: Draft, checks: Sequence[Check], functions: Registered) -> list[str]:
     with JavaScript() as javascript:
         said = [
-            _evaluated(one, draft, javascript) if one.expression else _called(one, draft, functions) for one in checks
+            _evaluate(check, draft, javascript) if check.expression else _call_check(check, draft, functions)
+            for check in checks
         ]
     return [
-        f"{one.name}: {one.feedback or word or 'it does not hold'}"
-        for one, word in zip(checks, said, strict=True)
+        f"{check.name}: {check.feedback or word or 'it does not hold'}"
+        for check, word in zip(checks, said, strict=True)
         if word is not True
     ]
 
 
-def _evaluated(check: Check, draft: Draft, javascript: JavaScript) -> bool:
+def _evaluate(check: Check, draft: Draft, javascript: JavaScript) -> bool:
     """The value of an expression: the one place that knows the script engine."""
     match javascript(check.expression, encode(draft)):
         case Value(value=bool() as value):
@@ -107,9 +108,9 @@ def _evaluated(check: Check, draft: Draft, javascript: JavaScript) -> bool:
             raise DefinitionError(f"check {check.name!r} gave nothing; a check gives true or false")
 
 
-def _called(check: Check, draft: Draft, functions: Registered) -> bool | str:
+def _call_check(check: Check, draft: Draft, functions: Registered) -> bool | str:
     if check.function not in functions:
-        raise DefinitionError(_unregistered(check, functions))
+        raise DefinitionError(_missing_function(check, functions))
     try:
         said: object = functions[check.function](draft)
     except (Exception, SystemExit) as error:  # the author's code may raise anything

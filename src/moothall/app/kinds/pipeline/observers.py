@@ -69,19 +69,19 @@ class View:
             self._since = entry.at
         self._tokens += getattr(entry.event, "usage", {}).get("tokens", 0)
         for row in entry.taken:
-            self._moved(_TARGETS[row], entry, head)
+            self._move(_TARGETS[row], entry, head)
         if entry.status not in ("live", "done"):
             end = OrchestrationState.BUDGET_EXHAUSTED if entry.status == "limited" else OrchestrationState.FAILED
-            self._moved(end, entry, head)
+            self._move(end, entry, head)
 
     def catch_up(self, run: RunId, decisions: Sequence[Decision]) -> None:
         """See what happened before, and tell nobody: they were told then."""
         tell, self.tell = self.tell, lambda made: None
-        for one in decisions:
-            self(run, one.entry, one.head)
+        for decision in decisions:
+            self(run, decision.entry, decision.head)
         self.tell = tell
 
-    def _moved(self, there: OrchestrationState, entry: Entry, head: Head) -> None:
+    def _move(self, there: OrchestrationState, entry: Entry, head: Head) -> None:
         here = self.states.current_state
         made = StateTransition(
             here,

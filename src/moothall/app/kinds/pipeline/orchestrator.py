@@ -93,28 +93,28 @@ class AgentOrchestrator:
         machine = pipeline(config.max_iterations)
         budget = Budget(tokens=config.token_budget)
         named, model = self.job_config.run_id, self.job_config.model
-        return self._watched(
+        return self._watch(
             lambda hall, agents: hall.run(machine, job, agents=agents, model=model, budget=budget, run_id=named)
         )
 
     def resume(self, run: RunId) -> OrchestratorResult:
         """Go on with a pipeline that was cut off, with the functions of this configuration."""
-        return self._watched(lambda hall, agents: hall.resume(run, agents=agents), run)
+        return self._watch(lambda hall, agents: hall.resume(run, agents=agents), run)
 
-    def _watched(self, go: Go, begun: RunId = "") -> OrchestratorResult:
+    def _watch(self, go: Go, begun: RunId = "") -> OrchestratorResult:
         """Let a run go on before the eyes of all who want to see."""
         self.state_machine.reset()
-        views = [telling(one, self.job_config.agent.max_iterations) for one in self.observers]
+        views = [telling(observer, self.job_config.agent.max_iterations) for observer in self.observers]
         asides = [Aside(view) for view in views]
         own = View(self.state_machine, self.state_machine.log)
-        outcome = wait_for(self._driven(go, (own, *asides), begun, (own, *views)))
-        for one in asides:
-            one.wait_until_seen()
+        outcome = wait_for(self._drive(go, (own, *asides), begun, (own, *views)))
+        for aside in asides:
+            aside.wait_until_seen()
         logger.info("\n" + self.state_machine.format_metrics_report())
         return result_of(outcome)
 
-    async def _driven(self, go: Go, observers: tuple[Observer, ...], begun: RunId, views: Sequence[View]) -> Outcome:
-        functions = {name: one for name, one in self.job_config.checks.items() if callable(one)}
+    async def _drive(self, go: Go, observers: tuple[Observer, ...], begun: RunId, views: Sequence[View]) -> Outcome:
+        functions = {name: check for name, check in self.job_config.checks.items() if callable(check)}
 
         def listen(news: News) -> None:
             if isinstance(news, Committed):
@@ -125,7 +125,7 @@ class AgentOrchestrator:
             if begun:
                 decisions = await decisions_of(hall.store, begun)
                 if not isinstance(decisions[0].head.snapshot.data, Job):
-                    raise Refused(f"run {begun} is no pipeline; `moot resume {begun}` goes on with it")
+                    raise Refused(f"run {begun} is not a pipeline; `moot resume {begun}` goes on with it")
                 for view in views:
                     view.catch_up(begun, decisions)
             return await go(hall, {CHECK_PLAN: checker(functions), **self.job_config.agents})

@@ -66,7 +66,7 @@ class InvalidTransitionError(Refused):
     """The current state does not lead there; the message says where it does lead."""
 
 
-def _drawn() -> dict[OrchestrationState, list[OrchestrationState]]:
+def _targets_by_state() -> dict[OrchestrationState, list[OrchestrationState]]:
     """Where each state may lead, in the order of the table's rows."""
     found: dict[OrchestrationState, list[OrchestrationState]] = {}
     for row in TABLE.chart.rows:
@@ -83,7 +83,7 @@ def targets_of(row: Row) -> list[OrchestrationState]:
 class OrchestrationStateMachine:
     """Where a pipeline stands and how it came there."""
 
-    VALID_TRANSITIONS: ClassVar[dict[OrchestrationState, list[OrchestrationState]]] = _drawn()
+    VALID_TRANSITIONS: ClassVar[dict[OrchestrationState, list[OrchestrationState]]] = _targets_by_state()
     TERMINAL_STATES: ClassVar[set[OrchestrationState]] = {
         OrchestrationState(node.name) for node in TABLE.states if isinstance(node, Final)
     }
@@ -158,10 +158,10 @@ class OrchestrationStateMachine:
 
     def get_state_metrics(self, state: OrchestrationState) -> StateMetrics:
         """The figures of one state: of every time that it was left."""
-        left = [one for one in self.history if one.from_state == state]
+        left = [move for move in self.history if move.from_state == state]
         if not left:
             return StateMetrics(state)
-        durations, tokens = [one.duration_seconds for one in left], [one.tokens_consumed for one in left]
+        durations, tokens = [move.duration_seconds for move in left], [move.tokens_consumed for move in left]
         return StateMetrics(
             state=state,
             visit_count=len(left),
@@ -182,18 +182,18 @@ class OrchestrationStateMachine:
     def get_total_metrics(self) -> dict[str, Any]:
         """The figures of the whole pipeline."""
         return {
-            "total_duration_seconds": sum(one.duration_seconds for one in self.history),
-            "total_tokens": sum(one.tokens_consumed for one in self.history),
+            "total_duration_seconds": sum(move.duration_seconds for move in self.history),
+            "total_tokens": sum(move.tokens_consumed for move in self.history),
             "total_transitions": len(self.history),
             "iteration_count": self.iteration_count,
-            "state_visits": dict(Counter(one.from_state.value for one in self.history)),
+            "state_visits": dict(Counter(move.from_state.value for move in self.history)),
             "current_state": self.current_state.value,
         }
 
     def get_transition_metrics(self) -> dict[str, Any]:
         """How often each transition was made."""
-        counts = Counter(f"{one.from_state.value} → {one.to_state.value}" for one in self.history)
-        most_common = max(counts, key=lambda one: counts[one], default=None)
+        counts = Counter(f"{move.from_state.value} → {move.to_state.value}" for move in self.history)
+        most_common = max(counts, key=lambda way: counts[way], default=None)
         return {
             "transition_counts": dict(counts),
             "most_common_transition": most_common,
@@ -203,9 +203,9 @@ class OrchestrationStateMachine:
 
     def get_bottleneck_analysis(self) -> dict[str, Any]:
         """The state that takes longest and the one that uses most tokens, on average."""
-        left = [one for one in self.get_all_state_metrics().values() if one.visit_count]
-        slowest = max(left, key=lambda one: one.avg_duration_seconds, default=None)
-        dearest = max(left, key=lambda one: one.avg_tokens, default=None)
+        left = [figures for figures in self.get_all_state_metrics().values() if figures.visit_count]
+        slowest = max(left, key=lambda figures: figures.avg_duration_seconds, default=None)
+        dearest = max(left, key=lambda figures: figures.avg_tokens, default=None)
         total, iterations = self.get_total_metrics(), self.iteration_count
         return {
             "slowest_state": slowest

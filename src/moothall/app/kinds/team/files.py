@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from os.path import realpath
+from os.path import exists, isfile, realpath
 from pathlib import Path
 
-from moothall.app.kinds.source import remember
+from moothall.app.kinds.document import ENDINGS, YAML, read_document
+from moothall.app.kinds.source import remember, unlike
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
@@ -23,6 +25,11 @@ DEFAULT = "studio"
 PERSONA = "persona:"
 """What the names of prompts of personas begin with: `persona:SOURCE:ID`."""
 Stamp = tuple[int, int]
+_TEAM = (
+    re.compile(rb'"team_name"'),
+    re.compile(rb"""(?m)^(?:team_name|"team_name"|'team_name')\s*:|[{,]\s*"team_name"\s*:"""),
+)
+"""How a team file is known before it is read, in JSON and in YAML."""
 
 
 class TeamFile(Frozen):
@@ -35,11 +42,11 @@ class TeamFile(Frozen):
 
 def is_team_file(source: str) -> bool:
     """Whether a source is the path of a team file, by what stands in it."""
-    if not source.endswith(".json"):
+    if not source.endswith(ENDINGS):
         return False
     try:
         with Path(source).open("rb") as file:
-            return b'"team_name"' in file.read(LARGEST)
+            return _TEAM[source.endswith(YAML)].search(file.read(LARGEST)) is not None
     except OSError:
         return False
 
@@ -50,9 +57,17 @@ def source_of_team(name: str) -> str:
         return NAME if name == DEFAULT else f"{NAME}-{name}"
     if is_team_file(name):
         return realpath(name)
-    if Path(name).exists():
-        raise DefinitionError(f"{name} is not a team file; `moot check {name}` says what is wrong with it")
-    raise DefinitionError(f"there is no team {name!r}; there are {', '.join(SHIPPED)}, and files, such as ./team.json")
+    if exists(name):
+        raise DefinitionError(_unlike_a_team(name))
+    raise DefinitionError(
+        f"there is no team {name!r}; there are {', '.join(SHIPPED)}, and files, such as ./team.json or ./team.yaml"
+    )
+
+
+def _unlike_a_team(name: str) -> str:
+    if name.endswith(ENDINGS) and isfile(name):
+        return unlike(name, "a team file")
+    return f"{name} is not a team file, which ends in {', '.join(ENDINGS)}"
 
 
 def team_file(source: str) -> TeamFile | None:
@@ -72,11 +87,7 @@ def team_file(source: str) -> TeamFile | None:
 
 def document_of(path: Path) -> Document:
     """What a team file says."""
-    try:
-        with path.open("rb") as file:
-            return read(file.read(LARGEST + 1))
-    except OSError as error:
-        raise DefinitionError(f"{path} cannot be read: {error.strerror}") from error
+    return read_document(path)
 
 
 def problems_of(path: Path) -> tuple[Problem, ...]:
@@ -132,6 +143,14 @@ def roster_at(source: str) -> Roster:
     return _roster(source, _stamp(source))[0]
 
 
+def roster_of(source: str) -> Roster:
+    """The team at the source of its machine."""
+    found = team_file(source)
+    if found is None:
+        raise DefinitionError(f"there is no team at {source}")
+    return roster_at(found.source)
+
+
 class Prompts(Mapping[str, str]):
     """Prompts by name. That of a persona is read when it is asked for the first time; `loaded` says whose were."""
 
@@ -146,7 +165,7 @@ class Prompts(Mapping[str, str]):
             raise KeyError(name)
         if name not in self.loaded:
             source, _, persona = name.removeprefix(PERSONA).rpartition(":")
-            self.loaded[name] = _escaped(_persona_text(source, persona))
+            self.loaded[name] = prompt_of(source, persona)
         return self.loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -154,6 +173,24 @@ class Prompts(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._fixed)
+
+
+def persona_name(source: str, persona: str) -> str:
+    """What the prompt of a persona is called."""
+    return f"{PERSONA}{source}:{persona}"
+
+
+def prompt_of(source: str, persona: str) -> str:
+    """The prompt of a persona, rendered once for as long as its files stay as they are."""
+    roster, folder = _roster(source, _stamp(source))
+    own = _stamp(str(folder / roster.personas[persona].prompt)) if folder is not None else (0, 0)
+    return rendered_prompt(source, persona, (_stamp(source), own))
+
+
+@lru_cache(maxsize=4096)
+def rendered_prompt(source: str, persona: str, stamps: tuple[Stamp, Stamp]) -> str:
+    """The prompt of a persona with its files in this state. How often one was rendered is counted by the cache."""
+    return _escape_braces(_persona_text(source, persona))
 
 
 def _persona_text(source: str, persona: str) -> str:
@@ -170,7 +207,7 @@ def _persona_text(source: str, persona: str) -> str:
     return persona_prompt(roster, persona, text)
 
 
-def _escaped(text: str) -> str:
+def _escape_braces(text: str) -> str:
     """A text in which nothing is filled in."""
     return text.replace("{", "{{").replace("}", "}}")
 

@@ -10,7 +10,7 @@ from moothall.app.kinds.source import remember, source_of
 from moothall.app.kinds.team.files import machine_of, source_of_team, team_file
 from moothall.app.kinds.team.present import change_line, messages_of, state_tree, status_line
 from moothall.app.kinds.team.session import Chosen, Session
-from moothall.app.runs.moothall import shared, wait_for
+from moothall.app.runs.moothall import shared_hall, wait_for
 from moothall.kernel.machine import Machine
 from moothall.machines.team.arbitration import Arbitration, Proposal, arbitrate
 from moothall.machines.team.conversation import team_machine
@@ -129,7 +129,7 @@ class FSMOrchestrator:
 
     def _work(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
         async def within() -> T:
-            async with shared(self._store) as hall:
+            async with shared_hall(self._store) as hall:
                 if self.run_id:
                     session = Session(hall, self._machine, self.run_id, self._functions)
                 else:

@@ -13,29 +13,46 @@ from pathlib import Path
 from typing import Any
 
 from moothall.agents.ask import AskAgent, CallTool
-from moothall.agents.ports import Model, Reply, Request
+from moothall.agents.ports import Model, Reply, Request, open_ahead
 from moothall.agents.roles import Role
 from moothall.app.kinds.bindings import Provided, RunModels, child_part
-from moothall.app.kinds.team.files import PERSONA, Prompts, roster_at
+from moothall.app.kinds.team.files import PERSONA, Prompts, persona_name, roster_at
+from moothall.app.kinds.team.plan import PlanChecker, Planner
 from moothall.app.toolbox import Toolbox, under_policies
-from moothall.errors import words_of
+from moothall.errors import MoothallError, words_of
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.machines.team.directives import REPLY_SCHEMA, USER
-from moothall.machines.team.state import CallHooks, FactRead, FileWritten, HooksCalled, ReadFact, Summarise, WriteFile
+from moothall.machines.team.plans import PLANNER
+from moothall.machines.team.state import (
+    AskPlan,
+    CallHooks,
+    CheckPlan,
+    FactRead,
+    FileWritten,
+    HooksCalled,
+    ReadFact,
+    Summarise,
+    WarmedUp,
+    WarmUp,
+    WriteFile,
+)
 from moothall.performers.agents import AgentPerformer
 from moothall.performers.own import own_performers
 from moothall.performers.tools import ToolPerformer
-from moothall.runtime.hall import Cast
+from moothall.runtime.hall import Bindings
 from moothall.runtime.ports import Context, Performer
 
 REHEARSAL = "rehearsal"
 
 
-def bind_team(machine: Machine, provided: Provided) -> Cast:
+def bind_team(machine: Machine, provided: Provided) -> Bindings:
     """Who performs the effects of a conversation, and of what personas do together."""
     provided = provided.joined_by(machine)
-    functions = {**_free_tools(provided.toolbox), **provided.functions}
+    toolbox = provided.toolbox
+    functions = provided.tool_functions
+    facts = {**_free_tools(toolbox), **provided.functions}
+    tools = ToolPerformer(functions, provided.tool_checks, toolbox.look, toolbox.save, toolbox.lacks)
     prompts = Prompts(provided.prompts)
     models = PersonaModels(provided.model) if provided.model else None
     agents = AgentPerformer(
@@ -49,17 +66,25 @@ def bind_team(machine: Machine, provided: Provided) -> Cast:
     performers = {
         AskAgent.kind: Performer(AskAgent, agents),
         Summarise.kind: Performer(Summarise, agents),
-        CallTool.kind: Performer(CallTool, ToolPerformer(functions, provided.tool_checks)),
-        CallHooks.kind: Performer(CallHooks, HookPerformer(functions)),
-        ReadFact.kind: Performer(ReadFact, FactPerformer(functions)),
-        WriteFile.kind: Performer(WriteFile, write_file),
+        CallTool.kind: Performer(CallTool, tools),
+        AskPlan.kind: Performer(AskPlan, Planner(agents, is_played=_drafts(provided))),
+        CheckPlan.kind: Performer(CheckPlan, PlanChecker(toolbox.workspace.folder)),
+        CallHooks.kind: Performer(CallHooks, HookPerformer(provided.functions)),
+        ReadFact.kind: Performer(ReadFact, FactPerformer(facts)),
+        WarmUp.kind: Performer(WarmUp, Warmer(prompts, models, provided.functions)),
+        WriteFile.kind: Performer(WriteFile, FileWriter(toolbox.workspace.folder)),
         **own_performers(provided.performers),
     }
-    return Cast(performers, child=lambda name: child_part(machine, name, provided), beside=True)
+    return Bindings(performers, child=lambda name: child_part(machine, name, provided), beside=True)
+
+
+def _drafts(provided: Provided) -> bool:
+    """Whether somebody is there who can draft a plan: a function, or a model that is more than a stand-in."""
+    return PLANNER in provided.functions or provided.model not in ("", REHEARSAL)
 
 
 def _free_tools(toolbox: Toolbox) -> dict[str, Any]:
-    """The tools of a run that may be called without asking anybody; others are not for personas."""
+    """The tools of a run that may be called without asking anybody; others say no facts."""
     tools = under_policies(tuple(toolbox.tools.values()), "", toolbox.workspace.policies)
     return {tool.name: tool.function for tool in tools if tool.policy == "allow" and tool.function is not None}
 
@@ -85,6 +110,10 @@ class _Shaped:
 
     def __init__(self, model: Model, source: str, persona: str, rehearses: bool) -> None:
         self._model, self._source, self._persona, self._rehearses = model, source, persona, rehearses
+
+    async def open(self) -> None:
+        """Open the model within."""
+        await open_ahead(self._model)
 
     async def reply(self, request: Request) -> Reply:
         """The reply of the model within."""
@@ -154,15 +183,46 @@ class FactPerformer:
             return replace(read, problem=words_of(error))
 
 
-async def write_file(effect: WriteFile, context: Context) -> Event:
-    """Write a file into the workspace; a path that leads out of it is refused."""
-    return await asyncio.to_thread(_written, effect)
+class Warmer:
+    """Prepares personas while another speaks: their prompts are rendered, their models opened. Nothing is asked."""
+
+    def __init__(self, prompts: Prompts, models: PersonaModels | None, functions: Mapping[str, Any]) -> None:
+        self._prompts, self._models, self._functions = prompts, models, functions
+
+    async def __call__(self, effect: WarmUp, context: Context) -> Event:
+        ends = await asyncio.gather(*(self._why_not(persona, effect.source) for persona in effect.personas))
+        now = time.time()
+        ready = {persona: now for persona, why in zip(effect.personas, ends, strict=True) if not why}
+        return WarmedUp(ready, {persona: why for persona, why in zip(effect.personas, ends, strict=True) if why})
+
+    async def _why_not(self, persona: str, source: str) -> str:
+        """Prepare one persona; why that was not possible. Whoever asks it later hears of it too."""
+        try:
+            prompt = persona_name(source, persona)
+            await asyncio.to_thread(self._prompts.__getitem__, prompt)
+            if self._models is not None and persona not in self._functions:
+                known = roster_at(source).personas[persona]
+                asked = AskAgent(persona, "", system=prompt, model=known.model, level=known.level)
+                await open_ahead(await asyncio.to_thread(self._models, asked, known.level))
+        except (MoothallError, OSError) as error:
+            return words_of(error)
+        return ""
 
 
-def _written(effect: WriteFile) -> Event:
-    root = Path(effect.root).resolve()
+class FileWriter:
+    """Writes files of a plan into the workspace of the run, of which a branch has its own; never outside."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    async def __call__(self, effect: WriteFile, context: Context) -> Event:
+        return await asyncio.to_thread(_write_file, effect, self._folder or effect.root)
+
+
+def _write_file(effect: WriteFile, folder: str) -> Event:
+    root = Path(folder).resolve()
     path = (root / effect.path).resolve()
-    if not effect.root or root not in path.parents:
+    if not folder or root not in path.parents:
         return FileWritten(path=effect.path, problem="it is outside the workspace and was not written")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from moothall.app.report.section import Section, Table, Talk, Tree
 from moothall.app.runs.outcome import Outcome
 from moothall.kernel.codec import encode
 from moothall.machines.team.definition import Roster
 from moothall.machines.team.state import THREAD, TRANSITIONS, Conversation
+from moothall.machines.team.warmth import Warm
 from moothall.runtime.ports import Store
 
 WIDTH = 80
+CLOSED = "the conversation is closed"
 
 
 async def messages_of(store: Store, run: str, thread: str) -> list[Any]:
@@ -34,7 +38,7 @@ async def result_of(store: Store, outcome: Outcome) -> dict[str, Any]:
         "rework": data.reworks,
         "facts": encode(data.facts),
         "usage": dict(outcome.spent),
-        "reason": data.reason or outcome.reason,
+        "reason": CLOSED if outcome.status == "done" else data.reason or outcome.reason,
         "mode": data.mode,
         "current_state": data.place,
         "questions": [
@@ -62,11 +66,33 @@ def figures(data: Conversation, moves: list[Any]) -> dict[str, Any]:
     }
 
 
+def joined_figures(before: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of several conversations: sums, and the rate over all their transitions."""
+    rate = "transition_cache_hit_rate"
+    joined = {name: before.get(name, 0) + count for name, count in figures.items() if name != rate}
+    repeated = sum(round(known.get(rate, 0) * known.get("transitions", 0)) for known in (before, figures))
+    return {**joined, rate: round(repeated / joined["transitions"], 3) if joined["transitions"] else 0.0}
+
+
 async def transcript_of(store: Store, run: str, roster: Roster) -> str:
     """The conversation as Markdown."""
     said = await messages_of(store, run, THREAD)
     lines = [f"**{speaker_name(roster, message['by'])}**: {message['text']}" for message in said]
     return "\n\n".join([f"# {roster.team.team_name}", *lines]) + "\n"
+
+
+def sections_of(roster: Roster, data: Conversation, said: list[Any], moves: list[Any]) -> tuple[Section, ...]:
+    """What the report of a conversation adds."""
+    talk = tuple((speaker_name(roster, message["by"]), message["text"]) for message in said)
+    changes = tuple((move["from"], move["to"], move["by"], move["layer"], move["reason"]) for move in moves)
+    approvals = tuple((known.author, known.by, known.digest[:8]) for known in data.chain.approvals)
+    sections = (
+        Section("The conversation", (Talk(talk),) if talk else ()),
+        Section("Where it stands", (Tree(state_tree(roster, data)),)),
+        Section("Approvals", (Table(("author", "approved by", "hash"), approvals),) if approvals else ()),
+        Section("Changes of state", (Table(("from", "to", "by", "layer", "reason"), changes),) if changes else ()),
+    )
+    return tuple(section for section in sections if section.parts)
 
 
 def speaker_name(roster: Roster, who: str) -> str:
@@ -100,8 +126,7 @@ def state_tree(roster: Roster, data: Conversation) -> str:
     lines = [status_line(roster, data)]
     lines += _around(roster.tree(), roster.paths.get(data.place, ()), data.place, 0)
     if data.warmth.warm:
-        warm = (f"{known.persona} (since turn {known.since}, {known.confidence:.0%})" for known in data.warmth.warm)
-        lines.append(f"warm: {', '.join(warm)}")
+        lines.append(f"warm: {', '.join(map(_warm_line, data.warmth.warm))}")
     if data.stack:
         lines.append(f"work goes back to: {' ← '.join(data.stack)}")
     lines += [f"approved: {known.author} by {known.by} ({known.digest[:8]})" for known in data.chain.approvals]
@@ -109,6 +134,12 @@ def state_tree(roster: Roster, data: Conversation) -> str:
     lines += [f"beside: {known.machine} as {name}: {known.ended or 'goes on'}" for name, known in data.beside.items()]
     lines.append(f"mode: {data.mode}; turn {data.turn}; {data.reason or 'nothing waits'}")
     return "\n".join(lines)
+
+
+def _warm_line(known: Warm) -> str:
+    """Who is warm, since when and how sure that was."""
+    at = time.strftime("%H:%M:%S", time.localtime(known.at)) if known.at else "being prepared"
+    return f"{known.persona} (since turn {known.since}, {at}, {known.confidence:.0%})"
 
 
 def _around(tree: Mapping[str, Any], path: Sequence[str], place: str, depth: int) -> list[str]:

@@ -5,19 +5,20 @@ Only what the person types, or a script of theirs, comes here. Nothing that an a
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from moothall.agents.ask import Tool
 from moothall.app.config.models import is_offline
-from moothall.app.config.settings import configured_model
-from moothall.app.kinds.functions import tools_in
+from moothall.app.config.settings import model_setting
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import child_machine, source_of
-from moothall.app.kinds.team.files import machine_of, roster_at, source_of_team, team_file
-from moothall.app.kinds.team.plan import draft_plan
+from moothall.app.kinds.team.files import machine_of, roster_of, source_of_team, team_file
+from moothall.app.kinds.team.plan import save_plan
 from moothall.app.kinds.team.present import (
     WIDTH,
     figures,
@@ -28,9 +29,12 @@ from moothall.app.kinds.team.present import (
     status_line,
     transcript_of,
 )
-from moothall.app.kinds.workflow.files import listed
+from moothall.app.kinds.team.questions import YES_NO, Numbers, answer_in, open_questions
+from moothall.app.kinds.team.tools import made_workspace, own_use
+from moothall.app.kinds.workflow.files import list_workflows
 from moothall.app.runs.moothall import Moothall
-from moothall.app.runs.outcome import Outcome, outcome_of
+from moothall.app.runs.outcome import Outcome, Question, outcome_of
+from moothall.app.toolbox import Given
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
@@ -38,7 +42,7 @@ from moothall.kernel.interpreter import accepts
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.step import Snapshot
 from moothall.machines.team.conversation import NAME
-from moothall.machines.team.definition import Approval, Autonomy, Roster
+from moothall.machines.team.definition import USER_STATES, Approval, Autonomy
 from moothall.machines.team.patterns import PATTERNS, pattern_input
 from moothall.machines.team.state import (
     THREAD,
@@ -49,7 +53,6 @@ from moothall.machines.team.state import (
     Continue,
     Conversation,
     Handoff,
-    KeepPlan,
     Leave,
     Rework,
     StartLine,
@@ -57,6 +60,7 @@ from moothall.machines.team.state import (
     SwitchMode,
     SwitchTo,
     UserSaid,
+    WantPlan,
 )
 from moothall.runtime.journal import Reader
 
@@ -82,7 +86,9 @@ VERBS: Mapping[str, Verb] = {
     "business": Verb("!business CONCEPT", "judge a concept: direction, finance, marketing", StartLine),
     "goals": Verb("!goals", "work out goals: direction, finance, marketing", StartLine),
     "workflow": Verb("!workflow [NAME INPUT]", "start a workflow or a pattern beside; alone: list them", StartWorkflow),
-    "plan": Verb("!plan TEXT", "draft a workflow; it begins when you approve it", KeepPlan),
+    "plan": Verb("!plan TEXT", "have a workflow drafted; it begins when you approve it", WantPlan),
+    "save": Verb("!save NAME", "save the plan that was drafted, to start it again by name"),
+    "answer": Verb("!answer [N] ANSWER", "answer what a call, a workflow or a debate asks"),
     "state": Verb("!state", "show where the conversation stands"),
     "history": Verb("!history [N]", "show what was said; with N go another way from turn N on"),
     "metrics": Verb("!metrics", "count turns, transitions and what was prepared"),
@@ -100,7 +106,12 @@ class Chosen(Frozen):
     model: str = ""
     budget: Budget | None = None
     run_id: str | None = None
-    workspace: str = ""
+    workspace: Given = None
+    """The folder in which personas have the built-in tools, and into which files of a plan are written."""
+    files: str = ""
+    """The folder that files of a plan are written into where there is no workspace."""
+    tools: tuple[Tool, ...] = ()
+    """Tools of the person's own, with what is said of each."""
     summarise: bool | None = None
     """Whether a model sums up what was said; where that is not said, if one is there that is not offline."""
 
@@ -112,6 +123,7 @@ class Session:
         self.hall, self.machine, self.run, self._agents = hall, machine, run, agents or None
         self.roster = roster_of(source_of(machine))
         self.outcome: Outcome | None = None
+        self._numbers = Numbers()
 
     @property
     def source(self) -> str:
@@ -128,12 +140,21 @@ class Session:
         machine = machine or machine_of(source_of_team(chosen.team))
         assert machine is not None
         approval = Approval(chosen.autonomy, chosen.autonomy) if chosen.autonomy else None
-        begun = Conversation(autonomy=approval, sample=chosen.sample, now=time.time(), workspace=chosen.workspace)
+        place = made_workspace(chosen.workspace)
+        files = place.folder or chosen.files
+        begun = Conversation(autonomy=approval, sample=chosen.sample, now=time.time(), workspace=files)
         sums_up = plays_online(chosen.model) if chosen.summarise is None else chosen.summarise
         begun = replace(begun, summarise=sums_up, seed=chosen.run_id or secrets.token_hex(8))
+        begun = replace(begun, uses=tuple(own_use(tool) for tool in chosen.tools) or None)
         session = cls(hall, machine, chosen.run_id or "", agents)
         session.outcome = await hall.run(
-            machine, begun, agents=agents, model=chosen.model, budget=chosen.budget, run_id=chosen.run_id
+            machine,
+            begun,
+            agents=agents,
+            model=chosen.model,
+            budget=chosen.budget,
+            run_id=chosen.run_id,
+            workspace=place,
         )
         session.run = session.outcome.run
         return session
@@ -157,14 +178,18 @@ class Session:
     async def refresh(self) -> Outcome:
         """How the conversation stands now, whoever moved it."""
         head = Reader(self.machine, kind_of(self.machine).effects).head((await self.hall.store.load(self.run)).head)
-        self.outcome = outcome_of(self.machine, self.run, head)
+        below = await open_questions(self.hall.store, self.run)
+        self.outcome = outcome_of(self.machine, self.run, head, below)
         return self.outcome
 
-    def questions_beside(self) -> str:
-        """What runs beside the conversation ask, and how they are answered."""
-        asked = self.outcome.questions if self.outcome is not None else ()
-        others = (question for question in asked if question.run != self.run)
-        return "\n".join(f"{question.run} asks: {question.prompt} (moot answer {question.run})" for question in others)
+    async def new_questions(self) -> str:
+        """What runs that were started here ask, and how that is answered; each question once."""
+        asked = await open_questions(self.hall.store, self.run)
+        return "\n".join(filter(None, map(self.shown_once, asked)))
+
+    def shown_once(self, question: Question) -> str:
+        """A question with the way to answer it; "" where it was shown before."""
+        return self._numbers.shown(question) if self._numbers.is_new(question) else ""
 
     async def newest_lines(self, most: int = 6) -> str:
         """What was said last."""
@@ -205,10 +230,15 @@ class Session:
             "history": self._history,
             "metrics": self._metrics,
             "help": self._help,
+            "save": self._save,
         }
-        if name.lower() in looks:
-            return str(await looks[name.lower()](rest))
         try:
+            if name.lower() in looks:
+                return str(await looks[name.lower()](rest))
+            if name.lower() == "answer":
+                return await self._answer_question(await open_questions(self.hall.store, self.run), rest)
+            if name.lower() == "approve" and (asked := await self._calls_to_approve()):
+                return await self._answer_question(asked, "yes")
             event = await self._event(name.lower(), rest)
             if isinstance(event, str):
                 return event
@@ -217,14 +247,37 @@ class Session:
             return str(refusal)
         return await self._answer(name.lower())
 
+    async def _save(self, name: str) -> str:
+        """Save the plan that waits for approval, or that was started last."""
+        data = await self.look()
+        started = (known.machine for known in reversed(tuple(data.beside.values())) if known.machine.endswith(".json"))
+        path = data.proposed if data.proposed.endswith(".json") else next(started, "")
+        if not path:
+            return "there is no plan to save; !plan has one drafted"
+        saved = await asyncio.to_thread(save_plan, path, name)
+        return f"saved as {saved}; !workflow {name} starts it"
+
+    async def _calls_to_approve(self) -> tuple[Question, ...]:
+        """What asks for a yes below, where the conversation itself awaits none."""
+        if (await self.look()).place in USER_STATES:
+            return ()
+        asked = await open_questions(self.hall.store, self.run)
+        return tuple(question for question in asked if question.schema == YES_NO)
+
+    async def _answer_question(self, asked: Sequence[Question], text: str) -> str:
+        """Answer a question of something that was started here, and go on."""
+        question, said = self._numbers.meant(asked, text)
+        value = answer_in(question.schema, said)
+        await self.hall.answer(
+            question.run, value, question=question.id, machine=self.machine, agents=self._agents, by=question.who
+        )
+        await self.refresh()
+        return ""
+
     async def _answer(self, name: str) -> str:
         if name in ("simple", "fsm"):
             return f"the conversation goes on in the mode {name}; memory, approvals and files stay"
-        return (await self._plan_shown()) if name == "plan" else ""
-
-    async def _plan_shown(self) -> str:
-        data = await self.look()
-        return f"drafted {data.proposed}; !approve starts it, `moot graph {data.proposed}` draws it"
+        return ""
 
     async def _event(self, name: str, rest: str) -> Event | str:
         now, kind = time.time(), VERBS[name].event
@@ -232,7 +285,7 @@ class Session:
         if name in ("handoff", "call_agent", "switch_to"):
             persona = self.persona(rest)
             if persona is None:
-                return f"nobody here is called {rest[:60]!r}; there are {shortened(self.roster.personas)}"
+                return f"no persona is called {rest[:60]!r}; there are {format_names(self.roster.personas)}"
             return kind(text=persona, at=now)
         if name in ("start", "business") and not rest:
             return f"say what it is about, such as: {VERBS[name].usage}"
@@ -243,8 +296,7 @@ class Session:
         if name == "plan":
             if not rest:
                 return f"say what is to be planned, such as: {VERBS[name].usage}"
-            path = draft_plan(rest, (await self.look()).workspace)
-            return KeepPlan(text=rest, at=now, machine=str(path))
+            return WantPlan(text=rest, at=now)
         text = name if kind is SwitchMode else rest
         return kind(text=text, at=now)
 
@@ -252,7 +304,7 @@ class Session:
         name, _, given = rest.partition(" ")
         if not name:
             known = [f"{pattern.name}: {pattern.help}" for pattern in PATTERNS.values()]
-            known += [f"{workflow.name}: {workflow.description}" for workflow in listed()]
+            known += [f"{workflow.name}: {workflow.description}" for workflow in list_workflows()]
             return "\n".join(known)
         if name in PATTERNS:
             machine, fields = pattern_input(self.roster, self.source, PATTERNS[name], given.strip())
@@ -271,7 +323,8 @@ class Session:
         return self.outcome
 
     async def _state(self, _: str = "") -> str:
-        return state_tree(self.roster, await self.look())
+        asked = await open_questions(self.hall.store, self.run)
+        return "\n".join([state_tree(self.roster, await self.look()), *map(self._numbers.shown, asked)])
 
     async def status(self) -> str:
         """Where the conversation stands, in one line."""
@@ -280,7 +333,10 @@ class Session:
     async def _help(self, _: str = "") -> str:
         snapshot = await self.snapshot()
         lines = []
-        for verb in VERBS.values():
+        is_asked = bool(await open_questions(self.hall.store, self.run))
+        for name, verb in VERBS.items():
+            if name == "answer" and not is_asked:
+                continue
             if verb.event is None or accepts(self.machine, snapshot, verb.event(text="")):
                 lines.append(f"{verb.usage:<24}{verb.help}")
         return "\n".join(line[:WIDTH] for line in (*lines, "anything else          is said to the team"))
@@ -325,14 +381,9 @@ class Session:
         return await transcript_of(self.hall.store, self.run, self.roster)
 
 
-def registered(functions: str) -> dict[str, Any]:
-    """The functions of a module that a team file may name: tools, hooks and sources."""
-    return {tool.name: tool.function for tool in tools_in(functions) if tool.function is not None}
-
-
 def plays_online(model: str) -> bool:
     """Whether a model plays that is asked over a network."""
-    named = model or configured_model()
+    named = model or model_setting()
     return bool(named) and not is_offline(named)
 
 
@@ -341,14 +392,6 @@ def fields_of(machine: Machine, text: str) -> dict[str, Any]:
     if kind_of(machine).takes_text or machine.data is None:
         return {"input": text}
     return {next(iter(getattr(machine.data, "__dataclass_fields__", {"input": None}))): text}
-
-
-def roster_of(source: str) -> Roster:
-    """The team at the source of its machine."""
-    found = team_file(source)
-    if found is None:
-        raise DefinitionError(f"there is no team at {source}")
-    return roster_at(found.source)
 
 
 async def newest(hall: Moothall) -> str:
@@ -386,7 +429,7 @@ def _plain(name: str) -> str:
     return "".join(letter for letter in name.casefold().removesuffix("_state") if letter.isalnum())
 
 
-def shortened(names: Mapping[str, Any]) -> str:
+def format_names(names: Mapping[str, Any]) -> str:
     """Some names, and how many more there are."""
     shown = list(names)[:20]
     return ", ".join(shown) + (f" and {len(names) - 20} more" if len(names) > 20 else "")

@@ -21,6 +21,7 @@ from moothall.kernel.machine import Machine
 from moothall.machines.turn import Use
 from moothall.machines.workflow.compiler import WorkflowMachine, machine_of
 from moothall.machines.workflow.definition import Workflow
+from moothall.machines.workflow.plan import Rules
 
 _kept: WeakKeyDictionary[Machine, Mapping[str, Any]] = WeakKeyDictionary()
 """What was kept with the machines that were made from it."""
@@ -44,6 +45,7 @@ def _gather(machine: Machine, workflows: dict[str, Any]) -> None:
         "roles": encode(plan.roles),
         "tools": encode(plan.tools),
         "source": source_of(machine),
+        "rules": encode(plan.rules),
     }
     for name in {getattr(action, "child", "") for action in machine.actions()} - {""}:
         try:
@@ -54,16 +56,17 @@ def _gather(machine: Machine, workflows: dict[str, Any]) -> None:
 
 def machine_stored(source: str, definition: Mapping[str, Any]) -> Machine:
     """The machine of a workflow that was kept."""
-    return _compiled(source, json.dumps(definition))
+    return _compile(source, json.dumps(definition))
 
 
 @lru_cache(maxsize=64)
-def _compiled(source: str, text: str) -> Machine:
+def _compile(source: str, text: str) -> Machine:
     definition = json.loads(text)
     kept = definition["workflows"][definition["name"]]
     tools = decode(tuple[Use, ...], kept["tools"], "tools")
     roles = decode(dict[str, Role], kept["roles"], "roles")
-    machine = machine_of(decode(Workflow, kept["workflow"], definition["name"]), roles, tools)
+    workflow = decode(Workflow, kept["workflow"], definition["name"])
+    machine = machine_of(workflow, roles, tools, decode(Rules, kept.get("rules", {}), "rules"))
     remember(machine, source)
     _kept[machine] = definition
     return machine

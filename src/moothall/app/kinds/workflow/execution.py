@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from moothall.agents.conversation import Seat, shown_to_scripts
 from moothall.app.kinds.bindings import Functions
 from moothall.app.kinds.roles import document_at
-from moothall.app.kinds.workflow.files import files_at, listed, named, names_at
+from moothall.app.kinds.workflow.files import files_at, list_workflows, names_at, workflow_named
 from moothall.app.kinds.workflow.result import WorkflowResult, result_of
 from moothall.app.kinds.workflow.spot import Spot, machine_at
 from moothall.app.runs.moothall import Moothall
@@ -22,7 +22,7 @@ from moothall.app.runs.outcome import Outcome
 from moothall.errors import Refused
 from moothall.kernel.machine import Budget
 from moothall.machines.workflow.compiler import WorkflowMachine
-from moothall.machines.workflow.work import Spoken
+from moothall.machines.workflow.data import LastReply
 from moothall.runtime.journal import RunId
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class WorkflowAgent:
     role: str
     context: str
     context_role: str
-    _spoken: Spoken = field(default_factory=Spoken)
+    _spoken: LastReply = field(default_factory=LastReply)
 
     def get_last_response(self) -> str:
         """What it said last; "" where it has not spoken."""
@@ -71,7 +71,7 @@ class WorkflowContext:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowTerms:
-    """What workflows are executed with; whoever is no function in `agents` is played by the model."""
+    """What workflows are executed with; whoever is not a function in `agents` is played by the model."""
 
     agents: Functions = field(default_factory=dict)
     model: str = ""
@@ -95,11 +95,11 @@ class WorkflowStateMachine:
 
     def load_workflow_configs(self, path: str | Path | None = None) -> tuple[str, ...]:
         """Know the workflows of a file or a folder, else all that can be run by name from here; their names."""
-        files = [Path(known.file) for known in listed()] if path is None else files_at(Path(path))
+        files = [Path(known.file) for known in list_workflows()] if path is None else files_at(Path(path))
         for file in dict.fromkeys(files):
             document = document_at(file)
             for name in names_at(file):
-                config = named(document, name)
+                config = workflow_named(document, name)
                 if config is not None and (path is not None or name not in self._paths):
                     self.workflow_configs[name], self._paths[name] = config, file
         return tuple(self.workflow_configs)
@@ -115,11 +115,11 @@ class WorkflowStateMachine:
         spot = Spot(self._paths[workflow_name], workflow_name, terms.roles, terms.functions)
         machine = machine_at(spot.source)
         if self._hall is not None:
-            return await self._executed(self._hall, machine, input_params, run_id)
+            return await self._execute(self._hall, machine, input_params, run_id)
         async with Moothall() as hall:
-            return await self._executed(hall, machine, input_params, run_id)
+            return await self._execute(hall, machine, input_params, run_id)
 
-    async def _executed(
+    async def _execute(
         self, hall: Moothall, machine: WorkflowMachine, given: Any, run_id: RunId | None
     ) -> WorkflowResult:
         terms = self.terms
@@ -134,7 +134,7 @@ class WorkflowStateMachine:
         self.run_id, self.common_data = outcome.run, outcome.data.common_data
         seats = machine.plan.seats
         self._agents = {
-            name: WorkflowAgent(name, seat.thread, seat.side, outcome.data.agents.get(name, Spoken()))
+            name: WorkflowAgent(name, seat.thread, seat.side, outcome.data.agents.get(name, LastReply()))
             for name, seat in seats.items()
         }
         self._contexts = {}
@@ -149,17 +149,17 @@ class WorkflowStateMachine:
 
     def get_agent(self, role: str) -> WorkflowAgent:
         """An agent of the latest execution, by its role."""
-        return self._known(self._agents, "agent", role)
+        return self._require_known(self._agents, "agent", role)
 
     def get_context(self, name: str) -> WorkflowContext:
         """A conversation of the latest execution, by its name."""
-        return self._known(self._contexts, "context", name)
+        return self._require_known(self._contexts, "context", name)
 
     def get_tool_calls(self, agent_role: str) -> tuple[Any, ...]:
         """The calls of tools in an agent's last reply."""
         return self.get_agent(agent_role).get_tool_calls()
 
-    def _known(self, known: Mapping[str, T], what: str, name: str) -> T:
+    def _require_known(self, known: Mapping[str, T], what: str, name: str) -> T:
         if not self.run_id:
             raise Refused(f"there is no {what} {name!r} yet; execute a workflow first")
         if name not in known:

@@ -12,7 +12,7 @@ from typing import Any
 from moothall.errors import Refused
 from moothall.kernel.step import Answer, Value
 from moothall.machines.workflow.tokens import EVERYTHING
-from moothall.scripting.workflow import Batch, Choice, Kind, Script, Scripts, changed
+from moothall.scripting.workflow import Batch, Choice, Kind, Script, Scripts, apply_change
 
 SHAPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "common_data": (dict, "an object"),
@@ -36,7 +36,7 @@ def evaluate(text: str, data: Any, kind: Kind = "expression") -> Answer:
     with Scripts(most=1) as scripts:
         [answer] = scripts.evaluate_blocking(batch).then
     if kind == "script" and isinstance(answer, Value):
-        return Value(changed(data.get("common_data", {}), answer.value))
+        return Value(apply_change(data.get("common_data", {}), answer.value))
     return answer
 
 

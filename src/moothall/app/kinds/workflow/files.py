@@ -18,16 +18,18 @@ from os.path import exists, isdir, isfile, realpath
 from pathlib import Path
 from typing import Any
 
-from moothall.agents.roles import Role, over_shipped, role_notes, roles, shipped
-from moothall.app.config.project import looked_at
+from moothall.agents.roles import Role, over_shipped, role_notes, roles, shipped_roles
+from moothall.app.config.project import read_project
 from moothall.app.config.settings import state_directory, tell_once
+from moothall.app.kinds.functions import functions_in
 from moothall.app.kinds.kind import built_in
 from moothall.app.kinds.roles import document_at, roles_in
 from moothall.app.kinds.workflow.scripts import engine
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
-from moothall.machines.workflow.check import Around, Source, checked, workflows_in
+from moothall.machines.workflow.check import Around, Source, find_problems, workflows_in
 from moothall.machines.workflow.document import LARGEST, Document, Problem, read
+from moothall.machines.workflow.roles import is_file_of_roles, role_problems
 from moothall.machines.workflow.schema import SCHEMA
 from moothall.scripting.children import is_installed
 from moothall.scripting.workflow import Script
@@ -35,6 +37,8 @@ from moothall.scripting.workflow import Script
 FOLDERS = (Path("workflows"), Path("config/workflows"))
 SHIPPED = Path(__file__).parents[3] / "machines" / "workflow" / "shipped"
 ROLES = Path("config/roles/roles.json")
+ROLES_BESIDE = "roles.json"
+"""What a file of roles is called that lies beside a workflow file, or in the current folder."""
 _NAME = re.compile(SCHEMA["$defs"]["Workflow"]["properties"]["workflow_name"]["pattern"])
 
 
@@ -67,7 +71,8 @@ def files_at(path: Path) -> list[Path]:
             return [path]
         if not stat.S_ISDIR(mode):
             raise DefinitionError(f"{path} is neither a file nor a folder")
-        found = sorted(one for one in path.iterdir() if one.suffix == ".json" and one.is_file())
+        found = sorted(file for file in path.iterdir() if file.suffix == ".json" and file.is_file())
+        found = [file for file in found if file.name != ROLES_BESIDE or not is_file_of_roles(document_at(file).value)]
     except FileNotFoundError as error:
         raise DefinitionError(f"there is no file {path}") from error
     except OSError as error:
@@ -94,10 +99,12 @@ class Opened(Frozen):
 class Shelf:
     """Workflow files, each of which is read and checked once.
 
-    Files change: a shelf is kept while one command looks at them, and never by what lives longer.
+    Files change: a shelf is kept while one command looks at them, and never by what lives longer. Where the user names
+    functions, what the files call `py:NAME` has to be among them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, functions: str = "") -> None:
+        self._functions = frozenset(functions_in(functions)) if functions else None
         self._opened: dict[tuple[str, str], Opened] = {}
 
     def opened(self, path: Path, roles_from: str = "") -> Opened:
@@ -106,12 +113,12 @@ class Shelf:
         roles_from = roles_from or roles_file(resolved)
         key = str(resolved), realpath(roles_from) if roles_from else ""
         if key not in self._opened:
-            self._opened[key] = _open(path, roles_from)
+            self._opened[key] = _open(path, roles_from, self._functions)
         return self._opened[key]
 
-    def checked(self, path: Path) -> Checked:
+    def checked(self, path: Path, roles_from: str = "") -> Checked:
         """Everything that is wrong with a file, under the name that it is given here."""
-        return replace(self.opened(path).checked, file=str(path))
+        return replace(self.opened(path, roles_from).checked, file=str(path))
 
 
 def check_file(path: Path) -> Checked:
@@ -119,24 +126,30 @@ def check_file(path: Path) -> Checked:
     return Shelf().checked(path)
 
 
-def _open(path: Path, roles_from: str) -> Opened:
+def _open(path: Path, roles_from: str, functions: frozenset[str] | None) -> Opened:
     stamps = stamps_of(path, roles_from)  # before the content: what changes in between is then read again
     document, given = document_at(path), roles_in(roles_from)
-    known_roles = over_shipped({name: one for name, one in given.items() if isinstance(one, dict)})
+    if is_file_of_roles(document.value) and not document.problems:
+        return Opened(document, Checked(str(path), (), tuple(role_problems(document))), "", {}, stamps)
+    known_roles = over_shipped({name: role for name, role in given.items() if isinstance(role, dict)})
     resolved = Path(realpath(path))
     faults = _faults if is_installed() else None
     around = Around(
-        faults, lambda name: known(name, resolved), known_roles, has=lambda name: built_in(name) is not None
+        faults,
+        lambda name: find_workflow(name, resolved),
+        known_roles,
+        has=lambda name: built_in(name) is not None,
+        functions=functions,
     )
-    findings = (*checked(document, around), *_role_findings(given, roles_from, document))
+    findings = (*find_problems(document, around), *_role_findings(given, roles_from, document))
     found = Checked(str(path), _names(document), findings)
     return Opened(document, found, roles_from, given, stamps)
 
 
 def _role_findings(given: Mapping[str, Any], roles_from: str, document: Document) -> Iterator[Problem]:
     """What is passed over in the file of roles."""
-    workflows = [one for _, one in workflows_in(document.value) if isinstance(one, dict)]
-    agents = [agent for one in workflows for agent in one.get("agents") or () if isinstance(agent, dict)]
+    workflows = [workflow for _, workflow in workflows_in(document.value) if isinstance(workflow, dict)]
+    agents = [agent for workflow in workflows for agent in workflow.get("agents") or () if isinstance(agent, dict)]
     used = {str(agent.get("agent_role")) for agent in agents}
     for note in role_notes(given, used):
         yield Problem("warning", "W_ROLES", "", f"{roles_from}: {note}", "correct it, or leave it if others need it")
@@ -144,8 +157,8 @@ def _role_findings(given: Mapping[str, Any], roles_from: str, document: Document
 
 def stamps_of(path: Path, roles_from: str) -> Stamps:
     """The state of a workflow file and of its roles."""
-    files = [realpath(one) for one in (str(path), roles_from) if one]
-    return tuple((one, *_stamp(Path(one))) for one in files if exists(one))
+    files = [realpath(file) for file in (str(path), roles_from) if file]
+    return tuple((file, *_stamp(Path(file))) for file in files if exists(file))
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -162,10 +175,10 @@ def names_at(path: Path) -> tuple[str, ...]:
         raise DefinitionError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def known(name: str, beside: Path) -> Mapping[str, Any] | None:
+def find_workflow(name: str, beside: Path) -> Mapping[str, Any] | None:
     """A workflow by its name, as plain JSON; None where there is none."""
     path = file_of(name, beside)
-    return None if path is None else named(document_at(path), name)
+    return None if path is None else workflow_named(document_at(path), name)
 
 
 def file_of(name: str, beside: Path | None = None) -> Path | None:
@@ -183,7 +196,7 @@ def file_of(name: str, beside: Path | None = None) -> Path | None:
 
 def _may_replace(path: Path, what: str) -> bool:
     """Whether a file of the current folder takes the place of something shipped: it is trusted. That is told."""
-    found = looked_at(Path(realpath(path)), state_directory())
+    found = read_project(Path(realpath(path)), state_directory())
     if found.unused:
         tell_once(f"not used: {found.file} would replace {what}: {found.unused}")
     else:
@@ -203,14 +216,16 @@ def _names_in(path: Path, stamp: tuple[int, int]) -> tuple[str, ...]:
 
 
 def _names(document: Document) -> tuple[str, ...]:
-    every = (one.get("workflow_name") for _, one in workflows_in(document.value) if isinstance(one, dict))
-    return tuple(one for one in every if isinstance(one, str))
+    every = (
+        workflow.get("workflow_name") for _, workflow in workflows_in(document.value) if isinstance(workflow, dict)
+    )
+    return tuple(name for name in every if isinstance(name, str))
 
 
-def named(document: Document, name: str) -> Mapping[str, Any] | None:
+def workflow_named(document: Document, name: str) -> Mapping[str, Any] | None:
     """The workflow of this name in a file."""
-    every = (one for _, one in workflows_in(document.value) if isinstance(one, dict))
-    return next((one for one in every if one.get("workflow_name") == name), None)
+    every = (workflow for _, workflow in workflows_in(document.value) if isinstance(workflow, dict))
+    return next((workflow for workflow in every if workflow.get("workflow_name") == name), None)
 
 
 def _candidates(folder: Path, name: str) -> Iterator[tuple[Path, tuple[int, int]]]:
@@ -233,18 +248,18 @@ class Listed(Frozen):
     is_usable: bool
 
 
-def listed() -> list[Listed]:
+def list_workflows() -> list[Listed]:
     """The workflows that can be run by name from here, each once: the user's own before the shipped ones."""
     found: dict[str, Listed] = {}
     for folder in (*FOLDERS, SHIPPED):
         for path in sorted(folder.glob("*.json")) if isdir(folder) else ():
             checked_file = check_file(path)
-            for _, one in workflows_in(document_at(path).value):
-                name = one.get("workflow_name") if isinstance(one, dict) else None
+            for _, workflow in workflows_in(document_at(path).value):
+                name = workflow.get("workflow_name") if isinstance(workflow, dict) else None
                 if isinstance(name, str) and name not in found and (found_at := file_of(name)) is not None:
                     if realpath(found_at) != realpath(path):
                         continue
-                    told = str(one.get("description", ""))
+                    told = str(workflow.get("description", ""))
                     found[name] = Listed(name, told, str(path), not checked_file.is_wrong)
     return [found[name] for name in sorted(found)]
 
@@ -252,7 +267,7 @@ def listed() -> list[Listed]:
 def template(name: str) -> str:
     """A workflow to begin with, if it can be called so."""
     text = (SHIPPED / "templates" / "workflow.json").read_text(encoding="utf-8").replace("my_workflow", name)
-    wrong = [problem for problem in checked(read(text.encode()), Around()) if problem.level == "error"]
+    wrong = [problem for problem in find_problems(read(text.encode()), Around()) if problem.level == "error"]
     if wrong:
         raise Refused(f"{wrong[0].why}; {wrong[0].remedy}")
     return text
@@ -260,23 +275,30 @@ def template(name: str) -> str:
 
 def _faults(sources: Sequence[Source]) -> Sequence[str]:
     """What is wrong with each script; nothing of it is run."""
-    asked = [Script("expression" if one.kind == "input" else one.kind, one.text) for one in sources]
+    asked = [Script("expression" if source.kind == "input" else source.kind, source.text) for source in sources]
     return [fault or "" for fault in engine().syntax_all(asked)]
 
 
 def roles_file(path: Path) -> str:
-    """The file of roles where none is named: of the current folder, or of the folder that the workflow belongs to."""
-    if isfile(ROLES):
-        if path.is_relative_to(Path.cwd()):
-            _tell_of_replaced(ROLES)
-            return str(ROLES)
-        if _may_replace(ROLES, "the shipped roles"):
-            return str(ROLES)
-    beside = path.parent.parent / "roles" / "roles.json"
-    return str(beside) if isfile(beside) else ""
+    """The file of roles where none is named: beside the workflow, of the current folder, or of a folder around it."""
+    here, folder = Path.cwd(), path.parent
+    beside = folder / ROLES_BESIDE
+    if isfile(beside) and beside != path and folder != here:
+        _tell_of_replaced(beside)
+        return str(beside)
+    for own in (Path(ROLES_BESIDE), ROLES):
+        if not isfile(own) or here / own == path:
+            continue
+        if path.is_relative_to(here):
+            _tell_of_replaced(own)
+            return str(own)
+        if _may_replace(own, "the shipped roles"):
+            return str(own)
+    around = (folder / ROLES, folder.parent / "roles" / ROLES_BESIDE)
+    return next((str(file) for file in around if isfile(file)), "")
 
 
 def _tell_of_replaced(path: Path) -> None:
-    replaced = sorted(shipped().keys() & roles_in(str(path)).keys())
+    replaced = sorted(shipped_roles().keys() & roles_in(str(path)).keys())
     if replaced:
         tell_once(f"{path} replaces the shipped roles {', '.join(replaced)}")

@@ -16,11 +16,11 @@ from moothall.app.config.models import BY_LEVEL, at_level, open_model
 from moothall.app.kinds.bindings import Provided, child_part
 from moothall.app.kinds.check import Check, Examined, Told
 from moothall.app.kinds.functions import functions_in, tools_in
-from moothall.app.kinds.guests import welcomed
-from moothall.app.kinds.kind import Kind, Presented
+from moothall.app.kinds.guests import adapt_guests
+from moothall.app.kinds.kind import Kind, Offer, Presented
 from moothall.app.kinds.source import source_of
 from moothall.app.kinds.workflow.definitions import definition_with_all_below, machine_stored, stored_beside
-from moothall.app.kinds.workflow.files import Shelf, file_of, files_at, is_file_or_folder, template
+from moothall.app.kinds.workflow.files import Shelf, file_of, files_at, is_file_or_folder, list_workflows, template
 from moothall.app.kinds.workflow.result import result_of
 from moothall.app.kinds.workflow.scripts import Evaluator
 from moothall.app.kinds.workflow.spot import (
@@ -41,13 +41,14 @@ from moothall.kernel.effects import Effect
 from moothall.kernel.machine import Machine
 from moothall.machines.turn import Use
 from moothall.machines.workflow.compiler import WorkflowMachine, first_work
+from moothall.machines.workflow.data import WorkflowData
 from moothall.machines.workflow.document import Problem, read
-from moothall.machines.workflow.plan import typed
+from moothall.machines.workflow.plan import type_name
+from moothall.machines.workflow.roles import is_file_of_roles
 from moothall.machines.workflow.schema import SCHEMA
-from moothall.machines.workflow.work import Work
 from moothall.performers.conversation import ConversePerformer
 from moothall.performers.tools import ToolPerformer
-from moothall.runtime.hall import Cast
+from moothall.runtime.hall import Bindings
 from moothall.runtime.ports import Performer, Store
 
 
@@ -83,11 +84,11 @@ class WorkflowKind(Kind):
         """What is wrong with workflow files, and what their workflows can take."""
         if not is_file_or_folder(source) and not is_workflow(source):
             return None
-        shelf: Shelf = check.kept.setdefault(self.name, Shelf())
+        shelf: Shelf = check.kept.setdefault(self.name, Shelf(check.functions))
         if isdir(source):
             return (found for path in files_at(Path(source)) for found in check.examine(str(path)))
         files = files_at(Path(source) if is_file_or_folder(source) else spot_of(source).path)
-        return (_examined(path, shelf, check) for path in files)
+        return (_examine(path, shelf, check) for path in files)
 
     def like(self, source: str, other: str) -> str:
         """A workflow with the roles and the functions of another."""
@@ -102,6 +103,16 @@ class WorkflowKind(Kind):
         assert isinstance(machine, WorkflowMachine)
         assert machine.data is not None
         return given if isinstance(given, machine.data) else first_work_of(machine, given)
+
+    def offers(self) -> Iterator[Offer]:
+        """The workflows that have a name here."""
+        yield from (Offer(known.name, known.description) for known in list_workflows() if known.is_usable)
+
+    def form(self, machine: Machine) -> Mapping[str, Any]:
+        """The input of the workflow."""
+        assert isinstance(machine, WorkflowMachine)
+        given = machine.plan.workflow.input
+        return {"type": given.type, "title": given.name, "description": given.description or "", "format": "text"}
 
     def child_data(self, machine: Machine, given: Any) -> Any:
         """What another run gives: the field that is called as the input, or the only one that there is."""
@@ -126,10 +137,10 @@ class WorkflowKind(Kind):
         """As workflow files have always called it."""
         return f"Workflow: {machine.name}"
 
-    def bind(self, machine: Machine, provided: Provided) -> Cast:
+    def bind(self, machine: Machine, provided: Provided) -> Bindings:
         """Its agents in their conversations, its tools, and an engine for its scripts."""
         assert isinstance(machine, WorkflowMachine)
-        return bind_workflow(machine, replace(provided, functions=welcomed(provided.functions)))
+        return bind_workflow(machine, replace(provided, functions=adapt_guests(provided.functions)))
 
     def asked(self, machine: Machine) -> frozenset[str]:
         """The agents of the file."""
@@ -139,6 +150,14 @@ class WorkflowKind(Kind):
     def schema(self) -> Mapping[str, Any] | None:
         """The shape of a workflow file."""
         return SCHEMA
+
+    def resembles(self, content: Any) -> str:
+        """A workflow, in whatever language."""
+        workflows = content if isinstance(content, list) else [content]
+        is_workflow = any(
+            isinstance(workflow, dict) and workflow.keys() & {"workflow_name", "states"} for workflow in workflows
+        )
+        return "a workflow, which is written as JSON, for `moot run FILE.json`" if is_workflow else ""
 
     def template(self, name: str) -> str | None:
         """A workflow file to begin with."""
@@ -159,10 +178,11 @@ class WorkflowKind(Kind):
 KIND: Kind = WorkflowKind()
 
 
-def _examined(path: Path, shelf: Shelf, check: Check) -> Examined:
-    checked = shelf.checked(path)
+def _examine(path: Path, shelf: Shelf, check: Check) -> Examined:
+    checked = shelf.checked(path, check.roles)
     names = () if checked.is_wrong else checked.workflows
-    bounds = {name: check.certificate_or_reason(_machine_or_reason(path, name, shelf)) for name in names}
+    spots = {name: Spot(path, name, check.roles, check.functions) for name in names}
+    bounds = {name: check.certificate_or_reason(_machine_or_reason(spot, shelf)) for name, spot in spots.items()}
     told = tuple(
         Told(
             problem.level, problem.code, f"{checked.file}:{problem.line}", problem.why, problem.remedy, inside(problem)
@@ -172,7 +192,8 @@ def _examined(path: Path, shelf: Shelf, check: Check) -> Examined:
     errors = sum(problem.level == "error" for problem in checked.findings)
     warnings = len(checked.findings) - errors
     counts = f"{errors} error{'' if errors == 1 else 's'}, {warnings} warning{'' if warnings == 1 else 's'}"
-    summary = f"{checked.file}: {', '.join(checked.workflows) or 'no workflow'}: {counts}"
+    has = "roles" if is_file_of_roles(shelf.opened(path, check.roles).document.value) else "no workflow"
+    summary = f"{checked.file}: {', '.join(checked.workflows) or has}: {counts}"
     return Examined({**encode(checked), "certificates": encode(bounds)}, told, bounds, summary)
 
 
@@ -181,15 +202,15 @@ def inside(problem: Problem) -> str:
     return (f"{problem.workflow}: " if problem.workflow else "") + (problem.pointer or "/")
 
 
-def _machine_or_reason(path: Path, name: str, shelf: Shelf) -> Machine | DefinitionError:
+def _machine_or_reason(spot: Spot, shelf: Shelf) -> Machine | DefinitionError:
     """The machine of a workflow; what is wrong may be in a file that it belongs with."""
     try:
-        return machine_at(Spot(path, name).source, shelf)
+        return machine_at(spot.source, shelf)
     except DefinitionError as error:
         return error
 
 
-def bind_workflow(machine: WorkflowMachine, provided: Provided) -> Cast:
+def bind_workflow(machine: WorkflowMachine, provided: Provided) -> Bindings:
     """Who performs the effects of a run of a workflow."""
     plan, functions = machine.plan, spot_of(source_of(machine)).functions
     tools = tools_in(functions)
@@ -197,7 +218,7 @@ def bind_workflow(machine: WorkflowMachine, provided: Provided) -> Cast:
     toolbox = provided.toolbox
     known = {**toolbox.functions, **own.functions, **provided.functions}
     checks = {**toolbox.checks, **own.checks, **provided.checks}
-    parsing = frozenset(one.function.name for role in plan.roles.values() for one in role.parsingTools)
+    parsing = frozenset(tool.function.name for role in plan.roles.values() for tool in role.parsingTools)
     played = ConversePerformer(plan.seats, plan.roles, known, _Models(provided.model), parsing)
     performers = {
         Converse.kind: Performer(Converse, played),
@@ -205,7 +226,7 @@ def bind_workflow(machine: WorkflowMachine, provided: Provided) -> Cast:
     }
     provided = replace(provided, functions={**own.functions, **provided.functions}, checks=checks)
     evaluate = Evaluator(functions_in(functions))
-    return Cast(performers, child=lambda name: child_part(machine, name, provided), evaluate=evaluate)
+    return Bindings(performers, child=lambda name: child_part(machine, name, provided), evaluate=evaluate)
 
 
 def _use(tool: Tool, roles: Iterable[str], policies: Mapping[str, Policy]) -> Use:
@@ -230,7 +251,7 @@ class _Models:
         return self._open[name]
 
 
-def first_work_of(machine: WorkflowMachine, given: Any) -> Work:
+def first_work_of(machine: WorkflowMachine, given: Any) -> WorkflowData:
     """The data that a run begins with, if what it is given has the type that the workflow takes."""
     workflow = machine.plan.workflow
     name, wanted = workflow.input.name, workflow.input.type
@@ -240,19 +261,19 @@ def first_work_of(machine: WorkflowMachine, given: Any) -> Work:
         document = read(given.encode("utf-8", "surrogatepass"))
         if document.problems:
             why = document.problems[0].why
-            raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and {given[:60]!r} is none: {why}")
+            raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and {given[:60]!r} is not one: {why}")
         given = document.value
-    if typed(given) != wanted:
-        raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and was given a {typed(given)}")
+    if type_name(given) != wanted:
+        raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and was given a {type_name(given)}")
     return first_work(workflow, given)
 
 
 def notes(machine: WorkflowMachine, outcome: Outcome) -> Iterator[str]:
     """What a person should know: entries of filters that mean no tool, and an end without an output."""
-    tools = [one.name for one in tools_in(spot_of(source_of(machine)).functions)]
+    tools = [tool.name for tool in tools_in(spot_of(source_of(machine)).functions)]
     for name, role in machine.plan.roles.items():
         idle = role.idle_entries((*tools, *BUILT_IN))
-        yield from (f"role {name}: no tool fits {one!r}; check the name" for one in idle)
+        yield from (f"role {name}: no tool fits {entry!r}; check the name" for entry in idle)
     if outcome.status == "done" and outcome.result is None:
         output = machine.plan.workflow.output.name
         yield f"{machine.name} gives nothing: what its stop says is null, or no script set {output}"

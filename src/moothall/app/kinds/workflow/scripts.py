@@ -21,8 +21,8 @@ from moothall.kernel.frozen import Frozen
 from moothall.kernel.step import Absent, Answer, Ask, Failed, Value
 from moothall.machines.workflow.script import PYTHON
 from moothall.performers.conversation import recent
-from moothall.runtime.ports import Scene
-from moothall.scripting.workflow import Batch, Choice, Chosen, Script, Scripts, changed
+from moothall.runtime.ports import ScriptContext
+from moothall.scripting.workflow import Batch, Choice, Chosen, Script, Scripts, apply_change
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -40,14 +40,14 @@ class Evaluator(Frozen):
 
     functions: Functions
 
-    async def __call__(self, ask: Ask, scene: Scene) -> Answer:
+    async def __call__(self, ask: Ask, scene: ScriptContext) -> Answer:
         choices = tuple(
-            Choice(one["condition"], tuple(Script(part["kind"], part["text"]) for part in one["then"]))
-            for one in ask.script["choices"]
+            Choice(choice["condition"], tuple(Script(part["kind"], part["text"]) for part in choice["then"]))
+            for choice in ask.script["choices"]
         )
         scope = {**ask.scope, **await _conversations(ask.scope, scene)}
         batch = Batch(choices, scope, scene.at, f"{scene.run}.{scene.cause}")
-        has_python = any(text.startswith(PYTHON) for one in choices for text in _texts(one))
+        has_python = any(text.startswith(PYTHON) for choice in choices for text in _texts(choice))
         chosen = await (self._one_by_one(batch) if has_python else engine().evaluate(batch))
         answers = {"conditions": list(map(encode, chosen.conditions)), "then": list(map(encode, chosen.then))}
         return Value({"index": chosen.index, **answers})
@@ -65,7 +65,7 @@ class Evaluator(Frozen):
 
     async def _condition(self, text: str, batch: Batch) -> tuple[Answer, bool]:
         if text.startswith(PYTHON):
-            answer = await self._called(text, batch.scope["common_data"])
+            answer = await self._call(text, batch.scope["common_data"])
             return answer, isinstance(answer, Value) and bool(answer.value)
         chosen = await engine().evaluate(Batch((Choice(text),), batch.scope, batch.now, batch.seed))
         return chosen.conditions[0], chosen.index is not None
@@ -79,7 +79,7 @@ class Evaluator(Frozen):
             if isinstance(last, Failed):
                 break
             if text.kind == "script" and isinstance(last, Value):
-                scope = {**scope, "common_data": changed(scope["common_data"], last.value)}
+                scope = {**scope, "common_data": apply_change(scope["common_data"], last.value)}
         return tuple(answers)
 
     async def _text(self, script: Script, batch: Batch) -> Answer:
@@ -88,16 +88,18 @@ class Evaluator(Frozen):
             return chosen.then[0]
         before = batch.scope["common_data"]
         if script.kind != "script":
-            return await self._called(script.text, before)
+            answer = await self._call(script.text, before)
+            is_missing = script.kind == "input" and isinstance(answer, Absent)
+            return Failed("the function gave None, and somebody is to be told something") if is_missing else answer
         copy = deepcopy(dict(before))
-        answer = await self._called(script.text, copy)
+        answer = await self._call(script.text, copy)
         if isinstance(answer, Failed):
             return answer
         after = copy if isinstance(answer, Absent) else {**before, **answer.value}
-        different = {key: one for key, one in after.items() if key not in before or before[key] != one}
+        different = {key: value for key, value in after.items() if key not in before or before[key] != value}
         return Value({"set": encode(different), "removed": [key for key in before if key not in after]})
 
-    async def _called(self, text: str, given: Any) -> Answer:
+    async def _call(self, text: str, given: Any) -> Answer:
         name = text.removeprefix(PYTHON).strip()
         function = self.functions.get(name)
         if function is None:
@@ -115,13 +117,13 @@ def _texts(choice: Choice) -> list[str]:
     return [choice.condition, *(script.text for script in choice.then)]
 
 
-async def _conversations(scope: Mapping[str, Any], scene: Scene) -> dict[str, Any]:
+async def _conversations(scope: Mapping[str, Any], scene: ScriptContext) -> dict[str, Any]:
     """The conversations as scripts see them, where any of them is read."""
     if "contexts" not in scope:
         return {}
     shown = {}
-    for name, one in scope["contexts"].items():
-        seat = Seat("", name, "assistant", one["max_length"], tuple(one["starting"]))
-        said = await recent(scene.messages, seat, one["fresh"])
-        shown[name] = {"messages": shown_to_scripts(seat, said), "max_length": one["max_length"]}
+    for name, context in scope["contexts"].items():
+        seat = Seat("", name, "assistant", context["max_length"], tuple(context["starting"]))
+        said = await recent(scene.messages, seat, context["fresh"])
+        shown[name] = {"messages": shown_to_scripts(seat, said), "max_length": context["max_length"]}
     return {"contexts": shown}

@@ -23,10 +23,10 @@ from moothall.app.kinds.workflow.files import (
     Stamps,
     file_in,
     file_of,
-    named,
     names_at,
     roles_file,
     stamps_of,
+    workflow_named,
 )
 from moothall.errors import DefinitionError
 from moothall.kernel.codec import decode, encode
@@ -35,7 +35,8 @@ from moothall.kernel.machine import Machine
 from moothall.machines.turn import Use
 from moothall.machines.workflow.compiler import WorkflowMachine, machine_of
 from moothall.machines.workflow.definition import Workflow
-from moothall.machines.workflow.schema import cleaned
+from moothall.machines.workflow.plan import Rules
+from moothall.machines.workflow.schema import clean
 
 SHOWN = 3
 
@@ -104,14 +105,14 @@ def machine_at(source: str, shelf: Shelf | None = None) -> WorkflowMachine:
     roles = spot.roles or roles_file(path)
     functions = realpath(spot.functions) if spot.functions.endswith(".py") else spot.functions
     whole = Spot(path, names[0] if names else "", realpath(roles) if roles else "", functions, spot.tools)
-    return _compiled(whole, shelf or Shelf())
+    return _cached_machine(whole, shelf or Shelf())
 
 
 _machines: dict[str, tuple[Stamps, WorkflowMachine]] = {}
 """The machines that were compiled before, with the state of the files that they were compiled from."""
 
 
-def _compiled(spot: Spot, shelf: Shelf) -> WorkflowMachine:
+def _cached_machine(spot: Spot, shelf: Shelf) -> WorkflowMachine:
     known = _machines.get(spot.source)
     if known is not None and known[0] == stamps_of(spot.path, spot.roles):
         return known[1]
@@ -123,17 +124,21 @@ def _compiled(spot: Spot, shelf: Shelf) -> WorkflowMachine:
 
 
 def _compile(spot: Spot, opened: Opened) -> WorkflowMachine:
-    wrong = [one for one in opened.checked.findings if one.level == "error"]
+    wrong = [finding for finding in opened.checked.findings if finding.level == "error"]
     if wrong:
-        told = "; ".join(f"{one.code} {one.pointer or '/'} (line {one.line}): {one.why}" for one in wrong[:SHOWN])
+        told = "; ".join(
+            f"{finding.code} {finding.pointer or '/'} (line {finding.line}): {finding.why}" for finding in wrong[:SHOWN]
+        )
         more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
         raise DefinitionError(f"{spot.path}: {told}{more}; `moot check {spot.path.name}` tells all")
-    plain = named(opened.document, spot.name)
+    plain = workflow_named(opened.document, spot.name)
     if plain is None:
         names = ", ".join(opened.checked.workflows)
         raise DefinitionError(f"{spot.path} has no workflow {spot.name!r}; it has {names}")
-    workflow = decode(Workflow, cleaned(plain), spot.name)
-    return machine_of(workflow, opened.roles([agent.agent_role for agent in workflow.agents]), tools_at(spot))
+    workflow = decode(Workflow, clean(plain), spot.name)
+    roles = opened.roles([agent.agent_role for agent in workflow.agents])
+    rules = Rules(checks_output="type" in plain["output"], is_tight=True)
+    return machine_of(workflow, roles, tools_at(spot), rules)
 
 
 def tools_at(spot: Spot) -> list[Use]:

@@ -28,7 +28,7 @@ class Counters:
         self._effects = self._counter("effects", "Effects that came to an end", "machine", "kind", "outcome")
         self._tokens = self._counter("tokens", "Tokens, as far as they are known", "model", "agent")
         self._usd = self._counter("usd", "Money in USD, as far as it is known", "model", "agent")
-        self._unpriced = self._counter("unpriced_calls", "Calls that nobody told the price of", "model", "agent")
+        self._unpriced = self._counter("unpriced_calls", "Calls whose price is not known", "model", "agent")
         self._seconds = Histogram(
             "moothall_effect_seconds",
             "From when an effect was wanted to its end",

@@ -18,11 +18,11 @@ from threading import Lock, Thread
 from typing import Protocol
 
 from moothall.app.config.access import opened
-from moothall.app.config.settings import cleaner, store_file
+from moothall.app.config.settings import cleaner, is_in_memory
 from moothall.app.notify.telemetry.log import Log
 from moothall.app.notify.telemetry.parts import Part, parts_of
 from moothall.app.notify.telemetry.sights import Sight, Subject, Views, subject_of
-from moothall.app.report.projections.nesting import Entry
+from moothall.app.report.projections.hierarchy import Entry
 from moothall.app.runs.news import Committed, Listener, News
 from moothall.errors import MoothallError, words_of
 from moothall.runtime.journal import Entry as Kept
@@ -50,7 +50,7 @@ class Telemetry:
 
     def __init__(self, parts: tuple[Part, ...], notice: Notice) -> None:
         self._notice, self._turn = notice, Lock()
-        self._sinks = {part: sink for part in parts if (sink := _opened(part, notice)) is not None}
+        self._sinks = {part: sink for part in parts if (sink := _open_sink(part, notice)) is not None}
         self._lookouts: dict[str, Lookout] = {}
 
     def listener(self, store: str) -> Listener:
@@ -68,8 +68,8 @@ class Telemetry:
 
     def wait_until_seen(self) -> None:
         """Give it a moment to see what is left."""
-        for one in self._lookouts.values():
-            one.wait_until_seen()
+        for lookout in self._lookouts.values():
+            lookout.wait_until_seen()
 
     def close(self) -> None:
         """Give it a moment, and let go of everything; what hangs then is left behind."""
@@ -115,13 +115,13 @@ class Lookout:
 
     def _past(self, run: RunId, seq: int) -> Iterator[Entry]:
         """The journal of a run up to an entry, where it can be read."""
-        if seq == 0 or store_file(self._store) is None:
+        if seq == 0 or is_in_memory(self._store):
             return
         try:
             with opened(self._store) as store:
                 for start in range(0, seq, PIECE):
                     piece = asyncio.run(store.entries(run, start, min(PIECE, seq - start)))
-                    yield from (self._clean(one) for one in piece)
+                    yield from (self._clean(entry) for entry in piece)
         except MoothallError:
             return
 
@@ -130,7 +130,7 @@ class Lookout:
         self._aside.wait_until_seen()
 
 
-def _opened(part: Part, notice: Notice) -> Sink | None:
+def _open_sink(part: Part, notice: Notice) -> Sink | None:
     if part.name == "log":
         return Log(part.where)
     if part.name == "spans":

@@ -16,12 +16,12 @@ from typing import Any
 import orjson
 
 from moothall.app.notify.telemetry.sights import Sight
-from moothall.app.report.amounts import dated
+from moothall.app.report.amounts import date_of
 from moothall.app.report.projections.flight import DROPPED, who_of
 from moothall.errors import DefinitionError
-from moothall.kernel.events import Doubted, Exhausted, Faltered
+from moothall.kernel.events import AttemptFailed, Doubted, Exhausted
 
-_WARNINGS = (Faltered.name, Doubted.name, Exhausted.name)
+_WARNINGS = (AttemptFailed.name, Doubted.name, Exhausted.name)
 _ADDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
 _ENDS = {"failed": "error", "limited": "warning", "cancelled": "warning"}
 
@@ -44,7 +44,7 @@ class Log:
 
     def __call__(self, sight: Sight) -> None:
         """Write the line of one entry."""
-        self._write(orjson.dumps(told(sight)).decode() + "\n")
+        self._write(orjson.dumps(log_line(sight)).decode() + "\n")
 
     def _write(self, text: str) -> None:
         if self._file is None:
@@ -59,7 +59,7 @@ class Log:
         """Nothing is kept open."""
 
 
-def told(sight: Sight) -> dict[str, Any]:
+def log_line(sight: Sight) -> dict[str, Any]:
     """What a line says."""
     entry, effect = sight.entry, sight.effect
     line = {
@@ -80,10 +80,10 @@ def told(sight: Sight) -> dict[str, Any]:
         line["usage"] = usage
     if entry["effects"]:
         line["wants"] = [
-            {"effect": one["key"], "kind": one["kind"], "who": who_of(one["kind"], one["effect"])}
-            for one in entry["effects"]
+            {"effect": wanted["key"], "kind": wanted["kind"], "who": who_of(wanted["kind"], wanted["effect"])}
+            for wanted in entry["effects"]
         ]
-    if dropped := [one.key for one in sight.after.ended if one.outcome == DROPPED]:
+    if dropped := [span.key for span in sight.after.ended if span.outcome == DROPPED]:
         line["drops"] = dropped
     if sight.is_over:
         line["status"] = entry["status"]
@@ -102,5 +102,5 @@ def level(entry: Mapping[str, Any]) -> str:
 
 def _time(at: float) -> str | float:
     """A moment as a date; as a number where a clock was so wrong that there is none."""
-    date = dated(at, UTC)
+    date = date_of(at, UTC)
     return at if date is None else date.isoformat(timespec="milliseconds")

@@ -25,8 +25,8 @@ class Part(Frozen):
 
 def parts_of(text: str) -> tuple[Part, ...]:
     """What a setting names, each once."""
-    parts = tuple(_part(one.strip()) for one in text.split(",") if one.strip())
-    names = [one.name for one in parts]
+    parts = tuple(_part(part.strip()) for part in text.split(",") if part.strip())
+    names = [part.name for part in parts]
     for name in names:
         if names.count(name) > 1:
             raise DefinitionError(f"telemetry: {name} is named twice in {text!r}; name it once")
@@ -35,10 +35,10 @@ def parts_of(text: str) -> tuple[Part, ...]:
 
 def _part(text: str) -> Part:
     name, colon, where = text.partition(":")
-    is_port = where.isascii() and where.isdigit() and int(where) <= HIGHEST_PORT
+    is_port = where.isascii() and where.isdigit() and len(where) <= 5 and int(where) <= HIGHEST_PORT
     is_known = is_port if name == "counters" else (name == "log" and bool(where or not colon)) or text == "spans"
     if not is_known:
-        raise DefinitionError(f"telemetry: {text!r} is none; write {WAYS}")
+        raise DefinitionError(f"telemetry: {text!r} is not telemetry; write {WAYS}")
     if name in LIBRARIES and find_spec(LIBRARIES[name]) is None:
         raise DefinitionError(f"telemetry: {name} needs more than is installed: pip install 'moothall[telemetry]'")
     return Part(name, where)

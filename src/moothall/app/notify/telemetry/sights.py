@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from moothall.app.report.projections.costs import Players
 from moothall.app.report.projections.flight import Flight, Span
-from moothall.app.report.projections.nesting import Entry, Moved, Nesting, nesting_of
+from moothall.app.report.projections.hierarchy import Entry, Hierarchy, Moved, hierarchy_of
 from moothall.app.runs.news import Committed
 from moothall.kernel.events import Forked
 from moothall.kernel.frozen import Frozen
@@ -80,8 +80,8 @@ class Views:
         last = self._seen.pop(run, None)
         if last is None or last.entry["seq"] < seq - 1:  # others moved it meanwhile, or it was not seen yet
             last = None
-            for one in self._past(run, seq):
-                last = _next(subject, last, one)
+            for missed in self._past(run, seq):
+                last = _next(subject, last, missed)
         sight = self._seen[run] = _next(subject, last, entry)
         if len(self._seen) > REMEMBERED:
             del self._seen[next(iter(self._seen))]
@@ -90,15 +90,15 @@ class Views:
 
 def _next(subject: Subject, last: Sight | None, entry: Entry) -> Sight:
     before = Flight() if last is None else last.after
-    moved = _nesting(subject.machine).moved(entry)
+    moved = _hierarchy(subject.machine).moved(entry)
     is_fork = entry["event"]["name"] == Forked.name
     after = before.parted(entry["at"]) if is_fork else before.after(entry, moved.left)
     return Sight(subject, entry, moved, before, after, last is not None and (last.is_over or last.was_over))
 
 
 @lru_cache(maxsize=64)
-def _nesting(machine: Machine) -> Nesting:
-    return nesting_of(machine)
+def _hierarchy(machine: Machine) -> Hierarchy:
+    return hierarchy_of(machine)
 
 
 def subject_of(store: str, news: Committed) -> Subject:

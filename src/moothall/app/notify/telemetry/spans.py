@@ -6,7 +6,8 @@
   when the process ends is not told; who goes on with the run tells it whole, from when it was wanted.
 - A run has a span for each stretch in which something goes on in one process: waiting for a person ends it.
 
-Only the API is used. Where spans go is the business of the SDK that the user sets up; without one they go nowhere.
+Where spans go is the business of the SDK that the program sets up; without one, of the variables of OpenTelemetry, and
+else they go nowhere.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from moothall.agents.ask import AskAgent, CallTool
+from moothall.app.notify.telemetry.exporter import set_up
 from moothall.app.notify.telemetry.sights import Place, Sight, Subject
 from moothall.app.report.projections.flight import DROPPED, Span
-from moothall.kernel.events import Began, Doubted, Exhausted, Faltered, Repeated
+from moothall.kernel.events import AttemptFailed, Began, Doubted, Exhausted, Repeated
 from moothall.runtime.journal import Record, RunId
 
 NAME = "moothall"
-ATTEMPTS = frozenset((Began.name, Faltered.name, Doubted.name, Repeated.name))
+ATTEMPTS = frozenset((Began.name, AttemptFailed.name, Doubted.name, Repeated.name))
 PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "gcp.gemini"}
 """The providers as the conventions call them."""
 ERRORS = ("failed", "limited")
@@ -41,6 +43,7 @@ class Spans:
     """Makes spans of what it sees."""
 
     def __init__(self) -> None:
+        self._provider = set_up()
         self._tracer = trace.get_tracer(NAME)
         self._stretches: dict[Place, tuple[trace.Span, float]] = {}
         self._effects: dict[tuple[str, RunId, str], trace.Span] = {}
@@ -49,13 +52,13 @@ class Spans:
         """Begin and end the spans of one entry."""
         if not sight.was_over:
             self._note(sight)
-        for one in sight.before.spans.values():  # what was wanted before this process came
-            self._open(sight.subject, one)
+        for span in sight.before.spans.values():  # what was wanted before this process came
+            self._open(sight.subject, span)
         self._mark(sight)
-        for one in sight.after.ended:
-            self._close(sight, one)
-        for one in sight.after.spans.values():
-            self._open(sight.subject, one)
+        for span in sight.after.ended:
+            self._close(sight, span)
+        for span in sight.after.spans.values():
+            self._open(sight.subject, span)
         if (sight.is_over and not sight.was_over) or sight.after.does() in ("waiting", "nothing"):
             self._rest(sight)
 
@@ -80,7 +83,7 @@ class Spans:
             start_time=_moment(at),
         )
         self._stretches[place] = (span, at)
-        _bound(self._stretches)
+        _forget_oldest(self._stretches)
 
     def _above(self, subject: Subject) -> Context:
         """What a run is part of: the effect that started it, or the trace alone where that is not here."""
@@ -88,20 +91,20 @@ class Spans:
         parent = self._effects.get((subject.store, record.parent, record.parent_key))
         return trace.set_span_in_context(parent or NonRecordingSpan(place_of(record)), Context())
 
-    def _open(self, subject: Subject, one: Span) -> None:
-        key = (*subject.place, one.key)
+    def _open(self, subject: Subject, effect: Span) -> None:
+        key = (*subject.place, effect.key)
         if key in self._effects:
             return
         stretch = self._stretches.get(subject.place)
         above = self._above(subject) if stretch is None else trace.set_span_in_context(stretch[0], Context())
-        attributes = attributes_of(subject, one)
-        operation = attributes.get("gen_ai.operation.name", one.kind)
-        whom = attributes.get("gen_ai.request.model", one.who)
-        kind = SpanKind.CLIENT if one.kind == AskAgent.kind else SpanKind.INTERNAL
+        attributes = attributes_of(subject, effect)
+        operation = attributes.get("gen_ai.operation.name", effect.kind)
+        whom = attributes.get("gen_ai.request.model", effect.who)
+        kind = SpanKind.CLIENT if effect.kind == AskAgent.kind else SpanKind.INTERNAL
         self._effects[key] = self._tracer.start_span(
-            f"{operation} {whom}", above, kind, attributes, start_time=_moment(one.since)
+            f"{operation} {whom}", above, kind, attributes, start_time=_moment(effect.since)
         )
-        _bound(self._effects)
+        _forget_oldest(self._effects)
 
     def _mark(self, sight: Sight) -> None:
         """Tell of an attempt at the effect that it belongs to."""
@@ -111,17 +114,17 @@ class Spans:
             attributes: Attributes = {"moothall.attempt": effect.attempts, "moothall.step": sight.entry["seq"]}
             span.add_event(event["name"], attributes, _moment(sight.after.at))
 
-    def _close(self, sight: Sight, one: Span) -> None:
-        span = self._effects.pop((*sight.subject.place, one.key), None)
+    def _close(self, sight: Sight, effect: Span) -> None:
+        span = self._effects.pop((*sight.subject.place, effect.key), None)
         if span is None:
             return
         event = sight.entry["event"]
-        span.set_attribute("moothall.outcome", one.outcome)
-        span.set_attribute("moothall.attempts", one.attempts)
-        if one.outcome != DROPPED:
+        span.set_attribute("moothall.outcome", effect.outcome)
+        span.set_attribute("moothall.attempts", effect.attempts)
+        if effect.outcome != DROPPED:
             span.set_attributes(usage_of(event.get("usage") or {}))
-        if one.outcome.split(".")[0] == "error" or one.outcome == Exhausted.name:
-            span.set_attribute("error.type", one.outcome)
+        if effect.outcome.split(".")[0] == "error" or effect.outcome == Exhausted.name:
+            span.set_attribute("error.type", effect.outcome)
             span.set_status(Status(StatusCode.ERROR, str(event.get("fault") or event.get("resource") or "")))
         span.end(_moment(sight.after.at))
 
@@ -148,6 +151,8 @@ class Spans:
             span.end(_moment(at))
         self._stretches.clear()
         self._effects.clear()
+        if self._provider is not None:
+            self._provider.shutdown()
 
 
 def place_of(record: Record) -> SpanContext:
@@ -161,27 +166,27 @@ def _number(text: str, size: int) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=size).digest()) or 1
 
 
-def attributes_of(subject: Subject, one: Span) -> Attributes:
+def attributes_of(subject: Subject, effect: Span) -> Attributes:
     """What is known of an effect when it is wanted."""
     found: Attributes = {
         "moothall.run": subject.record.run,
         "moothall.machine": subject.record.machine,
-        "moothall.step": int(one.key.partition(".")[0]),
-        "moothall.effect": one.key,
-        "moothall.kind": one.kind,
-        "moothall.state": one.state,
+        "moothall.step": int(effect.key.partition(".")[0]),
+        "moothall.effect": effect.key,
+        "moothall.kind": effect.kind,
+        "moothall.state": effect.state,
     }
-    match one.kind:
-        case AskAgent.kind if one.who in subject.players.functions or not subject.record.model:
-            found |= {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": one.who}
+    match effect.kind:
+        case AskAgent.kind if effect.who in subject.players.functions or not subject.record.model:
+            found |= {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": effect.who}
         case AskAgent.kind:
             found |= {
                 "gen_ai.operation.name": "chat",
-                "gen_ai.agent.name": one.who,
+                "gen_ai.agent.name": effect.who,
                 **asked_model(subject.record.model),
             }
         case CallTool.kind:
-            found |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": one.who}
+            found |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": effect.who}
     return found
 
 
@@ -206,7 +211,7 @@ def usage_of(usage: Mapping[str, float]) -> Attributes:
     return found
 
 
-def _bound(kept: dict[Any, Any]) -> None:
+def _forget_oldest(kept: dict[Any, Any]) -> None:
     """Forget the oldest of many: runs may end elsewhere, and nobody here hears of it."""
     if len(kept) > OPEN:
         del kept[next(iter(kept))]

@@ -117,11 +117,11 @@ class Costs(Frozen):
 
     def total(self, *, children: bool | None = None) -> Bill:
         """The whole bill; of children only, or without them, where that is asked for."""
-        bill = _NOTHING
-        for line, one in self.bills.items():
+        total = _NOTHING
+        for line, bill in self.bills.items():
             if children is None or line.child == children:
-                bill = bill.plus(one)
-        return bill
+                total = total.plus(bill)
+        return total
 
 
 _NOTHING = Bill()

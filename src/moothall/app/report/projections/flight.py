@@ -16,17 +16,17 @@ from dataclasses import field, replace
 from typing import Any
 
 from moothall.agents.ask import TURN, AskAgent, CallTool
-from moothall.app.report.projections.nesting import Entry
+from moothall.app.report.projections.hierarchy import Entry
 from moothall.kernel.effects import AskPerson, StartChild
-from moothall.kernel.events import Began, Denied, Doubted, Exhausted, Faltered, Repeated
+from moothall.kernel.events import AttemptFailed, Began, Denied, Doubted, Exhausted, Repeated
 from moothall.kernel.frozen import Frozen
 from moothall.runtime.journal import FAMILY, TIMERS
 
 LATE = 1_000
 DROPPED = "dropped"
 SOMEBODY = "a person"
-_MARKS = frozenset((Began.name, Denied.name, Faltered.name, Doubted.name, Repeated.name))
-_BEFORE = _MARKS - {Faltered.name}
+_MARKS = frozenset((Began.name, Denied.name, AttemptFailed.name, Doubted.name, Repeated.name))
+_BEFORE = _MARKS - {AttemptFailed.name}
 """Marks that do not end an attempt."""
 _TRACED = frozenset((AskAgent.kind, CallTool.kind, *FAMILY))
 
@@ -97,17 +97,17 @@ class Flight(Frozen):
         event, cause = entry["event"]["name"], entry["cause"]
         key = cause.partition("-")[0] if event in _MARKS else cause
         if event in _MARKS and key in spans:
-            spans[key] = _marked(spans[key], event)
+            spans[key] = _mark_span(spans[key], event)
         elif event not in _MARKS and key in spans:
             ended.append(spans.pop(key).ended(at, event))
         elif key in late and event not in _BEFORE:
-            late = {other: one for other, one in late.items() if other != key}
+            late = {other: span for other, span in late.items() if other != key}
         over = "status" in entry
         if left or over:
-            for one in [one for one in spans.values() if over or one.state in left]:
-                ended.append(spans.pop(one.key).ended(at, DROPPED))
-                charges += _dropped(one)
-                late = _traced(late, one)
+            for span in [span for span in spans.values() if over or span.state in left]:
+                ended.append(spans.pop(span.key).ended(at, DROPPED))
+                charges += _dropped_charges(span)
+                late = _add_late(late, span)
         for wanted in entry["effects"]:
             spans[wanted["key"]] = _span(wanted, at)
         return Flight(at, spans, late, tuple(ended), tuple(charges))
@@ -123,14 +123,14 @@ class Flight(Frozen):
 
     def parted(self, at: float) -> Flight:
         """What is under way in a fork when it parts from its origin: the same, begun anew; late replies are not its."""
-        spans = {key: Span(key, one.kind, one.who, one.state, at) for key, one in self.spans.items()}
+        spans = {key: Span(key, span.kind, span.who, span.state, at) for key, span in self.spans.items()}
         return Flight(at, spans)
 
     def does(self) -> str:
         """What the run does: somebody is `working`, or it is `waiting` for a person, or for `time`, or for nothing."""
-        if any(one.works for one in self.spans.values()):
+        if any(span.works for span in self.spans.values()):
             return "working"
-        if any(one.waits for one in self.spans.values()):
+        if any(span.waits for span in self.spans.values()):
             return "waiting"
         return "time" if self.spans else "nothing"
 
@@ -143,10 +143,10 @@ class Flight(Frozen):
         if span.joined:
             return []
         if span.kind == AskAgent.kind:
-            before = [_charged(span, -1, {})] if span.key in self.late else []
-            return [*before, _charged(span, 1, usage, _model(event))] if _is_call(event, span) else []
+            before = [_charge_for(span, -1, {})] if span.key in self.late else []
+            return [*before, _charge_for(span, 1, usage, _model(event))] if _is_call(event, span) else []
         calls = int(usage.get("calls", 0)) if span.kind in FAMILY else 0
-        return [_charged(span, calls, usage, _model(event))] if usage else []
+        return [_charge_for(span, calls, usage, _model(event))] if usage else []
 
 
 def _is_call(event: Mapping[str, Any], span: Span) -> bool:
@@ -154,10 +154,10 @@ def _is_call(event: Mapping[str, Any], span: Span) -> bool:
     name = event["name"]
     if name == Exhausted.name:  # what was under way is stopped when the time is over; all else was denied before
         return event["resource"] == "seconds" and not span.denied
-    return name not in _MARKS or name == Faltered.name
+    return name not in _MARKS or name == AttemptFailed.name
 
 
-def _charged(span: Span, calls: int, usage: Mapping[str, float], model: str = "") -> Charge:
+def _charge_for(span: Span, calls: int, usage: Mapping[str, float], model: str = "") -> Charge:
     unpriced, uncounted = (0 if name in usage else calls for name in ("usd", "tokens"))
     return Charge(span.state, span.who, span.kind, calls, usage, unpriced, uncounted, model)
 
@@ -172,26 +172,26 @@ def _model(event: Mapping[str, Any]) -> str:
     return str(event.get("model") or "")
 
 
-def _dropped(span: Span) -> list[Charge]:
+def _dropped_charges(span: Span) -> list[Charge]:
     """What an effect may have cost that is no longer wanted."""
     if span.kind != AskAgent.kind or span.denied:
         return []
-    return [_charged(span, 1, {})]
+    return [_charge_for(span, 1, {})]
 
 
-def _traced(late: Mapping[str, Span], span: Span) -> Mapping[str, Span]:
+def _add_late(late: Mapping[str, Span], span: Span) -> Mapping[str, Span]:
     """The dropped effects with one more, and without the oldest where they are too many."""
     if span.kind not in _TRACED or span.denied:
         return late
     late = {**late, span.key: span}
     if len(late) > LATE:
-        oldest = next((key for key, one in late.items() if one.kind not in FAMILY), "")
-        late = {key: one for key, one in late.items() if key != oldest}
+        oldest = next((key for key, span in late.items() if span.kind not in FAMILY), "")
+        late = {key: span for key, span in late.items() if key != oldest}
     return late
 
 
-def _marked(span: Span, mark: str) -> Span:
-    if mark in (Faltered.name, Repeated.name):
+def _mark_span(span: Span, mark: str) -> Span:
+    if mark in (AttemptFailed.name, Repeated.name):
         return replace(span, attempts=span.attempts + 1, doubted=False)
     if mark == Denied.name:
         return replace(span, denied="used up")

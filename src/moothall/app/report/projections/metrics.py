@@ -18,7 +18,7 @@ from dataclasses import field, replace
 
 from moothall.app.report.projections.costs import Bill, Costs, Players
 from moothall.app.report.projections.flight import Flight, Span
-from moothall.app.report.projections.nesting import UNKNOWN, Entry, Moved, Nesting
+from moothall.app.report.projections.hierarchy import UNKNOWN, Entry, Hierarchy, Moved
 from moothall.kernel.effects import AskPerson
 from moothall.kernel.events import Forked
 from moothall.kernel.frozen import Frozen
@@ -65,12 +65,12 @@ class StateFigures(Frozen):
 
     def plus(self, other: StateFigures) -> StateFigures:
         """The same state in two runs together."""
-        visited = [one for one in (self, other) if one.visits]
+        visited = [figures for figures in (self, other) if figures.visits]
         return StateFigures(
             self.state,
             self.visits + other.visits,
             self.total + other.total,
-            min((one.shortest for one in visited), default=0.0),
+            min((figures.shortest for figures in visited), default=0.0),
             max(self.longest, other.longest),
             self.waited + other.waited,
             self.bill.plus(other.bill),
@@ -81,7 +81,7 @@ class StateFigures(Frozen):
 class Metrics(Frozen):
     """What was counted so far."""
 
-    nesting: Nesting = UNKNOWN
+    hierarchy: Hierarchy = UNKNOWN
     players: Players = field(default_factory=Players)
     entries: int = 0
     began: float = 0.0
@@ -98,7 +98,7 @@ class Metrics(Frozen):
         """With one more entry."""
         if entry["event"]["name"] == Forked.name:
             return self._parted(max(self.at, entry["at"]))
-        moved = self.nesting.moved(entry)
+        moved = self.hierarchy.moved(entry)
         flight = self.flight.after(entry, moved.left)
         costs = self.costs
         for charge in flight.charges:
@@ -106,22 +106,22 @@ class Metrics(Frozen):
         ends = "status" in entry and self.over is None
         live = self.over is None
         return Metrics(
-            self.nesting,
+            self.hierarchy,
             self.players,
             self.entries + 1,
             self.began if self.entries else flight.at,
             flight.at if ends else self.over,
             flight,
             self._stays(moved, flight.at, ends) if live else self.stays,
-            _waited(self.waited, flight.ended),
+            _add_waits(self.waited, flight.ended),
             self._spells(flight.at) if live and self.entries else self.spells,
-            _counted(self.transitions, entry, moved) if entry["taken"] else self.transitions,
+            _add_transition(self.transitions, entry, moved) if entry["taken"] else self.transitions,
             costs,
         )
 
     def _parted(self, at: float) -> Metrics:
         stays = {state: _NEVER.begun(at) for state, stay in self.stays.items() if stay.since is not None}
-        parts = (self.nesting, self.players, self.entries + 1)
+        parts = (self.hierarchy, self.players, self.entries + 1)
         return Metrics(*parts, began=at, flight=self.flight.parted(at), stays=stays)
 
     def _stays(self, moved: Moved, at: float, ends: bool) -> Mapping[str, Stay]:
@@ -167,25 +167,27 @@ class Metrics(Frozen):
         bills = self.costs.by("state")
         names = dict.fromkeys((*self.stays, *self.waited, *bills))
         found = [self._figures(name, bills.get(name, _FREE), self._until(until)) for name in names]
-        return tuple(sorted(found, key=lambda one: not one.state))
+        return tuple(sorted(found, key=lambda figures: not figures.state))
 
     def _figures(self, state: str, bill: Bill, until: float) -> StateFigures:
         stay = self.stays.get(state, _NEVER)
         now = stay.ended(until)
-        waiting = (one for one in self.flight.spans.values() if one.kind == AskPerson.kind and one.state == state)
-        waited = self.waited.get(state, 0.0) + sum(one.seconds(until) for one in waiting)
+        waiting = (span for span in self.flight.spans.values() if span.kind == AskPerson.kind and span.state == state)
+        waited = self.waited.get(state, 0.0) + sum(span.seconds(until) for span in waiting)
         is_open = stay.since is not None
         return StateFigures(state, now.visits, now.total, now.shortest or 0.0, now.longest, waited, bill, is_open)
 
     def slowest(self, until: float | None = None) -> StateFigures | None:
         """The atomic state that took the most time."""
-        atomic = [one for one in self.states(until) if one.state and self.nesting.is_atomic(one.state)]
-        return max(atomic, key=lambda one: one.total, default=None)
+        atomic = [
+            figures for figures in self.states(until) if figures.state and self.hierarchy.is_atomic(figures.state)
+        ]
+        return max(atomic, key=lambda figures: figures.total, default=None)
 
     def hungriest(self, until: float | None = None) -> StateFigures | None:
         """The state that took the most tokens, where any took some."""
-        hungry = [one for one in self.states(until) if one.bill.tokens]
-        return max(hungry, key=lambda one: one.bill.tokens, default=None)
+        hungry = [figures for figures in self.states(until) if figures.bill.tokens]
+        return max(hungry, key=lambda figures: figures.bill.tokens, default=None)
 
     def commonest(self) -> tuple[tuple[str, str], int] | None:
         """The transition that was taken most often."""
@@ -195,25 +197,27 @@ class Metrics(Frozen):
         return self.at if self.over is not None or until is None else max(self.at, until)
 
 
-def merged(figures: Iterable[StateFigures]) -> tuple[StateFigures, ...]:
+def merge_figures(figures: Iterable[StateFigures]) -> tuple[StateFigures, ...]:
     """The figures of several runs of one machine, state by state."""
     found: dict[str, StateFigures] = {}
-    for one in figures:
-        found[one.state] = found[one.state].plus(one) if one.state in found else one
+    for more in figures:
+        found[more.state] = found[more.state].plus(more) if more.state in found else more
     return tuple(found.values())
 
 
-def _waited(waited: Mapping[str, float], ended: tuple[Span, ...]) -> Mapping[str, float]:
-    for one in ended:
-        if one.kind == AskPerson.kind:
-            waited = {**waited, one.state: waited.get(one.state, 0.0) + one.seconds(one.since)}
+def _add_waits(waited: Mapping[str, float], ended: tuple[Span, ...]) -> Mapping[str, float]:
+    for span in ended:
+        if span.kind == AskPerson.kind:
+            waited = {**waited, span.state: waited.get(span.state, 0.0) + span.seconds(span.since)}
     return waited
 
 
-def _counted(transitions: Mapping[tuple[str, str], int], entry: Entry, moved: Moved) -> Mapping[tuple[str, str], int]:
+def _add_transition(
+    transitions: Mapping[tuple[str, str], int], entry: Entry, moved: Moved
+) -> Mapping[tuple[str, str], int]:
     """The transitions with one more: from the atomic states that were left to those that were entered."""
-    before = [one for one in entry["from"] if one in moved.left] or entry["from"]
-    after = [one for one in entry["to"] if one in moved.entered] or entry["to"]
+    before = [state for state in entry["from"] if state in moved.left] or entry["from"]
+    after = [state for state in entry["to"] if state in moved.entered] or entry["to"]
     way = (" + ".join(before), " + ".join(after))
     return {**transitions, way: transitions.get(way, 0) + 1}
 

@@ -28,11 +28,13 @@ def states_of(chart: Chart, entries: Sequence[Mapping[str, Any]]) -> tuple[str, 
     """Every state that was entered, the first ones included."""
     rows = {row.id: row.targets for row in chart.rows if row.targets}
     entered = [target for entry in entries for taken in entry["taken"] for target in rows.get(taken, ())]
-    places = [place for first in chart.places[0].initial for place in _entered(chart, first)]
-    return tuple(place.name for place in (*places, *(place for target in entered for place in _entered(chart, target))))
+    places = [place for first in chart.places[0].initial for place in _entered_places(chart, first)]
+    return tuple(
+        place.name for place in (*places, *(place for target in entered for place in _entered_places(chart, target)))
+    )
 
 
-def _entered(chart: Chart, index: int) -> Iterator[Place]:
+def _entered_places(chart: Chart, index: int) -> Iterator[Place]:
     """A state and those that it begins with; a history stands for what it begins with too."""
     place = chart.places[index]
     inside = (
@@ -40,4 +42,4 @@ def _entered(chart: Chart, index: int) -> Iterator[Place]:
     )
     yield chart.places[place.parent] if place.kind == HISTORY else place
     for child in inside:
-        yield from _entered(chart, child)
+        yield from _entered_places(chart, child)

@@ -8,9 +8,9 @@ from typing import Any
 
 from moothall.agents.ask import AskAgent, CallTool, Replied, Returned, Unusable, render
 from moothall.app.report.projections.flight import SOMEBODY, Flight, asked_in_turn, who_of
-from moothall.app.report.projections.nesting import Entry
+from moothall.app.report.projections.hierarchy import Entry
 from moothall.kernel.effects import AskPerson, StartChild
-from moothall.kernel.events import Answered, ChildDone, Expired, Faltered, GaveUp
+from moothall.kernel.events import Answered, AttemptFailed, ChildDone, Expired, GaveUp
 from moothall.kernel.frozen import Frozen
 
 MACHINE = "the machine"
@@ -32,11 +32,11 @@ class Said(Frozen):
 def transcript(entry: Entry, before: Flight) -> Iterator[Said]:
     """What was said in an entry: first what it heard, then what it asks. `before` is what was under way before it."""
     seq, at, late = entry["seq"], entry["at"], "ignored" in entry
-    for who, whom, kind, text in _heard(entry["event"], _speaker(entry, before)):
+    for who, whom, kind, text in _heard_texts(entry["event"], _speaker(entry, before)):
         yield Said(seq, at, who, whom, kind, text, late)
     for wanted in entry["effects"]:
         if not wanted.get("denied"):
-            for whom, kind, text in _asked(wanted["kind"], wanted["effect"]):
+            for whom, kind, text in _asked_texts(wanted["kind"], wanted["effect"]):
                 yield Said(seq, at, MACHINE, whom, kind, text)
 
 
@@ -45,43 +45,43 @@ def _speaker(entry: Entry, before: Flight) -> str:
     return span.who if span is not None else ""
 
 
-def _heard(event: Mapping[str, Any], who: str) -> Iterator[tuple[str, str, str, str]]:
+def _heard_texts(event: Mapping[str, Any], who: str) -> Iterator[tuple[str, str, str, str]]:
     name = event["name"]
     if name == Replied.name:
         agent = event["agent"]
-        yield agent, MACHINE, "reply", event["text"] or _shown(event["value"])
+        yield agent, MACHINE, "reply", event["text"] or _format_value(event["value"])
         for call in event.get("calls") or ():
-            yield agent, call["tool"], "call", _shown(call["arguments"])
+            yield agent, call["tool"], "call", _format_value(call["arguments"])
     elif name == Unusable.name:
         yield event["agent"], MACHINE, "unusable reply", f"{event['text']}\n({event['reason']})"
     elif name == Returned.name:
-        yield event["tool"], MACHINE, "result", _shown(event["value"])
+        yield event["tool"], MACHINE, "result", _format_value(event["value"])
     elif name == Answered.name:
-        yield event["by"] or who or SOMEBODY, MACHINE, "answer", _shown(event["value"])
+        yield event["by"] or who or SOMEBODY, MACHINE, "answer", _format_value(event["value"])
     elif name == Expired.name:
         yield who or SOMEBODY, MACHINE, "no answer", "the deadline passed"
-    elif name in (GaveUp.name, Faltered.name):
+    elif name in (GaveUp.name, AttemptFailed.name):
         yield who, MACHINE, "failure", event["reason"]
     elif name == ChildDone.name or name.startswith(ChildDone.name + "."):
-        yield who or name, MACHINE, "result", _shown(event["data"])
+        yield who or name, MACHINE, "result", _format_value(event["data"])
 
 
-def _asked(kind: str, effect: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _asked_texts(kind: str, effect: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     whom = who_of(kind, effect)
     if kind == AskAgent.kind:
-        yield whom, "prompt", _rendered(effect)
+        yield whom, "prompt", _render_request(effect)
     elif kind == CallTool.kind:
-        yield whom, "call", _shown(effect["arguments"])
+        yield whom, "call", _format_value(effect["arguments"])
     elif kind == AskPerson.kind:
         yield whom, "question", effect["prompt"]
     elif kind == StartChild.kind:
         asked = asked_in_turn(effect)
-        yield whom, "prompt" if asked else "start", _rendered(asked) if asked else _shown(effect["input"])
+        yield whom, "prompt" if asked else "start", _render_request(asked) if asked else _format_value(effect["input"])
 
 
-def _rendered(asked: Mapping[str, Any]) -> str:
+def _render_request(asked: Mapping[str, Any]) -> str:
     return render(asked["template"], asked["arguments"])
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

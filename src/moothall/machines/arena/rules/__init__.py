@@ -204,7 +204,7 @@ def code_reasons(content: str, language: str, *, depth: int = 0) -> Iterator[Rea
     for text in found.shells:
         yield from shell_reasons(_as_shell(text), is_script=True, depth=depth + 1)
     for words in found.words:
-        yield from shell_reasons(" ".join(_quoted(word) for word in words), is_script=True, depth=depth + 1)
+        yield from shell_reasons(" ".join(_quote(word) for word in words), is_script=True, depth=depth + 1)
 
 
 def _as_shell(text: str) -> str:
@@ -212,7 +212,7 @@ def _as_shell(text: str) -> str:
     return text.replace(HOME, "$HOME").replace(WORK, "$PWD")
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     if word.startswith((HOME, WORK)):
         return '"' + _as_shell(word).replace('"', '\\"') + '"'
     return shlex.quote(word) if UNKNOWN not in word else f'"{word}"'

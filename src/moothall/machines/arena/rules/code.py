@@ -147,7 +147,7 @@ def _string(text: str, at: int, language: str, before: str) -> tuple[Token, int]
             continue
         end += 2 if text[end] == "\\" and not (quote == "`" and language == "go") else 1
     raw = text[start:end]
-    value, names = _interpolated(raw, quote, language, before)
+    value, names = _interpolate(raw, quote, language, before)
     tag = before if quote == "`" and before and (before[-1].isalnum() or before[-1] in "_$)]>") else ""
     if quote == "`" and language in BACKTICK_SHELLS:
         tag = "$"
@@ -162,7 +162,7 @@ def _brace_end(text: str, at: int) -> int:
     return at
 
 
-def _interpolated(raw: str, quote: str, language: str, before: str) -> tuple[str, tuple[str, ...]]:
+def _interpolate(raw: str, quote: str, language: str, before: str) -> tuple[str, tuple[str, ...]]:
     """A string with its named holes written as the unknown sign and the name between two of them."""
     pattern = ""
     if quote == "`" and language == "javascript":

@@ -1,4 +1,4 @@
-"""Rules `privileged-container` and `docker-socket`: a container that is no boundary.
+"""Rules `privileged-container` and `docker-socket`: a container that is not a boundary.
 
 Read from commands, from nested settings (compose and Kubernetes files, a tool's arguments) and from words of code. The
 options of `docker run` count up to the image; what stands behind it is the container's own business.

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from moothall.machines.arena.rules.shell import Command, Trace
-from moothall.machines.arena.rules.texts import danger_of, resolve, shown
+from moothall.machines.arena.rules.texts import danger_of, readable, resolve
 
 HARMLESS_DEVICES = re.compile(
     r"/dev/(?:null|zero|full|random|urandom|tty\w*|std(?:in|out|err)|fd(?:/.*)?|shm/.+|ptmx|pts/.*)"
@@ -35,10 +35,10 @@ def destructive_reasons(told: Trace) -> Iterator[str]:
 def _command_reasons(command: Command, made: set[str]) -> Iterator[str]:
     name, arguments = command.name, list(command.arguments)
     if name == "rm" and _is_recursive(arguments):
-        yield from _lost(command, _operands(arguments), "rm deletes", made)
+        yield from _lost_paths(command, _operands(arguments), "rm deletes", made)
     elif name in ("chmod", "chown", "chgrp") and _is_recursive(arguments, small=False):
         skipped = 0 if any(word.startswith("--reference") for word in arguments) else 1
-        yield from _lost(command, _operands(arguments)[skipped:], f"{name} changes all of", made)
+        yield from _lost_paths(command, _operands(arguments)[skipped:], f"{name} changes all of", made)
     elif name == "find":
         yield from _find_reasons(command, made)
     elif name.startswith("mkfs") or name in ("mke2fs", "mkswap", "wipefs", "blkdiscard", "shred"):
@@ -80,11 +80,11 @@ def _operands(arguments: list[str]) -> list[str]:
     return operands
 
 
-def _lost(command: Command, paths: list[str], doing: str, made: set[str]) -> Iterator[str]:
+def _lost_paths(command: Command, paths: list[str], doing: str, made: set[str]) -> Iterator[str]:
     for path in paths:
         place = resolve(path, command.folder) if path else ""
         if place and (danger := danger_of(place, made=made)):
-            yield f"{doing} {shown(place)}, {danger}"
+            yield f"{doing} {readable(place)}, {danger}"
 
 
 def _find_reasons(command: Command, made: set[str]) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _find_reasons(command: Command, made: set[str]) -> Iterator[str]:
         if word.startswith(("-", "(", "!")):
             break
         starts.append(word)
-    yield from _lost(command, starts or ["."], "find deletes in", made)
+    yield from _lost_paths(command, starts or ["."], "find deletes in", made)
     if any(word in ("-name", "-path") and arguments[at + 1] == ".git" for at, word in enumerate(arguments[:-1])):
         yield "find deletes the history in .git"
 

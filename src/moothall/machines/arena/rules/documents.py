@@ -34,14 +34,14 @@ def read_documents(text: str) -> list[Any]:
         lines = [
             Line(len(line) - len(line.lstrip()), cleaned, number)
             for number, line in enumerate(raw)
-            if (cleaned := _uncommented(line.strip())) and not cleaned.startswith("%")
+            if (cleaned := _strip_comment(line.strip())) and not cleaned.startswith("%")
         ]
         if lines:
             values.append(_Block(lines, raw).read(0))
     return values
 
 
-def _uncommented(text: str) -> str:
+def _strip_comment(text: str) -> str:
     quote = ""
     for position, sign in enumerate(text):
         if quote:

@@ -304,7 +304,7 @@ ORCHESTRATED = frozenset({"kubectl", "oc", "docker", "docker-compose", "podman",
 FileReader = Callable[[str], Text]
 
 
-def printed(words: Sequence[Text], stdin: Text | None, read: FileReader, folder: str) -> Text:
+def printed_text(words: Sequence[Text], stdin: Text | None, read: FileReader, folder: str) -> Text:
     """What a program prints, as far as that is known; else its input's origin, which most programs pass on."""
     name = name_of(words)
     arguments = list(words[1:])
@@ -312,16 +312,16 @@ def printed(words: Sequence[Text], stdin: Text | None, read: FileReader, folder:
     passed = stdin.tags if stdin else frozenset()
     match name:
         case "echo":
-            return _echoed(arguments)
+            return _echo_text(arguments)
         case "printf":
-            return _formatted(arguments[1:] if arguments and arguments[0].text == "--" else arguments)
+            return _printf_text(arguments[1:] if arguments and arguments[0].text == "--" else arguments)
         case "pwd":
             return constant(folder + "\n")
         case "cat" | "tac" | "head" | "tail" | "zcat" | "gunzip" | "bzcat" | "xzcat" | "less" | "more" | "nl":
             files = [word for word in plain if not word.text.isdigit()]
             if not files:
                 return stdin or unknown()
-            return join((_tagged(read(word.text), word.tags) for word in files), "\n")
+            return join((_tag_text(read(word.text), word.tags) for word in files), "\n")
         case "tee":
             return stdin or unknown()
         case "ls" if any(re.fullmatch(r"-\w*d\w*", word.text) for word in arguments):
@@ -333,7 +333,7 @@ def printed(words: Sequence[Text], stdin: Text | None, read: FileReader, folder:
         case "env" | "printenv" if not [word for word in arguments if word.text not in ("-0", "--null")]:
             return unknown({"environment"})
         case "base64" | "openssl" | "xxd" | "base32" | "uudecode":
-            return _decoded(name, words, stdin, read)
+            return _decoded_text(name, words, stdin, read)
         case "aws" | "gsutil" | "gcloud" if (plain and plain[-1].text == "-") or "cat" in [w.text for w in plain]:
             return unknown({"fetched"})
     if name in FETCHERS:
@@ -378,11 +378,11 @@ def _prints_fetched(name: str, words: Sequence[Text]) -> bool:
     return not [path for path in fetched_file(words) if path not in ("-", "/dev/stdout")]
 
 
-def _tagged(text: Text, tags: frozenset[str]) -> Text:
+def _tag_text(text: Text, tags: frozenset[str]) -> Text:
     return Text(text.text, text.shape, text.tags | tags)
 
 
-def _echoed(arguments: Sequence[Text]) -> Text:
+def _echo_text(arguments: Sequence[Text]) -> Text:
     words = list(arguments)
     escapes = newline = True
     escapes = False
@@ -394,7 +394,7 @@ def _echoed(arguments: Sequence[Text]) -> Text:
     return Text(unescape(joined.text), unescape(joined.shape), joined.tags) if escapes else joined
 
 
-def _formatted(arguments: Sequence[Text]) -> Text:
+def _printf_text(arguments: Sequence[Text]) -> Text:
     """`printf`: the format as often as there are arguments for it."""
     if not arguments:
         return Text()
@@ -432,7 +432,7 @@ def _path_part(name: str, plain: Sequence[Text], folder: str) -> Text:
     return constant(resolve(path, folder) + "\n")
 
 
-def _decoded(name: str, words: Sequence[Text], stdin: Text | None, read: FileReader) -> Text:
+def _decoded_text(name: str, words: Sequence[Text], stdin: Text | None, read: FileReader) -> Text:
     """Decoded text: known where it was known before, and marked as decoded."""
     texts = [word.text for word in words]
     decodes = name == "uudecode" or any(

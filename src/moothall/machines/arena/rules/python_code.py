@@ -49,7 +49,7 @@ class PythonFindings:
 
 
 def read_python(text: str) -> PythonFindings | None:
-    """What a Python text would do; None where it is no Python that can be read."""
+    """What a Python text would do; None where it is not Python that can be read."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -66,14 +66,14 @@ def read_python(text: str) -> PythonFindings | None:
     return findings
 
 
-def dotted(node: ast.expr) -> str:
+def dotted_name(node: ast.expr) -> str:
     """`a.b.c` of an expression, as far as it is one."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        return f"{dotted(node.value)}.{node.attr}"
+        return f"{dotted_name(node.value)}.{node.attr}"
     if isinstance(node, ast.Call):
-        return dotted(node.func) + "()"
+        return dotted_name(node.func) + "()"
     return ""
 
 
@@ -152,7 +152,7 @@ class _Walk:
                 return self.named(name)
             case ast.IfExp(body=body, orelse=other):
                 return UNKNOWN if UNKNOWN in self.text(other) else self.text(body)
-            case ast.Subscript() if dotted(node.value) == "os.environ" and self.text(node.slice) == "HOME":
+            case ast.Subscript() if dotted_name(node.value) == "os.environ" and self.text(node.slice) == "HOME":
                 return HOME
             case ast.Call():
                 return self.called_text(node)
@@ -178,7 +178,7 @@ class _Walk:
         return texts[0]
 
     def called_text(self, node: ast.Call) -> str:
-        name = dotted(node.func)
+        name = dotted_name(node.func)
         last = name.rsplit(".", 1)[-1]
         if last == "expanduser":
             source = self.text(node.args[0] if node.args else self.receiver(node))
@@ -220,7 +220,7 @@ class _Walk:
     def formatted(self, node: ast.Call, function: ast.Attribute) -> str:
         if isinstance(function.value, ast.Call) and not isinstance(function.value.func, ast.Attribute | ast.Name):
             return UNKNOWN
-        if isinstance(function.value, ast.Call) and dotted(function.value.func).endswith("SQL"):
+        if isinstance(function.value, ast.Call) and dotted_name(function.value.func).endswith("SQL"):
             return COMPOSED
         values = [*node.args, *(keyword.value for keyword in node.keywords)]
         pieces = re.split(r"\{[^{}]*\}", self.text(function.value))
@@ -244,7 +244,7 @@ class _Walk:
             return not isinstance(node, ast.Call)
         while (above := self.parents.get(node)) is not None and isinstance(above, ast.expr | ast.keyword):
             if isinstance(above, ast.Call) and node is not above.func:
-                last = dotted(above.func).rsplit(".", 1)[-1]
+                last = dotted_name(above.func).rsplit(".", 1)[-1]
                 if last in SAYING or last.endswith(("Error", "Exception", "Warning")):
                     return True
             node = above
@@ -269,7 +269,7 @@ class _Walk:
             case _:
                 return
         above = self.parents.get(node)
-        executed = isinstance(above, ast.Call) and dotted(above.func).rsplit(".", 1)[-1] in EXECUTING
+        executed = isinstance(above, ast.Call) and dotted_name(above.func).rsplit(".", 1)[-1] in EXECUTING
         if is_built(text, executed=executed) and not self.is_said(node):
             reason = "the code puts SQL together from variables; bind parameters instead"
             self.findings.reasons.append(("string-built-sql", reason))
@@ -287,7 +287,7 @@ class _Walk:
         return next((start for start in starts if is_sql(start)), "") + "".join(added)
 
     def look_at_call(self, node: ast.Call) -> None:
-        name = dotted(node.func)
+        name = dotted_name(node.func)
         last = name.rsplit(".", 1)[-1]
         if last in SHELL_CALLS or last == "spawn":
             self.keep_shell(node, last)
@@ -335,7 +335,7 @@ class _Walk:
         """The names of calls that an expression is made of, also through names of this file."""
         for node in ast.walk(source):
             if isinstance(node, ast.Call):
-                yield dotted(node.func).replace("()", "")
+                yield dotted_name(node.func).replace("()", "")
             if isinstance(node, ast.Name) and depth < 4:
                 for value in self.bindings.get(node.id, []):
                     if value is not None and value is not source:
@@ -352,7 +352,7 @@ class _Walk:
 
     def holds_environment(self, source: ast.expr, depth: int = 0) -> bool:
         for node in ast.walk(source):
-            if isinstance(node, ast.Attribute) and dotted(node) == "os.environ":
+            if isinstance(node, ast.Attribute) and dotted_name(node) == "os.environ":
                 above = self.parents.get(node)
                 taken = isinstance(above, ast.Attribute) and above.attr in ("get", "pop", "setdefault")
                 if not taken and not (isinstance(above, ast.Subscript) and above.value is node):
@@ -367,7 +367,7 @@ class _Walk:
 
     def holds_env_file(self, source: ast.expr, depth: int = 0) -> bool:
         for node in ast.walk(source):
-            if isinstance(node, ast.Call) and dotted(node.func).rsplit(".", 1)[-1] in READING:
+            if isinstance(node, ast.Call) and dotted_name(node.func).rsplit(".", 1)[-1] in READING:
                 places = [*node.args[:1], self.receiver(node)]
                 if any(place is not None and is_env_file(self.text(place)) for place in places):
                     return True

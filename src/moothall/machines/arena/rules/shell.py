@@ -24,7 +24,7 @@ from moothall.machines.arena.rules.programs import (
     fetched_file,
     find_command,
     interpreter_program,
-    printed,
+    printed_text,
     unwrap,
     xargs_command,
 )
@@ -342,7 +342,7 @@ class Shell:
                 return self.read_variables(command)
             case "test" | "[" | "[[":
                 self.told.commands.append(command)
-                return Result(tested([word for word in arguments if word.text not in ("]", "]]")]))
+                return Result(test_result([word for word in arguments if word.text not in ("]", "]]")]))
         return None
 
     def change_folder(self, command: Command) -> Result:
@@ -450,7 +450,7 @@ class Shell:
         if content is not None and content.is_known():
             replace(self.subshell(), parameters=None).run_text(content.text, command.input)
         self.keep_files(command)
-        return Result(None, printed(command.words, command.input, self.file_text, self.folder))
+        return Result(None, printed_text(command.words, command.input, self.file_text, self.folder))
 
     def sent_tags(self, word: Text) -> frozenset[str]:
         """The origin of a word, and of the file that it names, bare or behind an `@` or `=`."""
@@ -633,7 +633,7 @@ class Shell:
             return Text("", UNKNOWN)
         if operation == "length":
             return unknown()
-        return _changed(value, operation, self.joined(part.argument)) if operation else value
+        return _substitute(value, operation, self.joined(part.argument)) if operation else value
 
     def lookup(self, name: str) -> Text | None:
         """The value of a variable; None where nobody set it."""
@@ -702,13 +702,13 @@ def is_env_file(path: str) -> bool:
     )
 
 
-def tested(words: Sequence[Text]) -> bool | None:
+def test_result(words: Sequence[Text]) -> bool | None:
     """What `test` says of known texts; None where that depends on more."""
     if any(not word.is_known() for word in words):
         return None
     match [word.text for word in words]:
         case ["!", *rest]:
-            inner = tested([constant(word) for word in rest])
+            inner = test_result([constant(word) for word in rest])
             return None if inner is None else not inner
         case ["-n", text]:
             return text != ""
@@ -770,7 +770,7 @@ def _split_blanks(value: Text) -> list[Text]:
     ]
 
 
-def _changed(value: Text, operation: str, argument: Text) -> Text:
+def _substitute(value: Text, operation: str, argument: Text) -> Text:
     """`${name#pattern}` and its like."""
     text = value.text
     if operation in ("^^", "^"):

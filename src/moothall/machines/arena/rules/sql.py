@@ -1,6 +1,6 @@
 """Rule `string-built-sql`: how a text is told to be SQL, and what a shell puts together.
 
-`is_sql` reads a text in which the unknown sign stands for whatever is put in. English that begins like SQL is no SQL:
+`is_sql` reads a text in which the unknown sign stands for whatever is put in. English that begins like SQL is not SQL:
 "Select one option from …" has words side by side where SQL has columns, and is spelled as a sentence is.
 """
 

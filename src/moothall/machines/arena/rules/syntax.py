@@ -242,7 +242,7 @@ class Reader:
                 links.append(Link(joint, pipeline, background))
             joint = following
             if self.at == start:
-                self.at += 1  # whatever stands here is no command; go on behind it
+                self.at += 1  # whatever stands here is not a command; go on behind it
         return Chain(tuple(links))
 
     def read_pipeline(self, ends: frozenset[str]) -> Pipeline:

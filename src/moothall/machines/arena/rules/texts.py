@@ -96,6 +96,6 @@ def danger_of(path: str, *, made: Iterable[str] = ()) -> str:
     return ""
 
 
-def shown(text: str) -> str:
+def readable(text: str) -> str:
     """A text for people."""
     return text.replace(HOME, "~").replace(f"{WORK}/", "").replace(WORK, ".").replace(UNKNOWN, "…")

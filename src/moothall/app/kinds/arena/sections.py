@@ -1,0 +1,87 @@
+"""What the report of an arena's run adds: the vote with its weights, the veto, the tasks, repairs and the rollback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moothall.app.report.amounts import lasting
+from moothall.app.report.section import Chart, Listed, Measure, Part, Section, Table
+from moothall.machines.arena.case import Case
+from moothall.machines.arena.report import report_of, trace_lines
+
+
+def sections_of(case: Case) -> tuple[Section, ...]:
+    """All sections of a run."""
+    told = report_of(case)
+    sections = (_decision(case, told), _votes(told), _tasks(told), _undone(told), _reasons(case))
+    return tuple(section for section in sections if section.parts)
+
+
+def _decision(case: Case, told: dict[str, Any]) -> Section:
+    parts: list[Part] = [case.request]
+    if told["decision"] or told["outcome"]:
+        reason = f": {told['reason']}" if told["reason"] else ""
+        parts.append(f"{(told['decision'] or told['outcome']).replace('_', ' ')}{reason}")
+    if told["veto"]:
+        veto = told["veto"]
+        parts.append(f"Veto of {veto['by']}, by the rule {veto['rule']}.")
+    return Section("The decision", tuple(parts))
+
+
+def _votes(told: dict[str, Any]) -> Section:
+    votes = told["votes"]
+    if not votes:
+        return Section("The vote", ())
+    head = ("agent", "role", "verdict", "confidence", "weight", "reasons")
+    rows = tuple(
+        (
+            vote["agent"],
+            vote["role"],
+            vote["verdict"],
+            f"{vote['confidence']:.2f}",
+            f"{vote['weight']:.2f}",
+            "; ".join(vote["reasons"]),
+        )
+        for vote in votes
+    )
+    weights = tuple(Measure(vote["agent"], vote["weight"], f"{vote['weight']:.2f} {vote['verdict']}") for vote in votes)
+    passes = f"{told['passes']} pass" + ("" if told["passes"] == 1 else "es")
+    consensus = f"Consensus {told['consensus']:.3f} after {passes}."
+    return Section("The vote", (consensus, Table(head, rows), Chart("Weights", weights)))
+
+
+def _tasks(told: dict[str, Any]) -> Section:
+    if not told["tasks"]:
+        return Section("The tasks", ())
+    head = ("task", "command", "outcome", "exit code", "time", "attempts", "sandbox")
+    rows = tuple(
+        (
+            task["id"],
+            task["command"],
+            task["outcome"].replace("_", " ") + (f": {task['failure']}" if task["failure"] else ""),
+            "" if task["exit_code"] is None else str(task["exit_code"]),
+            "" if task["duration"] is None else lasting(task["duration"]),
+            str(task["attempts"] or ""),
+            task["sandbox"] or "",
+        )
+        for task in told["tasks"]
+    )
+    return Section("The tasks", (Table(head, rows),))
+
+
+def _undone(told: dict[str, Any]) -> Section:
+    parts: list[Part] = []
+    if told["healing"]:
+        repairs = (f"{repair['outcome']}: {repair['reason'] or repair['diagnosis']}" for repair in told["healing"])
+        parts.append(Listed("Repairs", tuple(repairs)))
+    if told["rollback"] is not None:
+        is_complete = told["rollback"]["complete"]
+        parts.append("Everything was rolled back." if is_complete else "The rollback is incomplete.")
+        if told["rollback"]["left"]:
+            parts.append(Listed("What is left", tuple(told["rollback"]["left"])))
+    return Section("Repairs and rollback", tuple(parts))
+
+
+def _reasons(case: Case) -> Section:
+    lines = tuple(trace_lines(case))
+    return Section("Every number explained", (Listed("In the order of the run", lines),) if lines else ())

@@ -1,0 +1,92 @@
+"""What a program does with an outcome: take the result, or hear why there is none."""
+
+from dataclasses import dataclass
+
+import pytest
+
+import moothall
+from moothall import (
+    Answered,
+    Budget,
+    DefinitionError,
+    EffectFailed,
+    Final,
+    Machine,
+    On,
+    Outcome,
+    Refused,
+    Replied,
+    State,
+    ask,
+    question,
+    run,
+)
+from moothall.testing import Trial
+
+
+@dataclass(frozen=True)
+class Parcel:
+    to: str
+    limit: int = 1
+
+
+async def carry(prompt: str) -> str:
+    if "nowhere" in prompt:
+        raise EffectFailed("the road is closed", final=True)
+    return "carried"
+
+
+POST = Machine(
+    "post",
+    data=Parcel,
+    result=lambda parcel: parcel.to.upper(),
+    states=[
+        State("asking", enter=question("Send it to {to}?")),
+        State("going", enter=ask(carry, "{to}")),
+        Final("there"),
+    ],
+    moves=[
+        On("asking", Answered, to="going", when=lambda parcel, answer: parcel.limit // parcel.limit == 1),
+        On("going", Replied, to="there"),
+    ],
+)
+
+
+def posted(to: str, limit: int = 1) -> Outcome[str]:
+    trial = Trial(POST)
+    trial.run(Parcel(to, limit))
+    return trial.answer(True)
+
+
+def test_the_outcome_of_a_run_that_is_done_unwraps_to_its_result() -> None:
+    assert posted("Ada").unwrap() == "ADA"
+
+
+def test_to_unwrap_what_waits_is_refused_and_names_the_question() -> None:
+    outcome = run(POST, Parcel("Ada"))
+    with pytest.raises(Refused, match=rf"run {outcome.run} of post waits in asking for an answer to: Send it to Ada\?"):
+        outcome.unwrap()
+
+
+def test_to_unwrap_what_failed_raises_its_reason_and_blames_who_has_to_act() -> None:
+    with pytest.raises(EffectFailed, match=r"of post failed: .*the road is closed"):
+        posted("nowhere").unwrap()
+    with pytest.raises(DefinitionError, match=r"of post failed: .*ZeroDivisionError"):
+        posted("Ada", limit=0).unwrap()
+
+
+def test_to_unwrap_what_ended_at_a_limit_says_which() -> None:
+    trial = Trial(POST)
+    trial.run(Parcel("Ada"), budget=Budget(calls=0))
+    with pytest.raises(Refused, match=r"has no result, it is limited: .*calls"):
+        trial.answer(True).unwrap()
+
+
+def test_an_outcome_of_a_type_is_the_same_value() -> None:
+    first = run(POST, Parcel("Ada"))
+    assert Outcome[str](**first.__dict__) == first
+
+
+def test_the_public_names_are_listed() -> None:
+    assert {"Machine", "On", "run", "__version__"} <= set(dir(moothall))
+    assert "TYPE_CHECKING" not in dir(moothall)

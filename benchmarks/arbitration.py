@@ -5,17 +5,27 @@
 Worlds and measures are those of the simulated worlds' description.
 """
 
+import asyncio
+import json
 import math
 import random
+import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from operator import mul
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import worlds
 
+from moothall import Moothall
+from moothall.app.kinds.team.session import Chosen, Session
+from moothall.kernel.codec import encode
 from moothall.machines.team.arbitration import Proposal, arbitrate
 from moothall.machines.team.preference import Label, fit, logit
 
+SITUATIONS = 50
+"""How many situations of the first seed also go through the whole machine."""
 CRITERIA = ("urgency", "dependency", "user_intent", "confidence")
 
 
@@ -137,6 +147,68 @@ def accuracies(world: dict[str, Any], rng: random.Random) -> dict[str, float]:
     return {name: share(choose, test) for name, choose in methods.items()}
 
 
+def team_name(name: str) -> str:
+    """A persona as a team file may call it."""
+    return f"p_{name.lower()}"
+
+
+def team_of(world: dict[str, Any]) -> dict[str, Any]:
+    """The personas of a world as a team in which nobody but arbitration decides."""
+    personas = [team_name(name) for name in world["personas"]]
+    return {
+        "team_name": "world",
+        "start": personas[0],
+        "groups": [
+            {"name": "ALL", "personas": personas},
+            {"name": "USER_INTERACTION", "states": ["RespondToUser", "AwaitApproval"]},
+        ],
+        "personas": [{"id": name, "name": name, "prompt": "ceo.md"} for name in personas],
+        "autonomy": {"transitions": "auto", "replies": "auto"},
+        "limits": {"visits": 10 * SITUATIONS},
+    }
+
+
+async def chosen_by_machine(world: dict[str, Any], cases: list[Situation], team: Path) -> list[str]:
+    """Whom the whole machine gives the word in each situation: whoever speaks has the proposals in its reply."""
+    left, winners = list(cases), []
+
+    def player(name: str) -> Callable[[str], Any]:
+        async def reply(prompt: str) -> dict[str, Any]:
+            if asked and asked[0] == name:
+                case = left.pop(0)
+                asked.clear()
+                named = (replace(proposal, agent=team_name(proposal.agent), order=0) for proposal in case.proposals)
+                proposals = [encode(proposal) for proposal in named]
+                return {"content": f"situation {len(left)}", "proposals": proposals}
+            winners.append(name)
+            return {"content": f"{name} at {len(left)}"}
+
+        return reply
+
+    asked: list[str] = []
+    async with Moothall("memory", listeners=()) as hall:
+        players = {team_name(name): player(team_name(name)) for name in world["personas"]}
+        session = await Session.begin(hall, Chosen(str(team), summarise=False), players)
+        for case in cases:
+            asked.append(team_name(case.current))
+            await session.type(f"!switch_to {asked[0]}")
+    return winners
+
+
+def is_machine_equal(world: dict[str, Any]) -> bool:
+    """Whether the first situations come out the same in the whole machine, which knows the order of the team file."""
+    rng, order = random.Random(f"{world['id']}/0"), {name: at for at, name in enumerate(world["personas"])}
+    cases = [situation(world, rng) for _ in range(SITUATIONS)]
+    pure = [
+        arbitrate([replace(proposal, order=order[proposal.agent]) for proposal in case.proposals]).winner
+        for case in cases
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        team = Path(folder) / "world.json"
+        team.write_text(json.dumps(team_of(world)))
+        return asyncio.run(chosen_by_machine(world, cases, team)) == [team_name(name) for name in pure]
+
+
 def measure_world(world: dict[str, Any], seeds: int) -> dict[str, Any]:
     rows = [accuracies(world, random.Random(f"{world['id']}/{seed}")) for seed in range(seeds)]
     compared: dict[str, Callable[[dict[str, float], str], float]] = {
@@ -147,7 +219,7 @@ def measure_world(world: dict[str, Any], seeds: int) -> dict[str, Any]:
     return {
         "id": world["id"],
         "regime": world["regime"],
-        "machine_equal": None,
+        "machine_equal": is_machine_equal(world),
         "accuracy": {name: worlds.spread([row[name] for row in rows]) for name in rows[0]},
         **{
             key: {name: worlds.spread([of(row, name) for row in rows]) for name in ("fixed_blocking", "learned_200")}
@@ -157,7 +229,7 @@ def measure_world(world: dict[str, Any], seeds: int) -> dict[str, Any]:
 
 
 def measure(file: list[Any], seeds: int) -> dict[str, Any]:
-    """All worlds of a file. `machine_equal` is null as long as no whole machine takes these decisions."""
+    """All worlds of a file."""
     return {"worlds": [measure_world(world, seeds) for world in file]}
 
 

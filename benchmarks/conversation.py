@@ -30,7 +30,7 @@ from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.kernel.step import Append, Move
 from moothall.runtime.drive import drive
-from moothall.runtime.hall import Cast, Hall, begin
+from moothall.runtime.hall import Bindings, Hall, begin
 from moothall.runtime.journal import Record
 from moothall.runtime.ports import Excerpt, Performer
 from moothall.stores.sqlite import SqliteStore
@@ -123,8 +123,8 @@ async def talk(folder: Path, turns: int) -> list[float]:
         assert len(said) == min(20, 2 * len(speaker.moments))
         return Spoke(speaker.text())
 
-    cast = Cast({Speak.kind: Performer(Speak, speak)})
-    await driven(folder / "talk.db", TALKING, Talk(turns), cast)
+    bindings = Bindings({Speak.kind: Performer(Speak, speak)})
+    await driven(folder / "talk.db", TALKING, Talk(turns), bindings)
     return speaker.moments
 
 
@@ -134,16 +134,16 @@ async def follow(folder: Path, turns: int) -> list[float]:
     path = folder / "talking.json"
     path.write_text(json.dumps(workflow(turns)))
     machine = machine_at(source_with(f"{path}:talking", roles="", functions=""))
-    cast = bind_workflow(machine, Provided("rehearsal"))
-    converse = replace(cast.performers[Converse.kind].perform, model=lambda level: speaker)
-    performers = {**cast.performers, Converse.kind: Performer(Converse, converse)}
-    spoken = Cast(performers, child=cast.child, evaluate=cast.evaluate)
+    bindings = bind_workflow(machine, Provided("rehearsal"))
+    converse = replace(bindings.performers[Converse.kind].perform, model=lambda level: speaker)
+    performers = {**bindings.performers, Converse.kind: Performer(Converse, converse)}
+    spoken = Bindings(performers, child=bindings.child, evaluate=bindings.evaluate)
     await driven(folder / "workflow.db", machine, first_work_of(machine, "tides"), spoken)
     return speaker.moments
 
 
-async def driven(file: Path, machine: Machine, data: object, cast: Cast) -> None:
-    hall = Hall(SqliteStore(file), SystemClock(), {}, casts={"talk": cast})
+async def driven(file: Path, machine: Machine, data: object, bindings: Bindings) -> None:
+    hall = Hall(SqliteStore(file), SystemClock(), {}, bindings={"talk": bindings})
     await begin(hall, Record("talk", machine.name, machine.digest, hall.clock.now()), machine, data)
     head = await drive(hall, "talk")
     assert head.snapshot.status == "done", head.snapshot.reason

@@ -2,8 +2,10 @@
 
     python benchmarks/elo.py FILE [--seeds 50] [--json]
 
-Every game is decided by `consensus` and moves ratings by `settled_ratings`. `machine_equal` is null: the whole machine
-is not part of this benchmark yet.
+Every game is decided by `consensus` and moves ratings by `settled_ratings`, as in the machine. Beside the three ways to
+count votes stand `unrated` (role weights without ratings) and `best_single` (whoever was right most often in the first
+half of the games, alone in the second). `machine_equal` says whether the first 50 games of seed 0 come out the same
+when the whole machine plays them.
 """
 
 import argparse
@@ -17,9 +19,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from elo_machine import Game, says_the_same
+
 from moothall.machines.arena.consensus import Consensus, Vote, consensus
 from moothall.machines.arena.ratings import Rating, Settled, settled_ratings
 
+MACHINE_GAMES = 50
 STUDENT = (
     12.71,
     4.30,
@@ -83,13 +88,16 @@ class World:
         self.draw = random.Random(f"{world['id']}/{seed}")
         self.ratings: dict[str, Rating] = {}
         self.by_kind: dict[str, dict[str, Rating]] = {kind: {} for kind in world["kinds"]}
-        self.right: dict[str, list[bool]] = {"weighted": [], "unweighted": [], "majority": []}
+        self.right: dict[str, list[bool]] = {"weighted": [], "unrated": [], "unweighted": [], "majority": []}
+        self.single: dict[str, tuple[list[bool], list[bool]]] = {
+            candidate["name"]: ([], []) for role in world["roles"].values() for candidate in role
+        }
         self.kinds = list(world["kinds"])
         self.shares = list(world["kinds"].values())
         self.late = any(candidate["from_game"] for role in world["roles"].values() for candidate in role)
 
-    def play(self, number: int) -> None:
-        """One game."""
+    def play(self, number: int) -> Game:
+        """One game: what was voted, what the panel reached, and what was learned, if anything."""
         draw, world = self.draw, self.world
         kind = draw.choices(self.kinds, self.shares)[0]
         difficulty = draw.gauss(world["difficulty"]["mean"], world["difficulty"]["sd"])
@@ -101,9 +109,12 @@ class World:
         good = draw.random() < 0.1 + 0.85 * quality["solution"]
         votes = [self.vote(role, candidate, quality[role], good) for role, candidate in chosen.items()]
         reached = consensus(votes, ratings=self.ratings)
-        if 2 * number >= world["games"]:
+        is_late = 2 * number >= world["games"]
+        for vote in votes:
+            self.single[vote.agent][is_late].append((vote.verdict == "approve") == good)
+        if is_late:
             self.count(votes, reached, good)
-        self.learn(votes, reached, good, kind)
+        return votes, reached, self.learn(votes, reached, good, kind)
 
     def vote(self, role: str, candidate: dict[str, Any], quality: float, good: bool) -> Vote:
         habit = candidate["habit"]
@@ -124,10 +135,11 @@ class World:
         whole = sum(vote.confidence for vote in votes)
         approvals = sum(vote.verdict == "approve" for vote in votes)
         self.right["weighted"].append((reached.value >= 0.6) == good)
+        self.right["unrated"].append((consensus(votes).value >= 0.6) == good)
         self.right["unweighted"].append((pro / whole >= 0.6) == good)
         self.right["majority"].append((approvals / len(votes) >= 0.6) == good)
 
-    def learn(self, votes: list[Vote], reached: Consensus, good: bool, kind: str) -> None:
+    def learn(self, votes: list[Vote], reached: Consensus, good: bool, kind: str) -> Settled | None:
         """What is observed of the plan moves the ratings: its outcome, or what a person says who looked at it."""
         draw, world = self.draw, self.world
         if reached.veto is None and reached.value >= 0.6:
@@ -135,10 +147,16 @@ class World:
         elif draw.random() < world["review"]:
             settled = Settled(good != (draw.random() < world["review_noise"]), "person", reached.veto or "")
         else:
-            return
-        self.ratings.update(settled_ratings(votes, settled, self.ratings))
+            return None
+        self.ratings.update(settled_ratings(votes, settled, self.ratings)[0])
         if world["regime"] == "kinds":
-            self.by_kind[kind].update(settled_ratings(votes, settled, self.by_kind[kind]))
+            self.by_kind[kind].update(settled_ratings(votes, settled, self.by_kind[kind])[0])
+        return settled
+
+    def best_single(self) -> float:
+        """How often the agent was right in the second half that was right most often in the first."""
+        early = {name: statistics.fmean(first) for name, (first, last) in self.single.items() if first and last}
+        return statistics.fmean(self.single[max(early, key=lambda name: early[name])][1])
 
     def rho(self, role: str, ratings: dict[str, Rating], kind: str = "") -> float:
         """Spearman's ρ of rating against skill inside a role, of one kind or of all."""
@@ -173,7 +191,8 @@ def run_world(world: dict[str, Any], seeds: int) -> dict[str, Any]:
     rho_kind: dict[str, dict[str, list[float]]] = {
         role: {kind: [] for kind in world["kinds"]} for role in world["roles"]
     }
-    shares: dict[str, list[float]] = {"weighted": [], "unweighted": [], "majority": [], "gain": []}
+    names = ("weighted", "unrated", "unweighted", "majority", "gain", "best_single")
+    shares: dict[str, list[float]] = {name: [] for name in names}
     special: dict[tuple[str, str], list[tuple[float, bool, float]]] = {}
     for seed in range(seeds):
         state = World(world, seed)
@@ -188,12 +207,13 @@ def run_world(world: dict[str, Any], seeds: int) -> dict[str, Any]:
         for name, right in state.right.items():
             shares[name].append(statistics.fmean(right))
         shares["gain"].append(shares["weighted"][-1] - shares["unweighted"][-1])
+        shares["best_single"].append(state.best_single())
         for name, habit, rating, above, rank in state.special():
             special.setdefault((name, habit), []).append((rating, above, rank))
     return {
         "id": world["id"],
         "regime": world["regime"],
-        "machine_equal": None,
+        "machine_equal": machine_equal(world),
         "rho": {role: {str(at): spread(values) for at, values in rows.items()} for role, rows in rho.items()},
         "rho_kind": {role: {kind: spread(values) for kind, values in rows.items()} for role, rows in rho_kind.items()}
         if world["regime"] == "kinds"
@@ -213,6 +233,13 @@ def run_world(world: dict[str, Any], seeds: int) -> dict[str, Any]:
     }
 
 
+def machine_equal(world: dict[str, Any]) -> bool:
+    """Whether the first games of seed 0 come out the same when the whole machine plays them."""
+    state = World(world, 0)
+    games = [state.play(number) for number in range(MACHINE_GAMES)]
+    return says_the_same(games, state.ratings)
+
+
 def spread(values: Sequence[float]) -> dict[str, float]:
     return {"median": statistics.median(values), "p5": nearest_rank(values, 0.05)}
 
@@ -229,12 +256,13 @@ def show(result: dict[str, Any]) -> None:
     for world in result["worlds"]:
         last = {role: list(rows.values())[-1] for role, rows in world["rho"].items()}
         told = ", ".join(f"{role} {row['median']:.2f} / {row['p5']:.2f}" for role, row in last.items())
-        gain = world["consensus"]["gain"]
-        print(f"{world['id']} {world['regime']}: ρ median / 5th percentile: {told}")
-        print(
-            f"  consensus right: weighted {world['consensus']['weighted']['mean']:.3f},"
-            f" gain {gain['mean']:+.4f} ({gain['low']:+.4f} to {gain['high']:+.4f})"
-        )
+        counted = world["consensus"]
+        gain = counted["gain"]
+        ways = ("weighted", "unrated", "unweighted", "majority", "best_single")
+        right = ", ".join(f"{name} {counted[name]['mean']:.3f}" for name in ways)
+        equal = "" if world["machine_equal"] else " (THE MACHINE SAYS OTHERWISE)"
+        print(f"{world['id']} {world['regime']}{equal}: ρ median / 5th percentile: {told}")
+        print(f"  right: {right}; gain {gain['mean']:+.4f} ({gain['low']:+.4f} to {gain['high']:+.4f})")
         for row in world["special"]:
             print(f"  {row['agent']} ({row['habit']}): above the median in {row['above_median']:.0%} of seeds")
     print(f"{result['cpu_seconds']:.0f} s of processor time")

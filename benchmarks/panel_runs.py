@@ -24,7 +24,7 @@ from moothall.machines.debate.state import Debate
 from moothall.performers.agents import AgentPerformer
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.drive import drive
-from moothall.runtime.hall import Cast, Hall, begin
+from moothall.runtime.hall import Bindings, Hall, begin
 from moothall.runtime.journal import Record
 from moothall.runtime.ports import Performer
 from moothall.stores.memory import MemoryStore
@@ -125,7 +125,7 @@ async def play(panel: Panel, protocol: Protocol, rounds: int) -> Played:
         AskAgent.kind: Performer(AskAgent, asked),
         CallTool.kind: Performer(CallTool, ToolPerformer({CHECK: model.accepts})),
     }
-    hall = Hall(MemoryStore(), HastyClock(), {}, casts={"bench": Cast(performers)})
+    hall = Hall(MemoryStore(), HastyClock(), {}, bindings={"bench": Bindings(performers)})
     await begin(hall, Record("bench", machine.name, machine.digest, 0.0), machine, data)
     ended = (await drive(hall, "bench")).snapshot
     assert ended.active == ("Complete",), ended

@@ -25,7 +25,7 @@ from panel_runs import Draft, Panel, play
 from worlds import rounded, spread
 
 from moothall.machines.debate.definition import Answers
-from moothall.machines.debate.votes import Ballot, elected, holds, next_to_check, tally
+from moothall.machines.debate.votes import Ballot, elect, holds, next_to_check, tally
 
 ROUNDS = 2
 AGREED = 0.8
@@ -134,7 +134,7 @@ def gated(question: Question) -> Decided:
             tokens += _round_cost(question) + question.world["tokens"]["judge"]
             if tally(one.answer for one in said).share >= AGREED:
                 break
-    return Decided(elected(ballots, checks).leaders[0], tokens)
+    return Decided(elect(ballots, checks).leaders[0], tokens)
 
 
 def _ballots(said: Sequence[Said]) -> list[Ballot]:

@@ -2,11 +2,12 @@
 
     python benchmarks/ratings.py SHARED [--votes 200] [--models 8] [--resamples 200] [--json]
 
-SHARED is the folder that holds `evals/debate-duels-2026`. Among the busiest models so many votes are drawn again and
-again; Spearman's ρ is that of the rating against the published one (which rests on swapped sides and other votes) and
-against the fit over all votes among them. The panel of judges is measured beside it: the side
-that a consensus weighted by the judges' record prefers, against the majority of the judges left out, with an interval
-over debates, beside the best single judge.
+SHARED is the folder that holds `evals/debate-duels-2026`. Again and again, so many models are drawn that have enough
+votes among them, and so many of these votes. Spearman's ρ is that of the rating against three yardsticks: the published
+rating, the fit over every vote of all models, and the fit over all votes among those drawn (of which the drawn votes
+are a part). The busiest models are measured beside it: most of them are almost equally strong. The panel of judges,
+too: how often the side that a consensus weighted by the judges' record prefers is the one with the higher published
+rating, against the unweighted one, with an interval over debates, beside the best single judge.
 """
 
 import argparse
@@ -43,29 +44,54 @@ def live_ratings(duels: list[tuple[str, str]], k: float | None) -> dict[str, flo
 
 
 def rank_correlations(rows: list[dict[str, str]], published: dict[str, float], options: argparse.Namespace) -> Any:
-    busy = Counter(name for row in rows for name in (row["pro"], row["con"]) if name in published)
-    models = [name for name, _ in busy.most_common(options.models)]
-    among = [row for row in rows if row["pro"] in models and row["con"] in models]
-    whole = {name: fitted.rating for name, fitted in bradley_terry(map(duel_of, among)).items()}
-    yardsticks = {"published": published, "all_votes": whole}
+    rows = [row for row in rows if row["pro"] in published and row["con"] in published]
+    busy = Counter(name for row in rows for name in (row["pro"], row["con"]))
+    busiest = [name for name, _ in busy.most_common(options.models)]
     draw = random.Random(1)
-    rho: dict[tuple[str, str], list[float]] = {}
-    for _ in range(options.resamples):
-        duels = [duel_of(row) for row in draw.sample(among, min(options.votes, len(among)))]
+    drawn = [eight(rows, sorted(busy), options, draw) for _ in range(options.resamples)]
+    return {
+        "drawn_models": resampled(rows, drawn, published, options.votes),
+        "busiest_models": resampled(rows, [busiest] * options.resamples, published, options.votes),
+    }
+
+
+def eight(rows: list[dict[str, str]], names: list[str], options: argparse.Namespace, draw: random.Random) -> list[str]:
+    """So many models, drawn until there are enough votes among them."""
+    pairs = Counter((row["pro"], row["con"]) for row in rows)
+    while True:
+        models = draw.sample(names, options.models)
+        if sum(pairs[first, second] for first in models for second in models) >= options.votes:
+            return models
+
+
+def resampled(
+    rows: list[dict[str, str]], drawn: list[list[str]], published: dict[str, float], votes: int
+) -> dict[str, Any]:
+    """Median and 5th percentile of ρ over sets of models, so many votes drawn for each, by method and yardstick."""
+    every = {name: fitted.rating for name, fitted in bradley_terry(map(duel_of, rows)).items()}
+    draw = random.Random(2)
+    rho: dict[str, list[float]] = {}
+    counts = []
+    for models in drawn:
+        among = [row for row in rows if row["pro"] in models and row["con"] in models]
+        counts.append(len(among))
+        duels = [duel_of(row) for row in draw.sample(among, min(votes, len(among)))]
         found = {
             "bradley_terry": {name: fitted.rating for name, fitted in bradley_terry(duels).items()},
             "elo": live_ratings(duels, None),
             "elo_k16": live_ratings(duels, 16),
         }
-        for yardstick, truth in yardsticks.items():
+        inside = {name: fitted.rating for name, fitted in bradley_terry(map(duel_of, among)).items()}
+        for yardstick, truth in {"published": published, "every_vote": every, "votes_among_them": inside}.items():
+            wanted = [truth.get(name, 1200.0) for name in models]
             for method, ratings in found.items():
                 rated = [ratings.get(name, 1200.0) for name in models]
-                rho.setdefault((yardstick, method), []).append(spearman(rated, [truth[name] for name in models]))
+                rho.setdefault(f"{method} against {yardstick}", []).append(spearman(rated, wanted))
     return {
-        "votes_among_them": len(among),
+        "votes_among_them": statistics.median(counts),
         **{
-            f"{method} against {yardstick}": {"median": statistics.median(values), "p5": nearest_rank(values, 0.05)}
-            for (yardstick, method), values in rho.items()
+            name: {"median": statistics.median(values), "p5": nearest_rank(values, 0.05)}
+            for name, values in rho.items()
         },
     }
 

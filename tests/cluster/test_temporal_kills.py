@@ -62,8 +62,12 @@ async def test_workers_and_temporal_are_killed_and_no_run_is_lost_and_no_payment
 ) -> None:
     monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path))
     monkeypatch.setenv("PAUSE", "1.0")
-    with postgres_served() as server, server.database() as address, served() as temporal:
-        shop = PumpedShop(tmp_path, server, address, temporal)
+    with (
+        postgres_served() as server,
+        server.database() as address,
+        served() as temporal,
+        PumpedShop(tmp_path, server, address, temporal) as shop,
+    ):
         await begin_runs(shop, 24)
         for _ in range(3):
             shop.hire()

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -40,6 +40,15 @@ class Shop:
         self.workers: list[subprocess.Popen[bytes]] = []
         self.happened: Counter[str] = Counter()
         self.machine: Machine = find(f"{folder / 'payments.py'}:SHOP")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave no worker behind."""
+        for worker in self.workers:
+            worker.kill()
+            worker.wait()
 
     def hire(self) -> None:
         """Start a worker."""
@@ -104,6 +113,13 @@ class Shop:
         for worker in self.workers:
             worker.wait(60)
 
+    def describe_runs(self) -> str:
+        """How the runs are that have not ended, and how many workers are there."""
+        living = sum(worker.poll() is None for worker in self.workers)
+        columns = "run, status, seq, owner, token, to_timestamp(until), to_timestamp(wake), crashes"
+        live = f"SELECT {columns} FROM moothall.runs WHERE status <> 'done'"
+        return f"{living} workers, and of the runs:\n{self.server.execute(live, self.address.rpartition('/')[2])}"
+
     def calls(self, name: str) -> Counter[str]:
         """How often something was done for each order, as the world outside has seen it."""
         log = self.folder / "receiver.log"
@@ -118,10 +134,10 @@ async def begin_runs(shop: Shop, count: int) -> None:
             await hall.start(shop.machine, {"what": f"order {number}"}, run_id=f"order-{number}")
 
 
-async def wait_until(done: Callable[[], Awaitable[bool]]) -> None:
+async def wait_until(done: Callable[[], Awaitable[bool]], describe: Callable[[], str] = lambda: "") -> None:
     until = time.monotonic() + PATIENCE
     while not await done():
-        assert time.monotonic() < until, "the runs do not come to their ends"
+        assert time.monotonic() < until, f"the runs do not come to their ends; {describe()}"
         await asyncio.sleep(0.2)
 
 
@@ -145,7 +161,7 @@ async def settle(shop: Shop, count: int) -> None:
                     await hall.store.take_back(known.record.run)
             return not await unsettled(hall.store)
 
-        await wait_until(is_settled)
+        await wait_until(is_settled, shop.describe_runs)
         shop.dismiss()
         for known in await hall.store.runs():
             if known.status == "live":
@@ -183,8 +199,7 @@ async def test_workers_that_are_killed_stalled_and_cut_off_lose_no_run_and_take_
 ) -> None:
     monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path))
     monkeypatch.setenv("PAUSE", "2.0")
-    with served() as server, server.database() as address:
-        shop = Shop(tmp_path, server, address, seed=1)
+    with served() as server, server.database() as address, Shop(tmp_path, server, address, seed=1) as shop:
         await begin_runs(shop, 24)
         for _ in range(3):
             shop.hire()
@@ -210,8 +225,7 @@ async def test_two_hundred_kills_over_five_hundred_runs_lose_nothing_and_double_
 ) -> None:
     monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path))
     monkeypatch.setenv("PAUSE", "1.0")
-    with served() as server, server.database() as address:
-        shop = Shop(tmp_path, server, address, seed=2)
+    with served() as server, server.database() as address, Shop(tmp_path, server, address, seed=2) as shop:
         await begin_runs(shop, 500)
         for _ in range(4):
             shop.hire()

@@ -164,22 +164,20 @@ class Turns:
             return
         room = self._trials[losses > 2]
         await room.acquire()
-        trial = asyncio.create_task(self._acquit(run, room))
+        trial = asyncio.create_task(self._acquit(run))
+        trial.add_done_callback(lambda _: room.release())  # also where it is cancelled before it has begun
         try:
             yield
         finally:
             trial.cancel()
             await asyncio.gather(trial, return_exceptions=True)
 
-    async def _acquit(self, run: RunId, room: asyncio.Semaphore) -> None:
+    async def _acquit(self, run: RunId) -> None:
         """Forget what happened before, where a run has been at work for a while and the worker is still there."""
-        try:
-            await asyncio.sleep(TRIAL)
-            lease = self._hall.lease_of(run)
-            if lease is not None and lease.owner == self._hall.owner:
-                await self._hall.store.forgive(run, lease)
-        finally:
-            room.release()
+        await asyncio.sleep(TRIAL)
+        lease = self._hall.lease_of(run)
+        if lease is not None and lease.owner == self._hall.owner:
+            await self._hall.store.forgive(run, lease)
 
     async def _set_aside(self, run: RunId, reason: str) -> None:
         store = self._hall.store

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from moothall import Final, Machine, On, Replied, State, ask, otherwise
+from moothall import Budget, Final, Machine, Moothall, On, Replied, State, ask, otherwise
 from moothall.app.config.settings import tell_once
 from moothall.errors import EffectFailed
+from moothall.stores.memory import MemoryStore
 from tests.models.loopback import Fault, Said, Turn, loopback
-from tests.models.stage import JUDGING, LOOKING, WRITING, Stage, Task, stage_at
+from tests.models.stage import JUDGING, LOOKING, WRITING, Stage, Task, stage_at, write_settings
 from tests.models.test_providers import LASTING, PASSING, told
 
 pytestmark = pytest.mark.anyio
@@ -247,3 +248,50 @@ async def test_where_nothing_depends_on_it_nothing_is_estimated(
         head = await stage_at(served, tmp_path).run(WRITING, "tides", {"calls": 3})
     assert (head.snapshot.status, "tokens" in head.spent) == ("done", False)
     assert capsys.readouterr().err == ""
+
+
+CHATTER = {
+    "workflow_name": "chatter",
+    "description": "Somebody talks without end.",
+    "input": {"name": "topic", "type": "string"},
+    "output": {"name": "text", "description": "what was said"},
+    "contexts": [{"name": "talk", "starting_messages": [], "max_length": 50_000}],
+    "agents": [{"agent_role": "coder", "context": "talk", "role": "assistant"}],
+    "states": [
+        {
+            "name": "start",
+            "agent": "coder",
+            "input": "'Go on about ' + common_data.topic",
+            "action": {"function": "sendUserMessage"},
+            "transition": [
+                {"target": "start", "condition": "last_agent_response !== 'enough'"},
+                {"target": "stop", "condition": "true"},
+            ],
+        }
+    ],
+}
+
+
+async def test_a_budget_of_tokens_stops_a_workflow_whose_provider_reports_no_usage(tmp_path: Path) -> None:
+    (tmp_path / "chatter.json").write_text(json.dumps(CHATTER))
+    async with loopback(Said("word " * 80, used=None)) as served:
+        write_settings(tmp_path, f'[addresses."{served.address}"]')
+        async with Moothall(MemoryStore(), listeners=()) as hall:
+            outcome = await hall.run(
+                str(tmp_path / "chatter.json"),
+                "tides",
+                model=f"openai:m@{served.address}",
+                budget=Budget(tokens=1_000),
+            )
+        assert 1 <= len(served.asked) <= 10
+    assert outcome.status == "limited"
+    assert outcome.spent["tokens"] == outcome.spent["estimated"] >= 1_000
+
+
+async def test_calls_of_a_minute_are_counted_by_the_store_for_all_who_share_it(tmp_path: Path) -> None:
+    async with loopback(Said("The sea rises.")) as served:
+        stage = stage_at(served, tmp_path, "per_minute = 3")
+        await stage.run(WRITING, "one")
+        await stage.run(WRITING, "two")
+        assert await stage.store.take_turn(served.address, 3) == 0.0
+        assert await stage.store.take_turn(served.address, 3) > 0.0

@@ -1,6 +1,7 @@
 """The gate before a provider: so many calls at once, and none for a while after too many failures in a row."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,17 @@ class Told:
             return Reply("ok", usage=self.usage)
         finally:
             self.now -= 1
+
+
+class Countdown:
+    """Counts for everybody, and lets calls wait as the test says."""
+
+    def __init__(self, pauses: list[float]) -> None:
+        self.pauses, self.asked = pauses, list[tuple[str, int]]()
+
+    async def take_turn(self, name: str, per_minute: int) -> float:
+        self.asked.append((name, per_minute))
+        return self.pauses.pop(0)
 
 
 class Stage:
@@ -144,6 +156,23 @@ async def test_no_more_calls_begin_within_a_minute_than_are_allowed() -> None:
     assert gate.take_turn() == 1.0
     clock.move(1.0)
     assert gate.take_turn() == 0.0
+
+
+async def test_a_call_begins_by_the_count_of_all_who_share_one() -> None:
+    """Two gates, as two processes have them, and one count."""
+    told, turns = Told(), Countdown([0.0, 0.001, 0.0])
+    for _ in range(2):
+        gate = Gate("http://there", Measure(per_minute=7), MovableClock().now)
+        assert (await GatedModel(told, gate).reply(replace(request(), turns=turns))).text == "ok"
+    assert turns.asked == [("http://there", 7)] * 3
+    assert not turns.pauses
+
+
+async def test_without_a_measure_nobody_counts() -> None:
+    turns = Countdown([])
+    gate = Gate("http://there", Measure(), MovableClock().now)
+    assert (await GatedModel(Told(), gate).reply(replace(request(), turns=turns))).text == "ok"
+    assert not turns.asked
 
 
 async def test_without_a_measure_calls_begin_at_once() -> None:

@@ -1,5 +1,6 @@
 """What every store promises, whichever it is."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -324,3 +325,18 @@ async def test_texts_are_not_taken_out_of_a_run_that_has_moved(store: Store) -> 
 
 
 NOTE = {"at": 1.5, "by": "olga", "what": "run"}
+
+
+@pytest.mark.anyio
+async def test_no_more_begins_within_a_minute_than_is_allowed(store: Store) -> None:
+    assert [await store.take_turn("there", 3) for _ in range(3)] == [0.0, 0.0, 0.0]
+    assert 50.0 < await store.take_turn("there", 3) <= 60.0
+    assert await store.take_turn("elsewhere", 3) == 0.0
+    assert await store.take_turn("there", 4) == 0.0
+    assert 50.0 < await store.take_turn("there", 3) <= 60.0
+
+
+@pytest.mark.anyio
+async def test_of_many_at_once_no_more_begin_than_are_allowed(store: Store) -> None:
+    pauses = await asyncio.gather(*(store.take_turn("there", 5) for _ in range(40)))
+    assert pauses.count(0.0) == 5

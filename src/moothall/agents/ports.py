@@ -22,6 +22,14 @@ class Offered(Frozen):
     parsing: bool = False
 
 
+class Turns(Protocol):
+    """Counts what everybody begins within a minute, also elsewhere."""
+
+    async def take_turn(self, name: str, per_minute: int) -> float:
+        """Begin something now, and 0.0; or how many seconds it has to wait."""
+        ...
+
+
 class Request(Frozen):
     """One call of a model: who speaks, the prompt, the shape of the reply, and the effect's key as seed.
 
@@ -31,6 +39,7 @@ class Request(Frozen):
     listens, gets the text piece by piece as it comes, and an empty piece where it begins anew; what was heard is no
     reply yet. `temperature` is how freely it is to speak, where that is not left to the provider, `hints`
     what stand-ins may say. `metered` says that what it uses must be counted, by an estimate where nobody tells.
+    `turns`, where there is one, counts the calls of everybody who may ask a provider only so often.
     """
 
     agent: str
@@ -45,6 +54,7 @@ class Request(Frozen):
     temperature: float | None = None
     hints: Mapping[str, Any] = field(default_factory=dict)
     metered: bool = False
+    turns: Turns | None = None
 
 
 class Reply(Frozen):

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from weakref import WeakKeyDictionary
 
-from moothall.agents.ports import Model, Reply, Request, open_ahead
+from moothall.agents.ports import Model, Reply, Request, Turns, open_ahead
 from moothall.errors import EffectFailed
 from moothall.kernel.frozen import Frozen
 from moothall.models.purse import Purse
@@ -71,10 +71,16 @@ class Gate:
         begun.append(now)
         return 0.0
 
-    async def wait_for_turn(self) -> None:
-        """Wait until a call may begin."""
-        while pause := self.take_turn():  # noqa: ASYNC110  # whoever waits besides may come first
-            await asyncio.sleep(pause)
+    async def wait_for_turn(self, turns: Turns | None) -> None:
+        """Wait until a call may begin, by this process's own count, or by that of all who share one."""
+        per_minute = self._measure.per_minute
+        if not per_minute:
+            return
+        while True:
+            pause = self.take_turn() if turns is None else await turns.take_turn(self._name, per_minute)
+            if not pause:
+                return
+            await asyncio.sleep(pause)  # whoever waits besides may come first
 
     def succeeded(self) -> None:
         """The provider did its part."""
@@ -109,7 +115,7 @@ class GatedModel:
                 self._purse.require_money()
             is_probe = self._gate.enter()
             try:
-                await self._gate.wait_for_turn()
+                await self._gate.wait_for_turn(request.turns)
                 reply = await self._model.reply(request)
                 self._pay(reply.usage)
             except EffectFailed as failure:

@@ -86,6 +86,7 @@ class AgentPerformer:
             effect.temperature,
             role.rehearsal,
             context.metered,
+            context.turns,
         )
 
     def _text(self, template: str, arguments: Mapping[str, Any]) -> str:

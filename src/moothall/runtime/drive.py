@@ -449,7 +449,17 @@ class Drive(Tasks):
         again = attempt > 1 or (pending.began and pending.key not in self.begun)
         try:
             context = make_context(
-                self.run_id, key, pending.nth, attempt, again, deadline, self, hall.clean, hall.store, self.metered
+                self.run_id,
+                key,
+                pending.nth,
+                attempt,
+                again,
+                deadline,
+                self,
+                hall.clean,
+                hall.store,
+                self.metered,
+                hall.store,
             )
             event = await self.performers[effect.kind].perform(effect, context)
         except (DefinitionError, Broken) as error:

@@ -13,6 +13,7 @@ from moothall.kernel.step import Answer, Ask
 from moothall.runtime.journal import Entry, Head, Lane, Record, RunId
 
 LEASE = 30.0
+MINUTE = 60.0
 """How long a run is held without a word, in seconds."""
 
 
@@ -292,7 +293,15 @@ class Records(Protocol):
         ...
 
 
-class Store(Journals, Leases, Records, Protocol):
+class Turns(Protocol):
+    """Counts what everybody who shares a store begins within a minute."""
+
+    async def take_turn(self, name: str, per_minute: int) -> float:
+        """Begin something now, and 0.0; or how many seconds it has to wait, where so many began within a minute."""
+        ...
+
+
+class Store(Journals, Leases, Records, Turns, Protocol):
     """All that a store is asked for."""
 
     crowd: int
@@ -395,6 +404,8 @@ class Context(Frozen):
     """What outlives runs, to be read; only a step writes it."""
     metered: bool = False
     """Whether the run may use only so many tokens or so much money."""
+    turns: Turns | None = None
+    """Who counts what begins within a minute, here and elsewhere."""
 
     def beat(self) -> None:
         """Tell that the performer is still at work, where its effect has a time-out."""

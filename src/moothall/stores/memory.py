@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry, e
 from moothall.runtime.ports import (
     EVERYTHING,
     LEASE,
+    MINUTE,
     SET_ASIDE,
     Audit,
     Lease,
@@ -62,6 +64,7 @@ class MemoryStore:
         self._records: dict[tuple[str, str], SharedRecord] = {}
         self._outbox: list[Outgoing] = []
         self._mirrors: dict[str, int] = {}
+        self._begun: dict[str, list[float]] = {}
 
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
         if record.run in self._runs:
@@ -223,6 +226,14 @@ class MemoryStore:
         kept = self._runs[run]
         if kept.lease.token == lease.token:
             kept.lease = Lease(kept.lease.owner, kept.lease.token, kept.lease.until)
+
+    async def take_turn(self, name: str, per_minute: int) -> float:
+        now = time.monotonic()
+        begun = self._begun[name] = [moment for moment in self._begun.get(name, ()) if moment > now - MINUTE]
+        if len(begun) >= per_minute:
+            return begun[-per_minute] + MINUTE - now
+        begun.append(now)
+        return 0.0
 
     async def wait_for_work(self, now: float, seconds: float) -> None:
         await asyncio.sleep(seconds)

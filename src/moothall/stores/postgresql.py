@@ -26,6 +26,7 @@ from moothall.runtime.journal import Entry, Head, Record, RunId, encode_head
 from moothall.runtime.ports import (
     EVERYTHING,
     LEASE,
+    MINUTE,
     SET_ASIDE,
     Audit,
     Lease,
@@ -551,6 +552,11 @@ class PostgresStore:
 
     async def forgive(self, run: RunId, lease: Lease) -> None:
         await self._fetch("forgive", run, lease.token)
+
+    async def take_turn(self, name: str, per_minute: int) -> float:
+        wanted = (name.encode(), per_minute, MINUTE)
+        rows = await self._fetch("take_turn", *wanted) or await self._fetch("first_turn", *wanted)
+        return float(rows[0][0]) if rows else 0.0
 
     async def repair(self, run: RunId, head: Head) -> None:
         place = await self._place(run)

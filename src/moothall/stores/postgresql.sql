@@ -165,6 +165,19 @@ ORDER BY priority DESC, turn, tenant <= $7, tenant, wake LIMIT $4;
 -- runs that want attention now and whose holder was lost, or others before it; how many in a row
 SELECT run, crashes + (owner IS NOT NULL)::int FROM runs WHERE wake <= $1 AND (owner IS NOT NULL OR crashes > 0);
 
+-- name: take_turn
+-- begin something now, by the clock of the server; gives no row where so much began within a minute already
+INSERT INTO turns VALUES ($1, ARRAY[extract(epoch FROM clock_timestamp())])
+ON CONFLICT (name) DO UPDATE
+SET begun = (turns.begun || excluded.begun)[greatest(cardinality(turns.begun) + 2 - $2, 1):]
+WHERE cardinality(turns.begun) < $2 OR turns.begun[cardinality(turns.begun) + 1 - $2] <= excluded.begun[1] - $3
+RETURNING 0.0;
+
+-- name: first_turn
+-- how long it takes until the next may begin, in seconds
+SELECT greatest(begun[cardinality(begun) + 1 - $2] + $3 - extract(epoch FROM clock_timestamp())::float8, 0.001)
+FROM turns WHERE name = $1;
+
 -- name: owners
 -- who holds runs that want attention; those that wait for people are many, and nobody looks at them
 SELECT DISTINCT owner FROM runs WHERE wake IS NOT NULL AND owner IS NOT NULL;

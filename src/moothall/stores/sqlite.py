@@ -17,6 +17,7 @@ import asyncio
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -29,6 +30,7 @@ from moothall.runtime.journal import Entry, Head, Record, RunId, encode_head
 from moothall.runtime.ports import (
     EVERYTHING,
     LEASE,
+    MINUTE,
     SET_ASIDE,
     Audit,
     Gone,
@@ -577,6 +579,19 @@ class SqliteStore:
 
     async def forgive(self, run: RunId, lease: Lease) -> None:
         await self._changed("forgive", run, lease.token)
+
+    async def take_turn(self, name: str, per_minute: int) -> float:
+        now = time.time()
+        window = {"name": name, "now": now, "since": now - MINUTE, "most": per_minute}
+
+        def begin_unless_full(window: dict[str, Any]) -> list[Any]:
+            self._execute(self._sql["drop_turns"], window)
+            if self._execute(self._sql["take_turn"], window).rowcount:
+                return []
+            return self._execute(self._sql["first_turn"], window).fetchall()
+
+        rows = await self._writing.have_written(begin_unless_full, window)
+        return rows[0][0] + MINUTE - now if rows else 0.0
 
     async def repair(self, run: RunId, head: Head) -> None:
         _, seq, _, _, tip = self._found("entries", head.seq, head.seq, run)[0]

@@ -124,6 +124,18 @@ SELECT run, crashes + (owner IS NOT NULL) FROM runs WHERE wake <= ? AND (owner I
 -- count the crashes of a run anew
 UPDATE runs SET crashes = 0 WHERE run = ? AND token = ?;
 
+-- name: drop_turns
+-- forget what began more than a minute ago, or by a clock that was ahead
+DELETE FROM turns WHERE begun <= :since OR begun > :now;
+
+-- name: take_turn
+-- begin something, where not so much began within a minute already
+INSERT INTO turns SELECT :name, :now WHERE (SELECT count(*) FROM turns WHERE name = :name) < :most;
+
+-- name: first_turn
+-- the one that has to be a minute ago before the next may begin
+SELECT begun FROM turns WHERE name = :name ORDER BY begun DESC LIMIT 1 OFFSET :most - 1;
+
 -- name: owners
 -- who holds runs that want attention; those that wait for people are many, and nobody looks at them
 SELECT DISTINCT owner FROM runs INDEXED BY runs_by_wake WHERE wake IS NOT NULL AND owner IS NOT NULL;

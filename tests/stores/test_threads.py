@@ -22,7 +22,7 @@ SAID = [["a0", "a1"], [], ["a2"], [LONG, "a4", "a5"], ["a6"]]
 """What the entries of a run append to the thread `talk`."""
 ALL = [message for messages in SAID for message in messages]
 OLD = (
-    *(f"DROP TABLE {table}" for table in ("threads", "records", "outbox", "mirrors")),
+    *(f"DROP TABLE {table}" for table in ("threads", "records", "outbox", "mirrors", "turns")),
     "DROP INDEX entries_by_cause",
     *(f"ALTER TABLE runs DROP COLUMN {column}" for column in ("queue", "tenant", "priority")),
     "PRAGMA user_version = 2",

@@ -16,7 +16,7 @@ from moothall.runtime.journal import Entry, Head
 from moothall.runtime.ports import Lease
 from moothall.stores.postgresql import PostgresStore
 from moothall.stores.postgresql_mirror import PostgresMirror
-from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer, served
 from tests.stores.values import entry, head, record
 
 RUNS = [f"run-{number:02}" for number in range(12)]
@@ -83,6 +83,21 @@ async def test_a_commit_survives_that_everybody_is_cut_off_and_a_stale_token_doe
         await store.commit("one", head(2), entry(2), held, held)
     await store.commit("one", head(2), entry(2), taken, taken)
     assert [one["seq"] for one in await store.entries("one")] == [0, 1, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_a_commit_outlives_a_server_that_is_set_to_answer_before_it_has_written() -> None:
+    """Each time the server is stopped without a word right behind the last commit."""
+    with served() as server, server.database() as address:
+        assert server.execute("SHOW synchronous_commit") == "off"
+        store = PostgresStore(address)
+        await store.begin(record("one"), head(0), entry(0))
+        for number in range(1, 6):
+            await store.commit("one", head(number), entry(number))
+            await asyncio.to_thread(server.restart)
+            assert await store.seq("one") == number
+        store.close()
 
 
 @pytest.mark.anyio

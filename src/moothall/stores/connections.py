@@ -23,6 +23,10 @@ T = TypeVar("T")
 Work = Callable[[Any], Awaitable[T]]
 MOST = 8
 """How many connections one process has to a store, besides the one that listens."""
+KEEP_WHAT_IS_COMMITTED = (
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+)
+"""A server that is set to answer before it has written would lose steps whose effects were performed."""
 PATIENCE = 10.0
 """How long a server that was there may be out of reach before whoever waits is told, in seconds."""
 PAUSE = 0.05
@@ -182,6 +186,11 @@ class Connections:
                 raise
             raise DefinitionError(f"{self.address!r} is not an address of a PostgreSQL database") from error
         self._all.add(connection)
+        try:
+            await connection.execute(KEEP_WHAT_IS_COMMITTED)
+        except BaseException:
+            self._drop(connection)
+            raise
         return connection
 
     def _drop(self, connection: Any) -> None:

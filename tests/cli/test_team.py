@@ -1,5 +1,6 @@
 """`moot team`: a person talks with a team, at a terminal, from a script, and after a crash."""
 
+import io
 import json
 import signal
 import sys
@@ -338,3 +339,24 @@ def test_scenario_b_with_a_budget_fact_of_an_mcp_server(moot: Moot, tmp_path: Pa
     assert ran.json["facts"]["budget_left"]["value"] == 4000, ran.err
     assert ran.json["states_visited"][:4] == ["creative_partner", "game_designer", "cfo", "game_designer"]
     assert ran.json["transitions"][2]["layer"] == "rules"
+
+
+class Unreadable(io.StringIO):
+    """An input that breaks after a line."""
+
+    def __next__(self) -> str:
+        if self.tell():
+            raise OSError("Input/output error")
+        return super().__next__()
+
+
+def test_an_input_that_breaks_ends_the_conversation_and_loses_nothing(
+    moot: Moot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Unreadable("A game about tides\nnever read\n"))
+    ran = moot("team", "--model", "rehearsal", "--run-id", "cut")
+    assert ran.code == 5
+    assert "stdin cannot be read: Input/output error" in ran.err
+    assert "> A game about tides" in ran.out
+    assert "never read" not in ran.out
+    assert ran.err.endswith("come back with:  moot team --resume cut\n")

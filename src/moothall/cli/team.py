@@ -208,9 +208,13 @@ async def _read_lines() -> AsyncIterator[str]:
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[str | None]()
 
     def read() -> None:
-        for line in sys.stdin:
-            loop.call_soon_threadsafe(lines.put_nowait, line.rstrip("\n"))
-        loop.call_soon_threadsafe(lines.put_nowait, None)
+        try:
+            for line in sys.stdin:
+                loop.call_soon_threadsafe(lines.put_nowait, line.rstrip("\n"))
+        except (OSError, ValueError) as error:  # nobody types here any more
+            loop.call_soon_threadsafe(notice, f"stdin cannot be read: {error}")
+        finally:
+            loop.call_soon_threadsafe(lines.put_nowait, None)
 
     threading.Thread(target=read, daemon=True).start()
     while (line := await lines.get()) is not None:

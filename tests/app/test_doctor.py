@@ -1,6 +1,7 @@
 """The doctor says what is well, what is worth knowing and what is wrong, and changes nothing."""
 
 import os
+import shutil
 import socket
 import sqlite3
 import subprocess
@@ -477,6 +478,16 @@ def test_it_is_said_what_protects_this_machine_from_the_commands_of_agents(monke
     assert check.says.startswith(
         "nothing protects this machine, so agents run no commands: bubblewrap is not installed"
     )
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+@pytest.mark.parametrize("counted", [True, False])
+def test_it_is_said_where_the_memory_of_commands_is_not_counted_together(
+    monkeypatch: pytest.MonkeyPatch, counted: bool
+) -> None:
+    monkeypatch.setattr(doctor, "counts_memory", lambda: counted)
+    check = {one.name: one for one in examine("memory")}["sandbox"]
+    assert ("the limit of memory holds for each process" in check.says) is not counted
 
 
 @pytest.mark.parametrize(

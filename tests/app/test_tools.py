@@ -312,6 +312,25 @@ def test_a_fork_works_in_a_copy_as_it_was(moot: Moot, place: Path) -> None:
     assert (place / "ws-f" / "x.sh").read_text() == "bye\n", "the fork ran the command again, in its copy"
 
 
+def test_a_fork_has_what_calls_before_its_entry_have_done_and_nothing_of_those_behind_it(
+    moot: Moot, place: Path
+) -> None:
+    write, run = call("write_file", path="a.txt", content="a"), call("execute_terminal", command="echo b > b.txt")
+    says(place, coder=[[write], [run], [call("read_file", path="a.txt")], "done"])
+    moot(*CODER, "--workspace", "ws", "--quiet", "--policy", "execute_terminal=allow")
+    returned = [
+        at for at, entry in enumerate(moot("export", "r").json["entries"]) if entry["event"]["name"] == "returned"
+    ]
+    for name, at, files in (
+        ("begun", 0, []),
+        ("written", returned[0], ["a.txt"]),
+        ("run", returned[1], ["a.txt", "b.txt"]),
+        ("read", returned[2], ["a.txt", "b.txt"]),
+    ):
+        moot("fork", "r", "--at", str(at), "--run-id", name, "--quiet")
+        assert [file for file in ("a.txt", "b.txt") if (place / f"ws-{name}" / file).exists()] == files, name
+
+
 def test_a_fork_at_the_latest_entry_has_the_workspace_as_it_is_now(moot: Moot, place: Path) -> None:
     begin_command(moot, place, "echo bye > made")
     (place / "ws" / "x.sh").write_text("mine\n")

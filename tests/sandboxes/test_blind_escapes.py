@@ -215,6 +215,7 @@ NETWORK = (
 POWER = (
     Attempt("a copy that runs as its owner, by chmod", "cp /bin/true su; chmod 6755 su; chmod u+s,g+s su; true"),
     Attempt("a copy that runs as its owner, by open", python("os.umask(0); os.close(os.open('su', os.O_CREAT | os.O_WRONLY, 0o6755))")),
+    Attempt("a copy that runs as its owner, by a file without a name", python("os.umask(0); f = os.open('.', os.O_TMPFILE | os.O_RDWR, 0o6755); libc.linkat(-100, f'/proc/self/fd/{f}'.encode(), -100, b'su', 0x400)")),
     Attempt("a copy that runs as its owner, by tar and install", "install -m 4755 /bin/true su; cp /bin/true x; python3 -c 'import tarfile; t = tarfile.open(\"t.tar\", \"w\"); i = t.gettarinfo(\"x\"); i.mode = 0o4755; t.addfile(i, open(\"x\", \"rb\"))'; tar xpf t.tar; true"),
     Attempt("abilities on a file", python("open('f', 'w')\nfor value in (struct.pack('<5I', 0x02000001, 0xffffffff, 0, 0xffffffff, 0), struct.pack('<6I', 0x03000001, 0xffffffff, 0, 0xffffffff, 0, 0)):\n    if attempt(lambda: (os.setxattr('f', 'security.capability', value), 1)): escaped()")),
     Attempt("a namespace of users over the masks", "unshare -Urm sh -c 'umount -l /proc/sys; mount -o remount,rw,bind /proc/sys; mount -o remount,rw,bind /usr; mkdir p; mount -t proc proc p; for f in /proc/sys p/sys; do (: >> $f/kernel/core_pattern) && echo ESC''APED; done; touch /usr/@MARK@ && echo ESC''APED'; true"),

@@ -4,6 +4,7 @@ import asyncio
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -213,3 +214,15 @@ def test_modules_of_the_workspace_are_not_loaded_by_the_sandbox(workspace: Path)
         [sys.executable, str(MOOT), "sandbox", "--", "true"], cwd=workspace, capture_output=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+async def test_a_workspace_with_more_sockets_than_can_be_covered_is_refused(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bubblewrap, "MOST_SOCKETS", 1)
+    monkeypatch.chdir(workspace)
+    for name in ("a", "b"):
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(name)
+    with pytest.raises(Refused, match="holds 2 sockets, more than can be kept from commands; remove them"):
+        await Bubblewrap().run(["true"], workspace=workspace)

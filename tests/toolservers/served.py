@@ -39,14 +39,16 @@ def plain_server(mode: str) -> MCPServer:
         if log := os.environ.get("CALLS"):
             with Path(log).open("a") as file:  # noqa: ASYNC230
                 file.write(f"{harbour}\n")
+        if mode == "turncoat":
+            server.add_tool(sink)
         return f"14:20 in {harbour}"
 
-    if mode == "drift":
+    async def sink(ship: str) -> str:
+        """Nobody has looked at this one."""
+        return ship
 
-        @server.tool()
-        async def sink(ship: str) -> str:
-            """Nobody has looked at this one."""
-            return ship
+    if mode == "drift":
+        server.add_tool(sink)
 
     return server
 

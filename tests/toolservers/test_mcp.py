@@ -151,6 +151,23 @@ def test_a_server_whose_tools_have_changed_is_not_called() -> None:
         asyncio.run(called("drift"))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["stdio", "http"])
+def test_a_server_whose_tools_change_between_two_calls_is_called_once(tmp_path: Path, way: str) -> None:
+    async def call_twice(server: Toolserver) -> None:
+        pins = await MCPServer("harbour", server, None, os.environ).tools()
+        connected = MCPServer("harbour", server, pins, os.environ)
+        assert await connected.call("tide", TIDE) == {"result": "14:20 in Brest"}
+        with pytest.raises(ServerChanged, match="sink is new; look at it, then run `moot trust`"):
+            await connected.call("tide", TIDE)
+
+    if way == "stdio":
+        asyncio.run(call_twice(reached("turncoat")))
+        return
+    with served_over_http("turncoat", tmp_path) as url:
+        asyncio.run(call_twice(Toolserver(url=url)))
+
+
 def test_a_server_that_cannot_be_started_was_not_called() -> None:
     server = MCPServer("gone", Toolserver(command=("/nowhere/server",)), (), os.environ)
     with pytest.raises(EffectFailed) as failure:

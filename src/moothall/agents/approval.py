@@ -17,8 +17,8 @@ from moothall.kernel.effects import Effect
 from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
 
-Look = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, str]]]
-"""Finds the files that the arguments of a call name, each with the hash of its content."""
+Look = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, str]]]
+"""Finds the files that a call of a tool names in its arguments, each with the hash of its content."""
 
 
 class Inspected(Event):
@@ -62,6 +62,6 @@ def call_digest(tool: str, arguments: Mapping[str, Any], operands: Mapping[str, 
     return sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
-async def no_files(arguments: Mapping[str, Any]) -> Mapping[str, str]:
+async def no_files(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, str]:
     """What arguments name where there is no workspace."""
     return {}

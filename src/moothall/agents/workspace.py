@@ -29,6 +29,8 @@ BUILT_IN: Mapping[str, tuple[Repeats, Policy]] = {
     "git_diff": ("pure", "allow"),
 }
 """The tools that come with Moothall: what a crash does to each, and whether a person is asked first."""
+COMMANDS, PATH = frozenset(("execute_terminal",)), "path"
+"""The built-in tools that take a command; the others take the path of a file."""
 READS = ("read_file", "list_directory", "search_files")
 """The built-in tools that start no command and change nothing: all that there are in a folder to be read only."""
 

@@ -15,6 +15,7 @@ from moothall.app.config.settings import state_directory
 from moothall.errors import Refused
 from moothall.sandboxes.bubblewrap import LEVEL as BUBBLEWRAP
 from moothall.sandboxes.bubblewrap import Bubblewrap
+from moothall.sandboxes.cgroups import usable_trees
 from moothall.sandboxes.none import GIVES_UP as GIVES_UP
 from moothall.sandboxes.none import LEVEL as NONE
 from moothall.sandboxes.none import Unprotected
@@ -27,6 +28,11 @@ def choose_sandbox(level: str = BUBBLEWRAP) -> Sandbox:
     if level == NONE:
         return Unprotected(environment=dict(os.environ))
     return Bubblewrap(hidden=(state_directory(),))
+
+
+def counts_memory() -> bool:
+    """Whether the memory of a command is limited for all its processes together, and not for each of them."""
+    return "memory" in usable_trees().folders
 
 
 def execute(

@@ -30,6 +30,7 @@ from moothall.errors import DefinitionError
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.frozen import Frozen
 from moothall.performers.tools import Save as SaveNow
+from moothall.sandboxes.none import LEVEL as NONE
 from moothall.toolservers.mcp import MCPServer
 from moothall.workspaces.operands import Operands
 from moothall.workspaces.saves import Saves
@@ -117,17 +118,19 @@ def toolbox_of(workspace: Workspace, run: str) -> Toolbox:
     own, lacks = _project_tools(workspace.project)
     served = _served_tools()
     if not workspace.folder:
-        return Toolbox({**served, **own}, workspace=workspace, lacks=lacks)
+        look = Operands(Path(workspace.project)) if own else no_files
+        return Toolbox({**served, **own}, look, workspace=workspace, lacks=lacks)
     root = Path(workspace.folder)
     if not isdir(root):
         gone = f"the workspace {root} of run {run} is not there any more; put it back"
         return Toolbox({**served, **own}, workspace=workspace, lacks=lacks or gone)
     built_in = workspace_tools(root, choose_sandbox(workspace.sandbox))
+    look = Operands(root, confined=workspace.sandbox != NONE)
     if workspace.read_only:
         reads = {name: built_in[name].tool for name in READS}
-        return Toolbox({**served, **own, **reads}, Operands(root), workspace=workspace, lacks=lacks)
+        return Toolbox({**served, **own, **reads}, look, workspace=workspace, lacks=lacks)
     tools = {**served, **own, **{name: tool.tool for name, tool in built_in.items()}}
-    return Toolbox(tools, Operands(root), partial(save_for, workspace, run), workspace, lacks)
+    return Toolbox(tools, look, partial(save_for, workspace, run), workspace, lacks)
 
 
 def _project_tools(folder: str) -> tuple[dict[str, Tool], str]:

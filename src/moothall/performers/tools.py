@@ -40,7 +40,7 @@ class CallInspector:
         function = self.functions.get(effect.tool)
         if function is not None and (why := misfit(function, effect.arguments)):
             return GaveUp(f"{effect.tool} was not called: {why}")
-        operands = await self.look(effect.arguments)
+        operands = await self.look(effect.tool, effect.arguments)
         return Inspected(effect.tool, call_digest(effect.tool, effect.arguments, operands), operands)
 
 
@@ -72,12 +72,12 @@ class ToolPerformer:
             raise DefinitionError(f"nothing here is the tool {effect.tool!r}: pass agents={{{effect.tool!r}: …}}")
         if effect.id and (why := misfit(function, effect.arguments)):
             return GaveUp(f"{effect.tool} was not called: {why}")
-        if effect.approved:
-            digest = call_digest(effect.tool, effect.arguments, await self.look(effect.arguments))
-            if digest != effect.approved:
-                return Altered(effect.tool, digest, effect.approved)
         if self.save is not None and effect.repeats == "at-most-once":
             await self.save(f"before {effect.tool}")
+        if effect.approved:  # nothing is waited for between this look and the call
+            digest = call_digest(effect.tool, effect.arguments, await self.look(effect.tool, effect.arguments))
+            if digest != effect.approved:
+                return Altered(effect.tool, digest, effect.approved)
         check = self.checks.get(effect.tool) if context.again and effect.repeats == "check-first" else None
         value = None if check is None else await _call(effect, check, context)
         if value is None:

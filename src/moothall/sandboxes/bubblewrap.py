@@ -44,6 +44,8 @@ GLANCE = 0.25
 """How often the disk is looked at, in seconds."""
 START = 30.0
 """How long a sandbox may take to be made, in seconds."""
+MOST_SOCKETS = 1000
+"""How many sockets of a workspace are covered; bubblewrap takes a limited number of options."""
 LIMIT_SIGNALS = (signal.SIGXCPU, signal.SIGXFSZ)
 WAY_OUT = "run commands without protection: --sandbox none"
 ISOLATION = (
@@ -76,6 +78,8 @@ class Bubblewrap(Frozen):
         program = self.program or find_program()
         place = check_workspace(workspace, self.hidden)
         masked = await asyncio.to_thread(lambda: tuple(sockets(place)))
+        if len(masked) > MOST_SOCKETS:
+            raise Refused(f"{place} holds {len(masked)} sockets, more than can be kept from commands; remove them")
         shield = Shield(place)
         try:
             options = self._options(program, place, shield, masked)

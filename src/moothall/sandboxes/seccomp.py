@@ -38,8 +38,8 @@ _UNKNOWN = (425, 426, 427, 435, 437)
 _RAISING = 0o6000
 """The bits of a mode that make a program run as its owner or group: on the host they would outlive the command."""
 
-_CREATES = 0o100
-"""The flag of a call that opens a file and makes it where it is missing."""
+_CREATES = 0o100 | 0o20000000
+"""The flags of a call that makes the file that it opens: where it is missing, or one without a name."""
 
 _MODES = {
     "x86_64": ((90, 1), (91, 1), (85, 1), (133, 1), (259, 2), (268, 2), (452, 2)),

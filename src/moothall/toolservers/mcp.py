@@ -1,7 +1,7 @@
 """Servers of the Model Context Protocol, over stdio or HTTP, by the official SDK.
 
 The SDK asks which protocol a server speaks: that of 2026-07-28, which keeps no session, or the handshake before it.
-A server is started or reached when one of its tools is first called, and looked at before that call: if it does not
+A server is started or reached when one of its tools is first called, and looked at before every call: if it does not
 offer what was pinned, nothing is called (`ServerChanged`). One task talks to it, for the SDK wants that; the others ask
 that task. It rests after a while without work.
 
@@ -86,8 +86,6 @@ class MCPServer:
         try:
             async with AsyncExitStack() as stack:
                 client = await self._connect(stack)
-                self._compare(await _list_tools(client))
-                self._is_reached = True
                 async with asyncio.TaskGroup() as group:
                     while True:
                         waiting = [future for future in waiting if not future.done()]
@@ -112,7 +110,10 @@ class MCPServer:
                     future.set_exception(failure)
 
     async def _answer(self, client: Any, tool: str, arguments: Mapping[str, Any], answer: asyncio.Future[Any]) -> None:
+        is_sent = False
         try:
+            self._compare(await _list_tools(client))
+            self._is_reached = is_sent = True
             result = await client.call_tool(tool, dict(arguments))
             value = _value(self._name, tool, result)
         except EffectFailed as said:
@@ -122,7 +123,7 @@ class MCPServer:
             with suppress(asyncio.InvalidStateError):
                 failure = _plain(self._name, error)
                 is_final = not isinstance(failure, EffectFailed) or failure.final
-                answer.set_exception(failure if is_final else CallLost(str(failure)))
+                answer.set_exception(CallLost(str(failure)) if is_sent and not is_final else failure)
         else:
             with suppress(asyncio.InvalidStateError):
                 answer.set_result(value)
@@ -171,7 +172,7 @@ async def _list_tools(client: Any) -> tuple[Pinned, ...]:
     tools: list[Pinned] = []
     cursor = None
     for _ in range(PAGES):
-        page = await client.list_tools(cursor=cursor)
+        page = await client.list_tools(cursor=cursor, cache_mode="refresh")
         tools += [Pinned(tool.name, tool.description or "", dict(tool.input_schema)) for tool in page.tools]
         cursor = page.next_cursor
         if not cursor:

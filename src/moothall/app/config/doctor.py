@@ -62,7 +62,7 @@ from moothall.app.notify.telemetry.exporter import exporter_problem
 from moothall.app.notify.telemetry.parts import parts_of
 from moothall.app.runs.begin import STAND_IN
 from moothall.app.runs.view import summary_of
-from moothall.app.sandbox import execute
+from moothall.app.sandbox import counts_memory, execute
 from moothall.errors import DefinitionError, MoothallError
 from moothall.models.purse import Purse
 from moothall.runtime.holder import is_gone
@@ -495,4 +495,5 @@ def _sandbox() -> Check:
         return Check("sandbox", "warning", f"it cannot be tried: {error}")
     if execution.exit_code:
         return Check("sandbox", "warning", f"a command that does nothing ended with {execution.exit_code}")
-    return Check("sandbox", "ok", f"{execution.level} protects this machine from the commands of agents")
+    apart = "" if counts_memory() else "; without control groups the limit of memory holds for each process"
+    return Check("sandbox", "ok", f"{execution.level} protects this machine from the commands of agents{apart}")

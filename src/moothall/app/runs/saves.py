@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
-from moothall.agents.workspace import Workspace
+from moothall.agents.ask import Returned
+from moothall.agents.workspace import BUILT_IN, Workspace
 from moothall.app.toolbox import encode_workspace, saves_of
 from moothall.errors import Refused
 from moothall.kernel.codec import decode
+from moothall.kernel.events import Doubted
 from moothall.runtime.fork import Origin
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Store
 from moothall.workspaces.saves import Difference, Restored, Save, Saves
 
 RESCUE = "before the restore of "
+ENDS = frozenset((Returned.name, Doubted.name))
+"""The events in which a call ends that was made."""
 
 
 async def list_saves(store: Store, run: RunId) -> tuple[Save, ...]:
@@ -54,7 +59,8 @@ async def copy_for(store: Store, origin: Origin, fork: RunId) -> Mapping[str, An
     """The copy of the workspace that a fork works in, as its record has it; nothing where there is no workspace.
 
     At the latest entry of its origin it is the workspace as it is now. Before that, it is what the last save had that
-    was taken until then.
+    was taken until then, or, if calls have changed something since that save, what the next one had, if none did until
+    then.
     """
     top = await _top(store, origin.stored.record.run, required=False)
     workspace = _workspace(top)
@@ -64,11 +70,33 @@ async def copy_for(store: Store, origin: Origin, fork: RunId) -> Mapping[str, An
     save = ""
     if origin.shared < origin.stored.seq:
         moment = (await store.entries(origin.stored.record.run, origin.shared, 1))[0]["at"]
-        taken = [known.id for known in _own(top.run, await saves.every()) if known.at <= moment]
-        save = taken[-1] if taken else ""
+        save = _nearest(_own(top.run, await saves.every()), await _changes(store, top.run), moment)
     target = folder.with_name(f"{folder.name}-{fork}")
     await saves.copy(target, save)
     return encode_workspace(replace(workspace, folder=str(target)))
+
+
+def _nearest(saves: tuple[Save, ...], changes: list[float], moment: float) -> str:
+    """The save that has the workspace as it was at a moment, as nearly as can be told; "" for what it is now."""
+    before, after = ([save for save in saves if (save.at <= moment) is is_before] for is_before in (True, False))
+    until = after[0].at if after else inf
+    is_missing = not before or any(before[-1].at < at <= moment for at in changes)
+    if before and (not is_missing or any(moment < at < until for at in changes)):
+        return before[-1].id
+    return after[0].id if after else ""
+
+
+async def _changes(store: Store, top: RunId) -> list[float]:
+    """When calls came back that may have changed the workspace, in a run and in those that it started."""
+    family, changes = {top}, []
+    for stored in reversed(await store.runs()):  # whoever starts a run is older than that
+        if stored.record.run in family or stored.record.parent in family:
+            family.add(stored.record.run)
+            for entry in await store.entries(stored.record.run):
+                event = entry["event"]
+                if event["name"] in ENDS and BUILT_IN.get(event.get("tool", ""), ("",))[0] != "pure":
+                    changes.append(float(entry["at"]))
+    return changes
 
 
 async def drop_saves(record: Record, *, really: bool) -> int:

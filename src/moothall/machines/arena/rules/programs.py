@@ -83,13 +83,17 @@ EXTENSIONS = r"(?:sh|bash|py|pl|rb|js|mjs|php|lua|ps1)"
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """What a prefix leads to: words to run, or a text for a shell with its parameters; perhaps in another folder."""
+    """What a prefix leads to: words to run, or a text for a shell with its parameters.
+
+    Perhaps in another folder, perhaps with variables set for it.
+    """
 
     words: tuple[Text, ...] = ()
     script: Text | None = None
     called: Text | None = None
     parameters: tuple[Text, ...] = ()
     folder: Text | None = None
+    settings: tuple[tuple[str, Text], ...] = ()
 
 
 def name_of(words: Sequence[Text]) -> str:
@@ -151,11 +155,13 @@ def _behind_prefix(name: str, words: Sequence[Text]) -> Inner | None:
     if name == "env" and (split := _option(words, "S", "split-string")) is not None:
         return Inner(script=split)
     rest = _skip_options(words[1:], PREFIXES[name])
-    if name in ("env", "sudo", "doas"):
-        while rest and re.match(r"\w+=", rest[0].text):
-            rest = rest[1:]
+    settings: list[tuple[str, Text]] = []
+    while name in ("env", "sudo", "doas") and rest and (match := re.match(r"(\w+)=", rest[0].text)):
+        value, start = rest[0], match.end()
+        settings.append((match.group(1), Text(value.text[start:], value.shape[start:], value.tags)))
+        rest = rest[1:]
     rest = rest[LEADING.get(name, 0) :]
-    return Inner(tuple(rest), folder=folder) if rest else None
+    return Inner(tuple(rest), folder=folder, settings=tuple(settings)) if rest else None
 
 
 def _skip_options(words: Sequence[Text], valued: str) -> tuple[Text, ...]:

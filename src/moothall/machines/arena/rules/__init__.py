@@ -27,6 +27,7 @@ from moothall.machines.arena.figures import field_of
 from moothall.machines.arena.rules.code import read_code
 from moothall.machines.arena.rules.containers import (
     CONTAINED,
+    ENGINES,
     SOCKET,
     is_about_containers,
     nested_reasons,
@@ -241,7 +242,7 @@ def tool_reasons(tool: str, arguments: Any) -> Iterator[Reason]:
     for key, value in arguments.items():
         is_command = key.lower() in COMMAND_KEYS or (SHELL_TOOLS.search(tool) and key in ("input", "code"))
         if is_command and "image" not in arguments and (text := _text_of(value)):
-            yield from shell_reasons(text)
+            yield from shell_reasons(f"{tool} {text}" if tool in ENGINES and not text.startswith(tool) else text)
         elif key.lower() not in SAID_KEYS:
             yield from (
                 ("docker-socket", f"the argument {key} names a container engine's socket")

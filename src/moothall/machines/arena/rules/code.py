@@ -388,7 +388,12 @@ class _Program:
         name, following = token.value, self.at(position + 1).value
         plain = name.lstrip("$")
         known = next(
-            (text for text in self.texts.get(plain, self.texts.get(name, [])) if is_sql(SLOT.sub(UNKNOWN, text))), ""
+            (
+                text
+                for text in self.texts.get(plain, self.texts.get(name, []))
+                if is_sql(SLOT.sub(UNKNOWN, text)) or is_sql(text + UNKNOWN)
+            ),
+            "",
         )
         if known and following in ("+=", ".="):
             self.look_for_sql(position + 2, known + " ")

@@ -7,6 +7,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,9 @@ from moothall.machines.arena.memory import Trace, nearest
 from moothall.runtime.mirror import pump
 from moothall.stores.memory import MemoryStore
 from moothall.stores.mirror import SqliteMirror
+from moothall.stores.postgresql_mirror import PostgresMirror
 from tests.machines.arena_world import task, vote
+from tests.postgres import served
 
 sandboxed = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -182,6 +185,9 @@ def test_the_nearest_traces_come_first_and_of_two_alike_the_newer_one() -> None:
     traces = [Trace("a", "tidy the cellar", at=1), Trace("b", "bake bread"), Trace("c", "tidy the cellar", at=2)]
     assert [near.trace.id for near in nearest("tidy my cellar", traces)] == ["c", "a"]
     assert [near.trace.id for near in nearest("x", [Trace("a", "y", tags=("z",))], tags=("z",))] == ["a"]
+    assert [(near.trace.id, near.similarity) for near in nearest("Do it", [Trace("a", "do it", tags=("z",))])] == [
+        ("a", 1.0)
+    ]
 
 
 # a person judges what was blocked
@@ -350,6 +356,42 @@ async def test_a_mirror_that_never_answers_keeps_nobody_waiting(workspace: Path)
     assert await store.outbox("stuck") == []
 
 
+@pytest.mark.anyio
+@pytest.mark.covers("A31")
+async def test_a_mirror_that_does_not_even_let_itself_be_cancelled_keeps_nobody_waiting(workspace: Path) -> None:
+    free = asyncio.Event()
+
+    class Stubborn:
+        name = "stubborn"
+
+        async def put(self, records: Sequence[SharedRecord]) -> None:
+            while not free.is_set():
+                with suppress(asyncio.CancelledError):
+                    await free.wait()
+
+    async with Moothall("memory") as hall:
+        mirroring = Mirroring(hall.store, Stubborn())
+        await write(hall, 3)
+        assert "the mirror is behind" in await asyncio.wait_for(mirroring.finish(), 30)
+        free.set()
+
+
+@pytest.mark.anyio
+@pytest.mark.covers("A31")
+async def test_a_mirror_that_refuses_harms_nobody(workspace: Path) -> None:
+    class Refusing:
+        name = "refusing"
+
+        async def put(self, records: Sequence[SharedRecord]) -> None:
+            raise Refused("the password is wrong")
+
+    async with Moothall("memory") as hall:
+        mirroring = Mirroring(hall.store, Refusing())
+        await write(hall, 1)
+        assert await mirroring.finish() == "the mirror is behind, and gets the rest later: the password is wrong"
+        assert len(await hall.store.outbox("refusing")) == 1
+
+
 @pytest.mark.covers("A31", "A22")
 def test_what_a_run_keeps_is_in_the_mirror_too(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -388,6 +430,31 @@ def test_a_second_store_that_is_locked_or_missing_gets_everything_later(
     holder.close()
     assert mirror.records() != kept
     assert asyncio.run(write_once()) == mirror.records()
+
+
+@pytest.mark.slow
+@pytest.mark.covers("A31")
+def test_a_mirror_on_a_server_that_stops_and_starts_loses_nothing(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def keep(caught_up: bool) -> list[SharedRecord]:
+        async with Moothall() as hall:
+            await write(hall, 1)
+            if caught_up:
+                await pump(hall.store, PostgresMirror(address))
+            return list(await hall.store.records("identity"))
+
+    async def mirrored() -> list[SharedRecord]:
+        return await PostgresMirror(address).records()
+
+    with served() as server, server.database() as address:
+        monkeypatch.setenv("MOOTHALL_MIRROR", address)
+        for _ in range(3):
+            server.stop()
+            asyncio.run(keep(caught_up=False))
+            assert "the mirror is behind" in capsys.readouterr().err
+            server.start()
+            assert asyncio.run(keep(caught_up=True)) == asyncio.run(mirrored())
 
 
 def test_without_a_sandbox_no_task_runs_and_the_remedy_is_one_that_the_arena_has(

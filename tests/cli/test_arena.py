@@ -199,6 +199,30 @@ def test_a_repair_that_may_not_run_leads_back(moot: Moot, workspace: Path, reply
     assert contents(workspace) == before
 
 
+@pytest.mark.covers("A20")
+def test_a_repaired_task_that_is_silent_about_its_checks_keeps_them(moot: Moot, workspace: Path) -> None:
+    tasks = [command("ask", "echo no", expect={"stdout_contains": "yes"})]
+    mended = {"diagnosis": "it says no", "plan": {"tasks": [command("ask", "echo never")]}}
+    again = {"diagnosis": "it says never", "plan": {"tasks": [command("ask", "echo yes")]}}
+    told = arena(moot, *tasks, critic=[vote(), mended, again]).json
+    assert (told["status"], [repair["outcome"] for repair in told["healing"]]) == ("succeeded", ["failed", "repaired"])
+
+
+def test_a_repaired_task_that_is_silent_about_its_way_back_is_as_irreversible_as_it_was(
+    moot: Moot, workspace: Path
+) -> None:
+    tasks = [
+        command("send", "test -e later", reverse="irreversible"),
+        command("touch", "touch later"),
+        command("broken", "exit 4", needs=["send"]),
+    ]
+    mended = {"diagnosis": "too early", "plan": {"tasks": [command("send", "true")]}}
+    silent = {"diagnosis": ""}
+    ran = arena(moot, *tasks, critic=[vote(), mended, silent], options=["--yes"])
+    assert ran.json["status"] == "rollback_incomplete"
+    assert ran.json["rollback"] == {"complete": False, "left": ["task send is irreversible"]}
+
+
 @pytest.mark.covers("A30")
 def test_a_repaired_plan_is_held_against_the_static_rules_again(moot: Moot, workspace: Path) -> None:
     mended = {"diagnosis": "make room", "plan": {"tasks": [command("broken", "rm -rf / --no-preserve-root")]}}

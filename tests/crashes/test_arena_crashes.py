@@ -197,6 +197,19 @@ def test_who_dies_at_any_point_leaves_a_run_that_heals_or_rolls_back_once(
     figure.append(f"{scene.__name__}: {len(acting)} points from the save on")
 
 
+@pytest.mark.slow
+@pytest.mark.covers("A20", "A21")
+@pytest.mark.parametrize(("scene", "check"), SCENES)
+def test_who_dies_again_on_the_way_leaves_a_run_that_heals_or_rolls_back_once(
+    scene: Any, check: Any, empty: Path, tmp_path: Path
+) -> None:
+    [points] = lived(scene(), Path(shutil.copy(empty, tmp_path / "whole.db")))
+    for point in range(points.index("before arena.save") + 1, len(points) + 1, 2):
+        deaths = (point, 1 + point * 7 % 23, 1 + point * 5 % 11)
+        lived(workshop := scene(), Path(shutil.copy(empty, tmp_path / f"{point}.db")), *deaths)
+        check(workshop, f"died at {deaths}")
+
+
 def test_a_reverse_task_that_a_person_says_failed_is_told_as_left(empty: Path, tmp_path: Path) -> None:
     tasks = [task("a", "make a", reverse={"kind": "command", "command": "fail undo"}), task("c", "fail", needs=["a"])]
     [points] = lived(Workshop(tasks), Path(shutil.copy(empty, tmp_path / "whole.db")))

@@ -193,7 +193,13 @@ def test_failures_that_differ_in_numbers_places_and_times_are_the_same(first: st
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [("NameError: x", "TypeError: x"), ("no such table users", "no such table orders"), ("", "failed")],
+    [
+        ("NameError: x", "TypeError: x"),
+        ("no such table users", "no such table orders"),
+        ("", "failed"),
+        ("the exit code is 3", "the exit code is 4"),
+        ("the exit code is 1", "the exit code is 12"),
+    ],
 )
 def test_failures_that_say_something_else_are_not_the_same(first: str, second: str) -> None:
     assert not is_same_failure(first, second)

@@ -276,3 +276,10 @@ async def test_the_mirror_keeps_the_newer_version_and_names_that_no_column_holds
         SharedRecord("notes", "b\u2400", {"text": "nul \x00"}, 1),
     ]
     assert "open-sesame" not in mirror.name
+
+
+@pytest.mark.anyio
+async def test_several_that_make_the_mirror_at_once_do_not_collide(database: str) -> None:
+    mirrors = [PostgresMirror(database) for _ in range(8)]
+    await asyncio.gather(*(mirror.put([SharedRecord("notes", "a", 1, 1)]) for mirror in mirrors))
+    assert await mirrors[0].records() == [SharedRecord("notes", "a", 1, 1)]

@@ -29,6 +29,8 @@ KEEP_WHAT_IS_COMMITTED = (
 """A server that is set to answer before it has written would lose steps whose effects were performed."""
 PATIENCE = 10.0
 """How long a server that was there may be out of reach before whoever waits is told, in seconds."""
+LOCK = 0x6D6F6F74
+"""The number of the lock under which tables are made and brought up to date."""
 PAUSE = 0.05
 GREETING = 5.0
 """How long a server may take to answer at first, in seconds."""

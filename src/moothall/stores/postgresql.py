@@ -39,7 +39,7 @@ from moothall.runtime.ports import (
 from moothall.stores.anchors import BEGINNING, Anchor, Anchors, Tell, nobody
 from moothall.stores.audit import Crown, Link, Trail, behind, verdict
 from moothall.stores.batches import Batches
-from moothall.stores.connections import Connections, News, Unreachable
+from moothall.stores.connections import LOCK, Connections, News, Unreachable
 from moothall.stores.luggage import PackedRecords, PackedRun
 from moothall.stores.plain import digest_of, digests_in, pack, to_bytes
 from moothall.stores.scribe import (
@@ -66,8 +66,6 @@ from moothall.stores.scribe import (
 from moothall.stores.seals import SIZE, Signed, chain_start
 from moothall.stores.threads import Piece, cut, join_parts, said_in
 
-LOCK = 0x6D6F6F74
-"""The number of the lock under which the tables are brought up to date."""
 BY_INDEX = {"enable_seqscan": "off"}
 """Who looks for work goes by the index, also before the server has counted how many runs only wait for people."""
 QUIET = 10

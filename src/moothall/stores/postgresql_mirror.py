@@ -12,7 +12,7 @@ from typing import Any
 
 from moothall.kernel.codec import encode
 from moothall.kernel.events import SharedRecord
-from moothall.stores.connections import Connections
+from moothall.stores.connections import LOCK, Connections
 from moothall.stores.scribe import statements_in
 
 
@@ -29,7 +29,9 @@ class PostgresMirror:
         return self._connections.address
 
     async def _prepare(self, connection: Any) -> None:
-        await connection.execute(self._sql["make"])
+        async with connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)  # two that make it at once collide
+            await connection.execute(self._sql["make"])
 
     async def put(self, records: Sequence[SharedRecord]) -> None:
         """Keep these records, each unless a newer version is there."""

@@ -10,7 +10,7 @@ import asyncio
 from contextlib import suppress
 
 from moothall.app.config.settings import is_on_server, mirror_setting, store_file
-from moothall.errors import DefinitionError, EffectFailed
+from moothall.errors import DefinitionError, MoothallError
 from moothall.runtime.mirror import Mirror, pump
 from moothall.runtime.ports import Store
 from moothall.stores.mirror import SqliteMirror
@@ -44,19 +44,29 @@ class Mirroring:
 
     async def _run(self) -> None:
         while True:
-            with suppress(EffectFailed):  # it is out of reach; the outbox keeps what it misses
+            with suppress(MoothallError):  # it is out of reach or refuses; the outbox keeps what it misses
                 await pump(self._store, self._mirror)
             await asyncio.sleep(EVERY)
 
     async def finish(self) -> str:
-        """Send the rest, if that takes no longer than a moment; why it could not be sent."""
+        """Send the rest, if that takes no longer than a moment; why it could not be sent.
+
+        A mirror that hangs may also be slow to let itself be cancelled; nobody waits for that.
+        """
         self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        rest = asyncio.create_task(self._send_rest())
+        await asyncio.wait({rest}, timeout=MOMENT)
+        if rest.done():
+            failure = rest.result()
+        else:
+            rest.cancel()
+            failure = f"it took longer than {MOMENT:g} s"
+        return f"the mirror is behind, and gets the rest later: {failure}" if failure else ""
+
+    async def _send_rest(self) -> str:
+        await asyncio.wait({self._task})
         try:
-            await asyncio.wait_for(pump(self._store, self._mirror), MOMENT)
-        except TimeoutError:
-            return f"the mirror is behind, and gets the rest later: it took longer than {MOMENT:g} s"
-        except EffectFailed as failure:
-            return f"the mirror is behind, and gets the rest later: {failure}"
+            await pump(self._store, self._mirror)
+        except MoothallError as failure:
+            return str(failure)
         return ""

@@ -31,6 +31,7 @@ from moothall.machines.arena.effects import (
 from moothall.machines.arena.instructions import DIAGNOSE
 from moothall.machines.arena.plan import (
     Diagnosis,
+    Expectation,
     Plan,
     Task,
     checks_touched,
@@ -271,10 +272,18 @@ def repair_fault(case: Case, reply: DiagnosisReply) -> str:
 
 
 def repaired_plan(case: Case, said: Diagnosis) -> Plan:
-    """The plan with the tasks that failed replaced; what is repaired without having failed stays as it was."""
+    """The plan with the tasks that failed replaced; what is repaired without having failed stays as it was.
+
+    A repaired task that is silent about its checks or its way back keeps those it had.
+    """
     assert said.plan is not None
     failed = failed_tasks(case)
-    mended = {task.id: task for task in said.plan.tasks if task.id in failed}
+    mended = {}
+    for task in said.plan.tasks:
+        if task.id in failed:
+            old = case.plan.task(task.id)
+            expect = old.expect if task.expect == Expectation() else task.expect
+            mended[task.id] = replace(task, expect=expect, reverse=task.reverse or old.reverse)
     return Plan(tuple(mended.get(task.id, task) for task in case.plan.tasks))
 
 

@@ -49,13 +49,17 @@ class KnownRating(Frozen):
 
 
 def nearest(text: str, traces: Iterable[Trace], *, tags: Iterable[str] = (), most: int = NEAREST) -> list[Likeness]:
-    """The traces that are most like a text, the nearest first; of two alike the newer one."""
+    """The traces that are most like a text, the nearest first; of two alike the newer one.
+
+    The same request is found again also where it is made of words that say little.
+    """
     looked_for = " ".join((text, *tags))
-    alike = [
-        Likeness(trace, share)
-        for trace in traces
-        if (share := similarity(looked_for, " ".join((trace.request, *trace.tags)))) > 0
-    ]
+    alike: list[Likeness] = []
+    for trace in traces:
+        is_same = trace.request.casefold() == text[:LONGEST].casefold()
+        share = 1.0 if is_same else similarity(looked_for, " ".join((trace.request, *trace.tags)))
+        if share > 0:
+            alike.append(Likeness(trace, share))
     return sorted(alike, key=lambda likeness: (-likeness.similarity, -likeness.trace.at, likeness.trace.id))[:most]
 
 

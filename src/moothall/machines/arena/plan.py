@@ -322,14 +322,14 @@ NORMAL = (
     (re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), "<number>"),
     (re.compile(r"(?:~|\.{1,2})?(?:/[\w.@+~-]+)+/?|\b[A-Za-z]:\\[^\s'\"]+|\b[\w.-]+(?:/[\w.@+-]+)+"), "<path>"),
     (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b"), "<number>"),
-    (re.compile(r"\d+(?:[.,]\d+)*"), "<number>"),
+    (re.compile(r"(?<!the exit code is )(?<!\d)\d+(?:[.,]\d+)*"), "<number>"),
     (re.compile(r"\s+"), " "),
 )
 """What is taken out of a failure's text, in this order."""
 
 
 def normalised_failure(text: str) -> str:
-    """A failure's text without numbers, paths, addresses and times: equal where the failure is the same."""
+    """A failure's text without paths, addresses, times and numbers but the exit code: equal where it is the same."""
     for pattern, instead in NORMAL:
         text = pattern.sub(instead, text)
     return text.strip().lower()

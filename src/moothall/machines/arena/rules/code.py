@@ -31,6 +31,7 @@ INTERPOLATED = {
     "dart": r"\$\{([^{}]*)\}|\$(\w+)",
     "hcl": r"\$\{([^{}]*)\}",
     "powershell": r"\$\(([^()]*)\)|\$\{?(\w+)\}?",
+    "swift": r"\\\(([^()]*)\)",
 }
 TOKEN = re.compile(r"[A-Za-z_$@][\w$]*!?|\d[\w.]*|\+=|\.=|=>|->|::|:=|==|!=|<=|>=|\.\.|[^\s\w]")
 SHELL_CALLS = names(
@@ -361,6 +362,8 @@ class _Program:
             and not self.only_literals(end, bare=True)
         ):
             text = SLOT.sub(UNKNOWN, text)
+        elif self.language == "rust" and any(_last(name) in FORMATTING for name in self.at(position).calls[-1:]):
+            text = re.sub(r"\{\w[^{}]*\}", UNKNOWN, text)
         if is_built(text) or (start and UNKNOWN in text[len(start) :] and is_sql(start)):
             reason = "the code puts SQL together from variables; bind parameters instead"
             self.findings.reasons.append(("string-built-sql", reason))
@@ -385,7 +388,12 @@ class _Program:
         name, following = token.value, self.at(position + 1).value
         plain = name.lstrip("$")
         known = next(
-            (text for text in self.texts.get(plain, self.texts.get(name, [])) if is_sql(SLOT.sub(UNKNOWN, text))), ""
+            (
+                text
+                for text in self.texts.get(plain, self.texts.get(name, []))
+                if is_sql(SLOT.sub(UNKNOWN, text)) or is_sql(text + UNKNOWN)
+            ),
+            "",
         )
         if known and following in ("+=", ".="):
             self.look_for_sql(position + 2, known + " ")

@@ -15,8 +15,8 @@ from moothall.machines.arena.rules.documents import read_documents
 from moothall.machines.arena.rules.shell import Command, Trace
 from moothall.machines.arena.rules.texts import resolve
 
-SOCKET = re.compile(r"\b(?:docker|podman|containerd|crio|cri-dockerd|buildkitd|dockershim)\.sock\b")
-ENGINES = frozenset({"docker", "podman", "nerdctl", "docker-compose", "podman-compose", "podman-remote"})
+SOCKET = re.compile(r"(?:\b|%2F)(?:docker|podman|containerd|crio|cri-dockerd|buildkitd|dockershim)\.sock(?![\w-])")
+ENGINES = frozenset({"docker", "podman", "nerdctl", "docker-compose", "podman-compose", "podman-remote", "buildah"})
 ORCHESTRATORS = frozenset({"kubectl", "oc", "k3s", "helm", "microk8s"})
 VERBS = frozenset({"run", "create", "exec", "up", "update"})
 BARE_OPTIONS = names(
@@ -25,6 +25,15 @@ BARE_OPTIONS = names(
 )
 ROOT_CAPABILITIES = ("ALL", "SYS_ADMIN")
 MENTIONED = names("echo printf ls stat test [ [[ file grep egrep rg ag ack man which type logger say")
+PATTERN_FIRST = names("grep egrep fgrep zgrep rg ag ack sed awk gawk perl")
+CONTAINED = re.compile(
+    r"docker|container|podman|compose|kube|k8s|helm|hostconfig|securitycontext|host_?(?:pid|path)|pid_?mode|cap_?add"
+    r"|\b(?:services|image|pod|apiversion)\b",
+    re.IGNORECASE,
+)
+"""What shows, as a key, in a name or in code, that containers are spoken of: other things are privileged, too."""
+OWN = names("environment env labels annotations")
+"""Keys of a container under which only its own business stands."""
 MANIFESTS = ("manifest", "manifests", "yaml", "compose", "spec", "definition", "document", "config")
 TRUE = (True, "true", "True", "yes", "on", 1)
 
@@ -35,12 +44,21 @@ def socket_reasons(told: Trace) -> Iterator[str]:
         if command.name in MENTIONED or is_message(command):
             texts: list[str] = []
         else:
-            texts = [*command.arguments, *command.reads]
+            texts = [*without_pattern(command), *command.reads]
         texts += [*command.writes, *(value.text for _, value in command.settings)]
         for text in texts:
             if match := SOCKET.search(text):
                 yield f"{command.name or 'the shell'} reaches {match.group()}: whoever holds it holds the host"
                 break
+
+
+def without_pattern(command: Command) -> list[str]:
+    """The arguments of a command, less the pattern or script that it searches or edits by."""
+    words = list(command.arguments)
+    if command.name not in PATTERN_FIRST:
+        return words
+    first = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
+    return words[:first] + words[first + 1 :]
 
 
 def is_message(command: Command) -> bool:
@@ -149,8 +167,9 @@ def nested_reasons(value: object, key: str = "", *, of_tool: bool = False) -> It
     """Why nested settings describe a container that may do what the host may."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _setting_reasons(str(name), inner, parent=key)
-            yield from nested_reasons(inner, str(name), of_tool=of_tool)
+            if str(name).lower() not in OWN:
+                yield from _setting_reasons(str(name), inner, parent=key)
+                yield from nested_reasons(inner, str(name), of_tool=of_tool)
     elif isinstance(value, list | tuple):
         lists = ("volumes", "binds", "mounts", "volume", "mount", "v")
         if key.lower().replace("_", "") in lists and any(isinstance(v, str) and _is_root_mount(v) for v in value):
@@ -201,6 +220,15 @@ def _setting_reasons(name: str, value: object, *, parent: str) -> Iterator[str]:
         plain in ("volumes", "volume", "binds", "mount") and isinstance(value, str) and _is_root_mount(value)
     ):
         yield f"{name} mounts the host's / into a container"
+
+
+def is_about_containers(name: str, value: object) -> bool:
+    """Whether nested settings, by the name of their file or tool and by their keys, are those of containers."""
+    if CONTAINED.search(name):
+        return True
+    if isinstance(value, Mapping):
+        return any(is_about_containers(str(key), inner) for key, inner in value.items())
+    return isinstance(value, list | tuple) and any(is_about_containers("", inner) for inner in value)
 
 
 def nested_texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:

@@ -29,6 +29,7 @@ class Line:
 def read_documents(text: str) -> list[Any]:
     """The values of all documents in a YAML text."""
     values = []
+    text = re.sub(r"(?m)^\s*\{\{.*\}\}\s*$", "", text)  # a template's own lines say nothing of the values
     for document in re.split(r"(?m)^---(?:\s.*)?$", text.expandtabs(2)):
         raw = document.split("\n")
         lines = [

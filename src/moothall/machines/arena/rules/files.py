@@ -91,7 +91,7 @@ def _make_expanded(text: str, variables: dict[str, str], depth: int) -> str:
         name = name.partition(":")[0]
         if name == "HOME":
             return "$HOME"
-        value = variables.get(name, "$PWD" if name == "PWD" else "")
+        value = variables.get(name, f"$${{{name}}}" if re.fullmatch(r"\w+", name) else "")
         return _make_expanded(value, variables, depth + 1) if depth < 8 else UNKNOWN
 
     return re.sub(r"\$\$|\$\(([^()]*)\)|\$\{([^{}]*)\}|\$(.)", expand, text)
@@ -163,7 +163,8 @@ def package_commands(path: str, document: Any) -> Iterator[str]:
 
 
 def unit_commands(content: str) -> Iterator[str]:
-    """The commands of a systemd unit."""
+    """The commands of a systemd unit, and its environment as a shell would set it."""
+    yield from (f"export {match.group(1)}" for match in re.finditer(r"(?m)^Environment=(.*)$", content))
     yield from (match.group(1) for match in re.finditer(r"(?m)^Exec\w+=[-@+!:]*(.*)$", content))
 
 

@@ -34,6 +34,7 @@ PREFIXES: dict[str, str] = {
     # name → its options that take a value; behind them stands a command
     "sudo": "ugphCTDrtR",
     "doas": "uC",
+    "pkexec": "",
     "nice": "n",
     "ionice": "cnp",
     "nohup": "",
@@ -83,13 +84,17 @@ EXTENSIONS = r"(?:sh|bash|py|pl|rb|js|mjs|php|lua|ps1)"
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """What a prefix leads to: words to run, or a text for a shell with its parameters; perhaps in another folder."""
+    """What a prefix leads to: words to run, or a text for a shell with its parameters.
+
+    Perhaps in another folder, perhaps with variables set for it.
+    """
 
     words: tuple[Text, ...] = ()
     script: Text | None = None
     called: Text | None = None
     parameters: tuple[Text, ...] = ()
     folder: Text | None = None
+    settings: tuple[tuple[str, Text], ...] = ()
 
 
 def name_of(words: Sequence[Text]) -> str:
@@ -151,11 +156,13 @@ def _behind_prefix(name: str, words: Sequence[Text]) -> Inner | None:
     if name == "env" and (split := _option(words, "S", "split-string")) is not None:
         return Inner(script=split)
     rest = _skip_options(words[1:], PREFIXES[name])
-    if name in ("env", "sudo", "doas"):
-        while rest and re.match(r"\w+=", rest[0].text):
-            rest = rest[1:]
+    settings: list[tuple[str, Text]] = []
+    while name in ("env", "sudo", "doas") and rest and (match := re.match(r"(\w+)=", rest[0].text)):
+        value, start = rest[0], match.end()
+        settings.append((match.group(1), Text(value.text[start:], value.shape[start:], value.tags)))
+        rest = rest[1:]
     rest = rest[LEADING.get(name, 0) :]
-    return Inner(tuple(rest), folder=folder) if rest else None
+    return Inner(tuple(rest), folder=folder, settings=tuple(settings)) if rest else None
 
 
 def _skip_options(words: Sequence[Text], valued: str) -> tuple[Text, ...]:
@@ -233,7 +240,7 @@ def _awk_program(name: str, words: Sequence[Text]) -> tuple[str, Text | None, Te
 def xargs_command(words: Sequence[Text], stdin: Text | None) -> list[tuple[Text, ...]]:
     """The commands that `xargs` would run for its input; one with an unknown word where the input is unknown."""
     mark = _option(words, "I", "replace")
-    rest = _skip_options(words[1:], "IdELnPs")
+    rest = _skip_options(words[1:], "IadELnPs")
     inner = rest or (constant("echo"),)
     tags = stdin.tags if stdin else frozenset()
     lines = (stdin.text if stdin else UNKNOWN).replace("\0", "\n")
@@ -274,7 +281,10 @@ def fetched_file(words: Sequence[Text]) -> list[str]:
         return [target] if target else last if remote else []
     if name == "wget":
         target = _clustered_option(words, "O", "output-document")
-        return ([] if target == "-" else [target]) if target else last
+        folder = _clustered_option(words, "P", "directory-prefix")
+        return (
+            ([] if target == "-" else [target]) if target else [f"{folder}/{file}" if folder else file for file in last]
+        )
     if name == "aria2c":
         target = _clustered_option(words, "o", "out")
         return [target] if target else last
@@ -317,6 +327,8 @@ def printed_text(words: Sequence[Text], stdin: Text | None, read: FileReader, fo
             return _printf_text(arguments[1:] if arguments and arguments[0].text == "--" else arguments)
         case "pwd":
             return constant(folder + "\n")
+        case "git" if [word.text for word in arguments] == ["rev-parse", "--show-toplevel"]:
+            return constant(WORK + "\n")
         case "cat" | "tac" | "head" | "tail" | "zcat" | "gunzip" | "bzcat" | "xzcat" | "less" | "more" | "nl":
             files = [word for word in plain if not word.text.isdigit()]
             if not files:

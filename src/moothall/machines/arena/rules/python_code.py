@@ -291,6 +291,8 @@ class _Walk:
         last = name.rsplit(".", 1)[-1]
         if last in SHELL_CALLS or last == "spawn":
             self.keep_shell(node, last)
+        if last == "rmtree" and node.args:
+            self.findings.words.append(["rm", "-r", self.text(node.args[0])])
         if last in READING:
             self.look_for_secret(node)
         if last in ("exec", "eval", "compile") and "." not in name and node.args:

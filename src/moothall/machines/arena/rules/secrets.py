@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from moothall.machines.arena.figures import names
+from moothall.machines.arena.rules.containers import without_pattern
 from moothall.machines.arena.rules.programs import FETCHERS, LISTENERS
 from moothall.machines.arena.rules.shell import Command, Trace
 from moothall.machines.arena.rules.texts import HOME, readable, resolve
@@ -33,10 +34,10 @@ SENDERS = (
     FETCHERS
     | LISTENERS
     | names(
-        "ssh scp sftp rsync ftp lftp ncftpput mail mailx sendmail mutt aws gsutil rclone s3cmd dig nslookup host gh"
+        "ssh scp sftp rsync ftp lftp ncftpput mail mailx sendmail mutt aws gsutil rclone s3cmd dig nslookup host"
+        " ping gh"
     )
 )
-PATTERN_FIRST = frozenset({"grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "perl"})
 
 
 def secret_in(text: str) -> str:
@@ -54,6 +55,8 @@ def secret_reasons(told: Trace) -> Iterator[str]:
         if command.name and command.name not in NOT_READING:
             yield from _read_secrets(command)
         yield from _sent_paths(command)
+        if command.name in ("gpg", "gpg2") and any(word.startswith("--export-secret") for word in command.arguments):
+            yield f"{command.name} gives private keys out"
 
 
 def _read_secrets(command: Command) -> Iterator[str]:
@@ -67,10 +70,7 @@ def _read_secrets(command: Command) -> Iterator[str]:
 
 def _operands(command: Command) -> list[str]:
     """The words in which a command takes files: no pattern, no key that is only used."""
-    words = list(command.arguments)
-    if command.name in PATTERN_FIRST and not {"-e", "-f", "-i"} & set(words[:1]):
-        first = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
-        words = words[:first] + words[first + 1 :]
+    words = without_pattern(command)
     if command.name in ("scp", "sftp", "rsync"):
         words = [
             word

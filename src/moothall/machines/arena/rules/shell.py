@@ -304,7 +304,7 @@ class Shell:
             apart.variables["0"] = inner.called or command.words[0]
             apart.parameters = inner.parameters
             return apart.run_text(inner.script.text, command.input)
-        return place.run_command(replace(command, words=inner.words))
+        return place.run_command(replace(command, words=inner.words, settings=(*command.settings, *inner.settings)))
 
     def run_builtin(self, command: Command) -> Result | None:
         arguments = command.words[1:]
@@ -445,7 +445,7 @@ class Shell:
             *(self.sent_tags(word) for word in command.words[1:]), *map(self.tags_in, command.reads)
         )
         sends |= command.input.tags if command.input else frozenset()
-        runs = content.tags & CODE if content else frozenset()
+        runs = (command.words[0].tags | (content.tags if content else frozenset())) & CODE
         self.told.commands.append(replace(command, runs=runs, sends=sends))
         if content is not None and content.is_known():
             replace(self.subshell(), parameters=None).run_text(content.text, command.input)

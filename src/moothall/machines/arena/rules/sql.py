@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from moothall.machines.arena.figures import names
 from moothall.machines.arena.rules.containers import MENTIONED, is_message
-from moothall.machines.arena.rules.shell import Trace
+from moothall.machines.arena.rules.programs import SHELLS
+from moothall.machines.arena.rules.shell import Trace, trace
 from moothall.machines.arena.rules.texts import UNKNOWN
 
 HOLE = UNKNOWN
@@ -102,6 +103,10 @@ def shell_sql_reasons(told: Trace) -> Iterator[str]:
     for command in told.commands:
         if command.name in MENTIONED or is_message(command):
             continue
+        if command.name in SHELLS or command.name == "eval":
+            for word in command.words[1:]:
+                if HOLE in word.shape and word.shape != word.text:  # the outer shell fills what the inner one runs
+                    yield from shell_sql_reasons(trace(word.shape))
         client = command.name in CLIENTS
         built = any(is_built(_statement(word.shape), executed=client) for word in command.words[1:])
         if client and command.input is not None and not built:

@@ -138,8 +138,9 @@ Node = Simple | Group | Branches | Loop | Function
 
 
 def read_shell(text: str) -> Chain:
-    """The tree of a shell text."""
-    return Reader(text.replace("\r\n", "\n")).read_chain(frozenset())
+    """The tree of a shell text; a function's brace may stand close to its first word, as only some shells take it."""
+    text = re.sub(r"\(\)\s*\{(?=[^\s}])", "() { ", text.replace("\r\n", "\n"))
+    return Reader(text).read_chain(frozenset())
 
 
 def read_expansions(text: str) -> WordParts:

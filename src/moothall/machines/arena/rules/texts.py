@@ -88,7 +88,7 @@ def danger_of(path: str, *, made: Iterable[str] = ()) -> str:
         return "" if re.match(r"/(?:var/)?tmp/[^/]", path) else "an absolute path"
     if path.startswith(HOME):
         return "a home folder"
-    if path.startswith(f"{WORK}/.."):
+    if f"{path}/".startswith(f"{WORK}/../"):
         return "a path outside of the workspace"
     if re.search(r"(?:^|/)\.git(?:/|$)", path[1:]) and path.startswith(WORK) and not GIT_STATE.search(path):
         owner = path[: path.index("/.git")]

@@ -174,6 +174,15 @@ async def test_the_answer_of_the_user_goes_to_the_persona_that_asked() -> None:
         (says("x", next_agent="ceo"), "names a `next_agent` but no `transition`"),
         (says("x", transition="HANDOFF_TO_AGENT", next_agent="ceo", proposals=[{"agent": "cfo"}]), "proposals"),
         (says("x", brief={"goal": 3}), "brief.goal"),
+        (
+            '{"content": "x", "transition": "HANDOFF_TO_AGENT", "next_agent": "ceo", "next_agent": "cfo"}',
+            "`next_agent` names more than one agent",
+        ),
+        (
+            '{"content": "x", "transition": "HANDOFF_TO_AGENT", "next_agent": "ceo"}\n'
+            '{"content": "y", "transition": "HANDOFF_TO_AGENT", "next_agent": "cfo"}',
+            "Reply with one object",
+        ),
     ],
 )
 async def test_what_cannot_be_followed_is_shown_back_once_and_stays_out_of_the_conversation(

@@ -208,6 +208,21 @@ def test_every_pattern_is_drawn(moot: Moot, name: str) -> None:
     assert moot("graph", name).code == 0
 
 
+@pytest.mark.parametrize("name", ["studio", "studio_small", "software"])
+def test_a_team_that_ships_is_checked_and_drawn_by_its_name(moot: Moot, name: str) -> None:
+    assert moot("check", name).code == 0
+    assert "RespondToUser" in moot("graph", name).out
+
+
+def test_who_comes_back_is_told_which_choices_stay_as_they_were(moot: Moot, tmp_path: Path) -> None:
+    model = written(tmp_path, {"creative_partner": [says("One."), hands("Two.", "ceo")], "ceo": [says("Three.")]})
+    moot("team", "--script", typed(tmp_path, "Go"), "--model", model, "--run-id", "first")
+    again = typed(tmp_path, "More", "!exit")
+    back = moot("team", "--resume", "first", "--autonomy", "manual", "-c", "software", "--script", again)
+    assert "not used: --team, --autonomy; a conversation goes on as it began" in back.err
+    assert "CEO: Three." in back.out
+
+
 def test_a_rehearsal_needs_nothing_and_comes_to_the_user(moot: Moot, tmp_path: Path) -> None:
     ran = moot("team", "--script", typed(tmp_path, "A game"), "--model", "rehearsal", "--json", "--run-id", "trial")
     assert ran.code == 5

@@ -32,6 +32,8 @@ TYPED = ("USER_SAID", "COMMAND")
 """How the events begin that a person makes."""
 FINISHED = (CONTINUE, HANDOFF_TO_AGENT, APPROVE_AND_HANDOFF, "RETURN")
 """How the word comes to the user without any reason but that it is their turn."""
+FIXED = ("team", "autonomy", "sample", "workspace", "model", "budget", "run_id")
+"""What is chosen when a conversation begins, and not when somebody comes back to it."""
 DRIVEN = "a worker drives this run"
 _CONTENT = re.compile(r'"content"\s*:\s*"((?:[^"\\]|\\.)*)')
 
@@ -42,9 +44,8 @@ def team(parser: ArgumentParser) -> Handler:
         "-c",
         "--team",
         type=nonempty_text,
-        default="studio",
         metavar="TEAM",
-        help="studio, studio_small, software or a file",
+        help="studio (the default), studio_small, software or a file",
     )
     parser.add_argument(
         "--script", type=Path, metavar="FILE", help="read what you would type from a file, line by line"
@@ -120,11 +121,13 @@ async def _open_session(chosen: Namespace, hall: Any) -> Session:
     tools = team_tools(chosen.functions or "")
     agents = functions_of(tools)
     if chosen.resume is not None:
+        if unused := [f"--{name.replace('_', '-')}" for name in FIXED if getattr(chosen, name)]:
+            notice(f"not used: {', '.join(unused)}; a conversation goes on as it began")
         return await Session.resume(hall, chosen.resume, agents)
     return await Session.begin(
         hall,
         Chosen(
-            chosen.team,
+            chosen.team or "studio",
             chosen.autonomy,
             chosen.sample,
             chosen.model or "",

@@ -623,6 +623,16 @@ async def test_the_kind_of_what_is_remembered_comes_from_the_directive() -> None
         assert kinds == [("rejection", "game_designer"), ("approval", "game_designer")]
 
 
+@pytest.mark.covers("T82", "T85")
+async def test_a_word_of_an_earlier_turn_warms_nobody() -> None:
+    script: Script = {"creative_partner": [says("Yes."), says("Yes again.")]}
+    async with talk(script, "What about the budget?") as (session, _):
+        assert "cfo" in {known.persona for known in (await session.look()).warmth.warm}
+        await session.type("And the colours?")
+        assert (await session.look()).words == ()
+        assert "cfo" not in {known.persona for known in (await session.look()).warmth.warm}
+
+
 @pytest.mark.covers("T27", "T28", "T82", "T83", "T84")
 async def test_state_shows_who_is_warm_and_only_those_who_spoke_are_loaded() -> None:
     script: Script = {

@@ -605,7 +605,8 @@ class Floor:
         hit = any(warm.persona == speaker for warm in data.warmth.warm)
         warmth, wasted = replace(data.warmth, keep_turns=self.team.warming.keep_turns).handed(speaker)
         rule, habits = SeedRule(self.tables, data.counts), data.habits
-        words = self.tables.words_in(self._context(data))
+        # The newest turn says what it is about; words of long ago would name everybody in the end.
+        words = self.tables.words_in(data.memory.raw[-1].content if data.memory.raw else "")
         learns = self.team.warming.predictor == "learned"
         if source in self.roster.personas and source != speaker:
             handoff = Foreseen(source, frozenset(data.words), speaker, wasted)

@@ -6,14 +6,23 @@ Worlds and measures are those of the simulated worlds' description: saved time a
 knows the next persona would save, warmings wasted per turn, hits, and how much faster answers come than without.
 """
 
+import asyncio
+import json
 import random
-from collections.abc import Collection, Iterator
+import tempfile
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import worlds
 
+from moothall import Moothall
+from moothall.app.kinds.team.session import Chosen, Session
 from moothall.machines.team.warmth import Handoff, Learned, Prediction, Predictor, SeedRule, Tables, Warmth
+
+HANDOFFS = 100
+"""How many handoffs of the first seed also go through the whole machine."""
 
 
 class Turn(NamedTuple):
@@ -105,6 +114,75 @@ def play(world: dict[str, Any], story: list[Turn], predictor: Predictor | None) 
     return sums
 
 
+def team_of(world: dict[str, Any], start: str) -> dict[str, Any]:
+    """The personas of a world as a team that learns whom to prepare."""
+    return {
+        "team_name": "world",
+        "start": start,
+        "groups": [
+            {"name": "ALL", "personas": world["personas"]},
+            {"name": "USER_INTERACTION", "states": ["RespondToUser", "AwaitApproval"]},
+        ],
+        "personas": [{"id": name, "name": name, "prompt": "ceo.md"} for name in world["personas"]],
+        "warming": {
+            "predictor": "learned",
+            "keep_turns": world["keep_turns"],
+            "keywords": world["keywords"],
+            "dependencies": world["dependencies"],
+        },
+        "autonomy": {"transitions": "auto", "replies": "auto"},
+        "limits": {"turns": 2 * HANDOFFS, "visits": 2 * HANDOFFS},
+    }
+
+
+def warmed_by_function(world: dict[str, Any], story: list[Turn]) -> list[set[str]]:
+    """Who is warm in each turn, by the functions alone."""
+    warmth, shown = Warmth(world["keep_turns"]), list[set[str]]()
+    predictor: Predictor = Learned(Tables(tuple(world["personas"]), world["dependencies"], world["keywords"]))
+    for turn in story:
+        warmth = warmth.began(predictor.predict(turn.speaker, turn.words))
+        shown.append({warm.persona for warm in warmth.warm})
+        warmth, wasted = warmth.handed(turn.next)
+        predictor = predictor.observed(Handoff(turn.speaker, turn.words, turn.next, wasted))
+    return shown
+
+
+async def warmed_by_machine(world: dict[str, Any], story: list[Turn], team: Path) -> list[set[str]]:
+    """Who is warm in each turn of a conversation in which everybody hands on as the world says."""
+    left, shown = list(story), list[set[str]]()
+
+    def player(name: str) -> Callable[[str], Any]:
+        async def reply(prompt: str) -> dict[str, Any]:
+            turn = left.pop(0)
+            assert turn.speaker == name
+            shown.append({warm.persona for warm in (await session.look()).warmth.warm})
+            if not left:
+                return {"content": "Done."}
+            content = f"Turn {turn.number}: {' '.join(sorted(left[0].words))}"
+            return {"content": content, "transition": "HANDOFF_TO_AGENT", "next_agent": turn.next}
+
+        return reply
+
+    async with Moothall("memory", listeners=()) as hall:
+        players = {name: player(name) for name in world["personas"]}
+        session = await Session.begin(hall, Chosen(str(team), summarise=False), players)
+        await session.say(f"Begin: {' '.join(sorted(story[0].words))}")
+    return shown
+
+
+def is_machine_equal(world: dict[str, Any]) -> bool:
+    """Whether the same personas are warm in the first turns of the whole machine."""
+    text = json.dumps({name: world[name] for name in world if name != "id"})
+    for name in world["personas"]:
+        text = text.replace(json.dumps(name), json.dumps(f"p_{name.lower()}"))  # as a team file may call them
+    named = json.loads(text)
+    story = list(turns(named, random.Random(f"{world['id']}/0")))[:HANDOFFS]
+    with tempfile.TemporaryDirectory() as folder:
+        team = Path(folder) / "world.json"
+        team.write_text(json.dumps(team_of(named, story[0].speaker)))
+        return asyncio.run(warmed_by_machine(named, story, team)) == warmed_by_function(named, story)
+
+
 def measure_world(world: dict[str, Any], seeds: int) -> dict[str, Any]:
     tables = Tables(tuple(world["personas"]), world["dependencies"], world["keywords"])
     figures: dict[str, dict[str, list[float]]] = {}
@@ -128,11 +206,11 @@ def measure_world(world: dict[str, Any], seeds: int) -> dict[str, Any]:
             for key, value in values.items():
                 figures.setdefault(case, {}).setdefault(key, []).append(value)
     cases_of = {case: {key: worlds.spread(values) for key, values in rows.items()} for case, rows in figures.items()}
-    return {"id": world["id"], "regime": world["regime"], "machine_equal": None, "cases": cases_of}
+    return {"id": world["id"], "regime": world["regime"], "machine_equal": is_machine_equal(world), "cases": cases_of}
 
 
 def measure(file: list[Any], seeds: int) -> dict[str, Any]:
-    """All worlds of a file. `machine_equal` is null as long as no whole machine takes these decisions."""
+    """All worlds of a file."""
     return {"worlds": [measure_world(world, seeds) for world in file]}
 
 

@@ -1,6 +1,7 @@
 """What a conversation remembers: the newest as it was said, the rest in short, decisions for ever."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -220,11 +221,39 @@ def test_the_class_of_the_document_remembers_by_update() -> None:
     }
 
 
-@pytest.mark.parametrize("wrong", [{"compression_threshold": 2}, {"max_embeddings": 0}])
-def test_a_memory_that_could_not_work_is_refused(wrong: dict[str, int]) -> None:
+@pytest.mark.covers("T14", "T16", "T42", "T74")
+def test_the_class_of_the_document_shows_what_is_raw_compressed_and_decided() -> None:
+    memory = ConversationMemory(clock=lambda: 7.0)
+    for text, kind in (("a", "general"), ("b", "decision"), ("c", "approval"), ("d", "rejection")):
+        memory.update(text, kind)
+    assert [item["content"] for item in memory.raw_memory] == ["a", "b", "c", "d"]
+    assert memory.compressed_embeddings == []
+    memory.update("e")
+    assert memory.raw_memory == [
+        {"content": "d", "type": "rejection", "timestamp": 7.0},
+        {"content": "e", "type": "general", "timestamp": 7.0},
+    ]
+    [summary] = memory.compressed_embeddings
+    assert (summary["decision_count"], summary["timestamp_range"]) == (1, (7.0, 7.0))
+    assert memory.key_decisions == ["b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"compression_threshold": 2}, {"max_embeddings": 0}, {"compression_threshold": "5"}, {"max_embeddings": None}],
+)
+def test_a_memory_that_could_not_work_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))) as caught:
-        ConversationMemory(**wrong)  # type: ignore[arg-type]
+        ConversationMemory(**wrong)
     assert isinstance(caught.value, DefinitionError)
+
+
+@pytest.mark.parametrize(
+    ("query", "most", "told"), [(3, 3, "query"), ("x", "3", "max_items"), ("x", None, "max_items")]
+)
+def test_a_question_that_is_none_is_refused(query: Any, most: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        ConversationMemory().get_relevant_context(query, most)
 
 
 def test_an_unknown_type_of_content_is_refused() -> None:

@@ -174,6 +174,15 @@ async def test_the_answer_of_the_user_goes_to_the_persona_that_asked() -> None:
         (says("x", next_agent="ceo"), "names a `next_agent` but no `transition`"),
         (says("x", transition="HANDOFF_TO_AGENT", next_agent="ceo", proposals=[{"agent": "cfo"}]), "proposals"),
         (says("x", brief={"goal": 3}), "brief.goal"),
+        (
+            '{"content": "x", "transition": "HANDOFF_TO_AGENT", "next_agent": "ceo", "next_agent": "cfo"}',
+            "`next_agent` names more than one agent",
+        ),
+        (
+            '{"content": "x", "transition": "HANDOFF_TO_AGENT", "next_agent": "ceo"}\n'
+            '{"content": "y", "transition": "HANDOFF_TO_AGENT", "next_agent": "cfo"}',
+            "Reply with one object",
+        ),
     ],
 )
 async def test_what_cannot_be_followed_is_shown_back_once_and_stays_out_of_the_conversation(
@@ -612,6 +621,16 @@ async def test_the_kind_of_what_is_remembered_comes_from_the_directive() -> None
     async with talk(HAND_OFF, "A game about tides") as (session, _):
         kinds = [(item.kind, item.who) for item in (await session.look()).memory.key]
         assert kinds == [("rejection", "game_designer"), ("approval", "game_designer")]
+
+
+@pytest.mark.covers("T82", "T85")
+async def test_a_word_of_an_earlier_turn_warms_nobody() -> None:
+    script: Script = {"creative_partner": [says("Yes."), says("Yes again.")]}
+    async with talk(script, "What about the budget?") as (session, _):
+        assert "cfo" in {known.persona for known in (await session.look()).warmth.warm}
+        await session.type("And the colours?")
+        assert (await session.look()).words == ()
+        assert "cfo" not in {known.persona for known in (await session.look()).warmth.warm}
 
 
 @pytest.mark.covers("T27", "T28", "T82", "T83", "T84")

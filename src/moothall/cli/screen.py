@@ -173,7 +173,7 @@ def clean_streams(clean: Callable[[str], str]) -> Iterator[None]:
             err.flush()
 
 
-def _steer(stream: TextIO, text: str) -> None:
+def steer(stream: TextIO, text: str) -> None:
     """Steer a terminal, which nobody but the program itself may."""
     if isinstance(stream, CleanStream):
         stream.steer(text)
@@ -250,7 +250,7 @@ class Progress:
             shown = "\n".join(paint(f"       {shorten(line, width)}", "dim", sys.stderr) for line in lines)
             self._drawn = len(lines)
             print(shown, end="", file=sys.stderr)
-            _steer(sys.stderr, "\r")
+            steer(sys.stderr, "\r")
 
     def _line(self, seconds: float) -> Iterator[str]:
         said = next((text for agent, text in self._said.items() if text and agent in self._waiting), "")
@@ -273,7 +273,7 @@ class Progress:
         if self._live:
             up = f"\x1b[{self._drawn - 1}A" if self._drawn > 1 else ""
             rest = "\x1b[J" if self._drawn > 1 else "\x1b[2K"
-            _steer(sys.stderr, f"\r{up}{rest}\r" if up else f"{rest}\r")
+            steer(sys.stderr, f"\r{up}{rest}\r" if up else f"{rest}\r")
             self._drawn = 0
 
     def notice(self, text: str) -> None:

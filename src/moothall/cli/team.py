@@ -11,7 +11,7 @@ import threading
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from moothall.app.kinds.team.present import change_line, speaker_name
 from moothall.app.kinds.team.session import Chosen, Session
@@ -21,12 +21,19 @@ from moothall.app.runs.outcome import questions_of
 from moothall.cli.main import DONE, FAILED, WAITING
 from moothall.cli.options import Handler, command, hall_of, nonempty_text, own_exit_code
 from moothall.cli.run import add_beginning, add_workspace, workspace_of
-from moothall.cli.screen import harmless, is_able, notice, paint, print_json
+from moothall.cli.screen import harmless, is_able, notice, paint, print_json, steer
 from moothall.errors import DefinitionError, Refused
+from moothall.machines.team.definition import AWAIT_APPROVAL, USER_STATES
+from moothall.machines.team.directives import APPROVE_AND_HANDOFF, CONTINUE, HANDOFF_TO_AGENT
+from moothall.machines.team.state import TRANSITIONS
 
 COLOURS = ("cyan", "green", "yellow", "bold")
 TYPED = ("USER_SAID", "COMMAND")
 """How the events begin that a person makes."""
+FINISHED = (CONTINUE, HANDOFF_TO_AGENT, APPROVE_AND_HANDOFF, "RETURN")
+"""How the word comes to the user without any reason but that it is their turn."""
+FIXED = ("team", "autonomy", "sample", "workspace", "model", "budget", "run_id")
+"""What is chosen when a conversation begins, and not when somebody comes back to it."""
 DRIVEN = "a worker drives this run"
 _CONTENT = re.compile(r'"content"\s*:\s*"((?:[^"\\]|\\.)*)')
 
@@ -37,9 +44,8 @@ def team(parser: ArgumentParser) -> Handler:
         "-c",
         "--team",
         type=nonempty_text,
-        default="studio",
         metavar="TEAM",
-        help="studio, studio_small, software or a file",
+        help="studio (the default), studio_small, software or a file",
     )
     parser.add_argument(
         "--script", type=Path, metavar="FILE", help="read what you would type from a file, line by line"
@@ -96,14 +102,15 @@ async def _talk(chosen: Namespace, hall: Any, screen: Screen, script: list[str] 
         is_live = script is None and sys.stdin.isatty()
         if chosen.resume is not None:
             screen.say(await session.newest_lines(), aside=True)
-        screen.say(f"{session.roster.team.description} (run {session.run}; !help lists the commands)", aside=True)
+        about = f"(run {session.run}; !help lists the commands)"
+        screen.say(f"{session.roster.team.description}\n{about}".lstrip(), aside=True)
         typed = _read_lines() if script is None else _lines(script)
         if is_live:
             await _live(session, screen, typed)
         else:
             await session.go_on()
             async for line in typed:
-                screen.say(paint(f"> {harmless(line)}", "dim"))
+                screen.say(f"> {line}", colour="dim")
                 screen.say(await _take_line(session, line))
                 if await _is_over(session):
                     break
@@ -114,11 +121,13 @@ async def _open_session(chosen: Namespace, hall: Any) -> Session:
     tools = team_tools(chosen.functions or "")
     agents = functions_of(tools)
     if chosen.resume is not None:
+        if unused := [f"--{name.replace('_', '-')}" for name in FIXED if getattr(chosen, name)]:
+            notice(f"not used: {', '.join(unused)}; a conversation goes on as it began")
         return await Session.resume(hall, chosen.resume, agents)
     return await Session.begin(
         hall,
         Chosen(
-            chosen.team,
+            chosen.team or "studio",
             chosen.autonomy,
             chosen.sample,
             chosen.model or "",
@@ -149,6 +158,7 @@ async def _live(session: Session, screen: Screen, typed: AsyncIterator[str]) -> 
     resumed.add_done_callback(under_way.discard)
     screen.prompt()
     async for line in typed:
+        screen.end_line()
         if line.strip() == "!quit":
             break
         task = asyncio.create_task(take(line))
@@ -158,6 +168,7 @@ async def _live(session: Session, screen: Screen, typed: AsyncIterator[str]) -> 
             await task
             break
         screen.prompt()
+    screen.end_prompts()
     for task in under_way:
         task.cancel()
 
@@ -232,6 +243,7 @@ class Screen:
         self._heard: dict[str, str] = {}
         self._shown: dict[str, int] = {}
         self._session: Session | None = None
+        self._prompts = self._is_prompting = False
         self.run = chosen.run_id or ""
 
     @property
@@ -244,21 +256,42 @@ class Screen:
         self._session, self.run = session, session.run
 
     def prompt(self) -> None:
-        """Show that something can be typed."""
+        """Show that something can be typed, also below whatever is shown from now on."""
+        self._prompts = self._is_prompting = True
         print("> ", end="", file=self._stream, flush=True)
 
-    def say(self, text: str, *, aside: bool = False) -> None:
+    def end_line(self) -> None:
+        """A line was typed; the terminal has gone on to the next."""
+        self._is_prompting = False
+
+    def end_prompts(self) -> None:
+        """Nothing more can be typed."""
+        self._clear_prompt()
+        self._prompts = False
+
+    def say(self, text: str, *, aside: bool = False, colour: str = "") -> None:
         """Show a text."""
         if text and not (aside and self._quiet):
-            print(
-                harmless(text) if "\x1b" not in text else text, file=sys.stderr if aside else self._stream, flush=True
-            )
+            stream = sys.stderr if aside else self._stream
+            text = harmless(text)
+            self._write(paint(text, colour, stream) if colour else text, stream=stream)
+
+    def _write(self, text: str, end: str = "\n", stream: TextIO | None = None) -> None:
+        self._clear_prompt()
+        print(text, end=end, file=stream or self._stream, flush=True)
+        if end and self._prompts:
+            self.prompt()
+
+    def _clear_prompt(self) -> None:
+        if self._is_prompting and self._is_live:
+            steer(self._stream, "\r\x1b[2K")
+        self._is_prompting = False
 
     def __call__(self, news: News) -> None:
         """Something happened."""
         match news:
             case Noticed(text=text, urgent=urgent) if urgent and not text.startswith(DRIVEN):
-                notice(text)
+                self._write(paint(text, "yellow", sys.stderr), stream=sys.stderr)
             case Said(run=run, agent=agent, piece=piece) if self._session is not None and run == self._session.run:
                 self._stream_piece(agent, piece)
             case Committed() if self._session is not None and news.run == self._session.run:
@@ -275,29 +308,35 @@ class Screen:
         text, shown = content_so_far(heard), self._shown.get(agent, 0)
         if len(text) > shown:
             label = f"{self._label(agent)}: " if not shown else ""
-            print(label + _indent(text[shown:]), end="", file=self._stream, flush=True)
+            self._write(label + indent(text[shown:]), end="")
             self._shown[agent] = len(text)
 
     def _show(self, news: Committed) -> None:
         assert self._session is not None
         if any(self._shown.values()) and str(news.plain["event"].get("name", "")).startswith(TYPED):
-            print(" [interrupted]", file=self._stream, flush=True)
             self._shown.clear()
+            self._write(" [interrupted]")
         for append in news.plain.get("appends", ()):
             message = append["message"]
             if append["thread"] == "conversation":
                 self._show_said(message)
-            elif self._plain and "from" in message:
-                self.say(change_line(self._session.roster, message))
+            elif append["thread"] == TRANSITIONS:
+                self.say(change_line(self._session.roster, message) if self._plain else "")
+                self._tell_reason(message, str(news.head.snapshot.data.reason))
 
     def _show_said(self, message: dict[str, Any]) -> None:
         who, text = message["by"], str(message["text"])
         if who == "user":
             return
-        if shown := self._shown.pop(who, 0):
-            print(_indent(text[shown:]), file=self._stream, flush=True)
-            return
-        print(f"{self._label(who)}: {_indent(text)}", file=self._stream, flush=True)
+        shown = self._shown.pop(who, 0)
+        label = "" if shown else f"{self._label(who)}: "
+        self._write(label + indent(text[shown:].rstrip()))
+
+    def _tell_reason(self, move: dict[str, Any], reason: str) -> None:
+        """Say why it is the user's turn, unless somebody has simply finished."""
+        if move["to"] in USER_STATES and move["event"] not in FINISHED and reason:
+            way = " (!approve or !rework)" if move["to"] == AWAIT_APPROVAL else ""
+            self.say(f"— {indent(reason)}{way}")
 
     def _label(self, who: str) -> str:
         assert self._session is not None
@@ -327,6 +366,6 @@ def typed_lines(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in (lines[:-1] if not lines[-1] else lines)]
 
 
-def _indent(text: str) -> str:
+def indent(text: str) -> str:
     """What somebody says, so that no line of it looks like one that was typed."""
-    return harmless(text).replace("\n", "\n    ")
+    return harmless(f"{text}.")[:-1].replace("\n", "\n    ")  # the full stop keeps a newline at the end

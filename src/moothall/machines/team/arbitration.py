@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
@@ -29,7 +30,9 @@ TERMS = (*CRITERIA, "confidence", "frequency")
 DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {"urgency": 0.3, "dependency": 0.4, "user_intent": 0.3, "confidence": 0, "frequency": 0}
 )
-BLOCKING_FROM = Fraction(9, 10)
+BLOCKING_FROM = Decimal("0.9")
+_EXACT = Context(prec=4000, Emin=MIN_EMIN, Emax=MAX_EMAX)
+"""Wide enough that no sum of products of two floats is rounded: they reach from 1e617 down to 1e-680."""
 _REQUIRED = ("agent", *CRITERIA, "confidence", "order")
 
 
@@ -65,15 +68,21 @@ class _Entry(Frozen):
     """A proposal in exact numbers."""
 
     agent: str
-    score: Fraction
-    dependency: Fraction
-    confidence: Fraction
-    order: Fraction
+    score: Decimal
+    dependency: Decimal
+    confidence: Decimal
+    order: Decimal
 
     @property
     def rank(self) -> tuple[Any, ...]:
         """What sorts the better entry first; the name is the last resort where two claim one place in the file."""
-        return (-self.score, -self.dependency, -self.confidence, self.order, self.agent)
+        falling = (self.score.copy_negate(), self.dependency.copy_negate(), self.confidence.copy_negate())
+        return (*falling, self.order, self.agent)
+
+    @property
+    def chance(self) -> Fraction:
+        """How likely it is drawn, up to what all of them add up to."""
+        return Fraction(self.score) * Fraction(self.confidence)
 
 
 def arbitrate(
@@ -109,17 +118,17 @@ def sample(
 
     Where every product is 0 there is nothing to draw from, and the settled winner is next.
     """
-    place = _number(draw, "draw", most=None)
+    place = Fraction(_number(draw, "draw", most=None))
     if not 0 <= place < 1:
         raise BadValue(f"draw is {draw!r}; it must be at least 0 and below 1")
     entries = _entries(proposals, weights)
     admitted = sorted(_admissible(entries, blocking), key=lambda entry: (entry.order, entry.agent))
-    total = sum((entry.score * entry.confidence for entry in admitted), Fraction(0))
+    total = sum((entry.chance for entry in admitted), Fraction(0))
     if not total:
         return arbitrate(proposals, blocking=blocking, weights=weights)
     reached = Fraction(0)
     for entry in admitted:
-        chance = entry.score * entry.confidence / total
+        chance = entry.chance / total
         reached += chance
         if place < reached:
             break
@@ -128,7 +137,7 @@ def sample(
     return Arbitration(entry.agent, _scores(entries), "sample", tuple(other.agent for other in losers), reason)
 
 
-def checked_weights(weights: Mapping[str, float] | None) -> Mapping[str, Fraction]:
+def checked_weights(weights: Mapping[str, float] | None) -> Mapping[str, Decimal]:
     """The weight of every term; a weight that is unknown, negative or not finite is refused."""
     given = {} if weights is None else weights
     if not isinstance(given, Mapping):
@@ -159,7 +168,7 @@ def _entries(
     return entries
 
 
-def _entry(proposal: Proposal | Mapping[str, Any], weights: Sequence[tuple[str, Fraction]]) -> _Entry:
+def _entry(proposal: Proposal | Mapping[str, Any], weights: Sequence[tuple[str, Decimal]]) -> _Entry:
     fields = proposal.__dict__ if isinstance(proposal, Proposal) else proposal
     if not isinstance(fields, Mapping):
         raise BadValue(f"a proposal is {proposal!r}; it must be an object with {', '.join(_REQUIRED)}")
@@ -170,12 +179,15 @@ def _entry(proposal: Proposal | Mapping[str, Any], weights: Sequence[tuple[str, 
     if not isinstance(agent, str) or not agent:
         raise BadValue(f"agent is {agent!r}; it must be a name")
     values = {term: _number(fields[term], term, most=1) for term in TERMS if fields.get(term) is not None}
-    score = sum((weight * values.get(term, 0) for term, weight in weights), Fraction(0))
+    score = Decimal(0)
+    for term, weight in weights:
+        if term in values:
+            score = _EXACT.fma(weight, values[term], score)
     order = _number(fields["order"], "order", least=None, most=None)
     return _Entry(agent, score, values["dependency"], values["confidence"], order)
 
 
-def _number(value: object, name: str, *, least: float | None = 0, most: float | None) -> Fraction:
+def _number(value: object, name: str, *, least: float | None = 0, most: float | None) -> Decimal:
     if (
         not isinstance(value, int | float)
         or isinstance(value, bool)
@@ -197,9 +209,9 @@ def _text(value: object) -> str:
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _in_decimals(value: Any) -> Fraction:
+def _in_decimals(value: Any) -> Decimal:
     """The number that is written down, which for 0.1 is a tenth."""
-    return Fraction(float.__repr__(value)) if isinstance(value, float) else Fraction(value)
+    return Decimal(float.__repr__(value)) if isinstance(value, float) else Decimal(value)
 
 
 def _admissible(entries: Sequence[_Entry], blocking: bool) -> Sequence[_Entry]:

@@ -90,16 +90,34 @@ PROMISED = (
 
 
 def reply_of(replied: Replied) -> Any:
-    """The structured part of a reply. A text that is one JSON object is that object; any other text is prose."""
+    """The structured part of a reply. A text that is one JSON object is that object; any other text is prose.
+
+    A text of several objects, or with a key several times, says several things: it is passed on so, to be refused.
+    """
     if replied.value is not None and not isinstance(replied.value, str):
         return replied.value
-    text = replied.text.strip()
-    if text.startswith("{") and text.endswith("}"):
+    text, objects = replied.text.strip(), list[Any]()
+    while text.startswith("{"):
         try:
-            return json.loads(text)
+            found, end = _READER.raw_decode(text)
         except (ValueError, RecursionError):
-            return {"content": replied.text}
-    return {"content": replied.text}
+            break
+        objects.append(found)
+        text = text[end:].lstrip()
+    if text or not objects:
+        return {"content": replied.text}
+    return objects[0] if len(objects) == 1 else objects
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; what stands in it several times under one key is a list of all that."""
+    found: dict[str, list[Any]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return {key: values[0] if len(values) == 1 else values for key, values in found.items()}
+
+
+_READER = json.JSONDecoder(object_pairs_hook=_object)
 
 
 class Floor:
@@ -587,7 +605,8 @@ class Floor:
         hit = any(warm.persona == speaker for warm in data.warmth.warm)
         warmth, wasted = replace(data.warmth, keep_turns=self.team.warming.keep_turns).handed(speaker)
         rule, habits = SeedRule(self.tables, data.counts), data.habits
-        words = self.tables.words_in(self._context(data))
+        # The newest turn says what it is about; words of long ago would name everybody in the end.
+        words = self.tables.words_in(data.memory.raw[-1].content if data.memory.raw else "")
         learns = self.team.warming.predictor == "learned"
         if source in self.roster.personas and source != speaker:
             handoff = Foreseen(source, frozenset(data.words), speaker, wasted)

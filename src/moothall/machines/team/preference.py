@@ -91,18 +91,20 @@ def _add_choice(
     odds = [math.exp(value - top) for value in sums]
     whole = sum(odds)
     chances = [value / whole for value in odds]
-    columns = list(zip(*rows, strict=True))
-    means = [sum(map(mul, column, chances)) for column in columns]
-    centred = [[value - mean for value in column] for column, mean in zip(columns, means, strict=True)]
-    for index, column in enumerate(centred):
-        gradient[index] += column[right]
-        weighted = [value * chance for value, chance in zip(column, chances, strict=True)]
+    centred: list[tuple[int, list[float]]] = []
+    for index, column in enumerate(zip(*rows, strict=True)):
+        if any(column):  # a term that nobody has adds nothing
+            mean = sum(map(mul, column, chances))
+            centred.append((index, [value - mean for value in column]))
+    for place, (index, values) in enumerate(centred):
+        gradient[index] += values[right]
+        weighted = list(map(mul, values, chances))
         line = curvature[index]
-        for other in range(index + 1):
-            amount = sum(map(mul, weighted, centred[other]))
+        for other, others in centred[:place]:
+            amount = sum(map(mul, weighted, others))
             line[other] += amount
-            if other != index:
-                curvature[other][index] += amount
+            curvature[other][index] += amount
+        line[index] += sum(map(mul, weighted, values))
 
 
 def _solve(matrix: list[list[float]], right: list[float]) -> list[float]:

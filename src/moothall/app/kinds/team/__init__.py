@@ -16,7 +16,7 @@ from moothall.app.kinds.check import Check, Examined, Told
 from moothall.app.kinds.kind import Kind, Presented
 from moothall.app.kinds.python import PythonKind
 from moothall.app.kinds.source import source_of
-from moothall.app.kinds.team.files import is_team_file, machine_of, problems_of, roster_of, template
+from moothall.app.kinds.team.files import is_team_file, machine_of, problems_of, roster_of, source_of_team, template
 from moothall.app.kinds.team.performers import bind_team
 from moothall.app.kinds.team.plan import drafted_machine
 from moothall.app.kinds.team.present import figures, joined_figures, messages_of, result_of, sections_of
@@ -30,7 +30,7 @@ from moothall.kernel.codec import encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.machine import Machine
 from moothall.machines.team.conversation import NAME
-from moothall.machines.team.definition import Approval
+from moothall.machines.team.definition import SHIPPED, Approval
 from moothall.machines.team.schema import SHAPE
 from moothall.machines.team.state import (
     THREAD,
@@ -74,8 +74,8 @@ class TeamKind(PythonKind):
         return self.named(source)
 
     def named(self, name: str) -> Machine | None:
-        """The same; None where it is none of a team."""
-        return machine_of(name)
+        """The same, also by the name of a team that ships; None where it is none of a team."""
+        return machine_of(source_of_team(name) if name in SHIPPED else name)
 
     def beside(self, machine: Machine, name: str, kept: Any = None) -> Machine | None:
         """A drafted workflow, by its file; others are known by their names alone."""

@@ -80,7 +80,7 @@ def team_file(source: str) -> TeamFile | None:
     path = Path(realpath(source))
     wrong = [problem for problem in problems_of(path) if problem.level == "error"]
     if wrong:
-        what = f"{wrong[0].why}; {wrong[0].remedy}"
+        what = f"{wrong[0].why}; {wrong[0].remedy}".rstrip(".")
         raise DefinitionError(f"{path}:{wrong[0].line}: {what}. `moot check {path.name}` lists everything")
     return TeamFile(team_of(document_of(path).value), str(path), path.parent)
 

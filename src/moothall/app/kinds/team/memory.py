@@ -27,9 +27,26 @@ class ConversationMemory:
         summarise: Callable[[Sequence[Item]], Summary] = extract,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.memory = Memory(compression_threshold, max_embeddings)
+        self.memory = Memory(
+            _whole(compression_threshold, "compression_threshold"), _whole(max_embeddings, "max_embeddings")
+        )
         self._summarise, self._clock = summarise, clock
         self._steps = 0
+
+    @property
+    def raw_memory(self) -> list[dict[str, Any]]:
+        """What is remembered word by word, the oldest first; the 2 newest stay when the others are compressed."""
+        return [{"content": item.content, "type": item.kind, "timestamp": item.time} for item in self.memory.raw]
+
+    @property
+    def compressed_embeddings(self) -> list[dict[str, Any]]:
+        """The summaries of what was compressed, the oldest first."""
+        return [_plain_summary(summary) for summary in self.memory.summaries]
+
+    @property
+    def key_decisions(self) -> list[str]:
+        """Every decision, approval, rejection and constraint, the oldest first; none is compressed away."""
+        return [item.content for item in self.memory.key]
 
     def update(self, new_content: str, content_type: str = "general") -> None:
         """Take in something that was said, of the kind that its reply gave it."""
@@ -45,17 +62,23 @@ class ConversationMemory:
 
     def get_relevant_context(self, query: str, max_items: int = 3) -> dict[str, list[Any]]:
         """`recent_context`, `compressed_history` by similarity to the query, and all `key_decisions`."""
-        context = self.memory.relevant_context(query, max_items)
-        shown = ("decisions", "discussions", "pending", "timestamp_range", "decision_count")
-        history = context["compressed_history"]
-        return {
-            **context,
-            "compressed_history": [_plain({name: getattr(summary, name) for name in shown}) for summary in history],
-        }
+        if not isinstance(query, str):
+            raise BadValue(f"query is a {type(query).__name__}; it must be a text")
+        context = self.memory.relevant_context(query, _whole(max_items, "max_items"))
+        return {**context, "compressed_history": [*map(_plain_summary, context["compressed_history"])]}
 
 
-def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+def _plain_summary(summary: Summary) -> dict[str, Any]:
     return {
-        name: list(value) if isinstance(value, tuple) and name != "timestamp_range" else value
-        for name, value in fields.items()
+        "decisions": list(summary.decisions),
+        "discussions": list(summary.discussions),
+        "pending": list(summary.pending),
+        "timestamp_range": summary.timestamp_range,
+        "decision_count": summary.decision_count,
     }
+
+
+def _whole(value: Any, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadValue(f"{name} is {value!r}; it must be a whole number")
+    return value

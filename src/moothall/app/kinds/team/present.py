@@ -101,6 +101,11 @@ def speaker_name(roster: Roster, who: str) -> str:
     return persona.name if persona is not None else {"user": "You"}.get(who, who)
 
 
+def indented(text: str) -> str:
+    """What somebody said, so that no line of it looks like one of ours."""
+    return "\n    ".join(text.splitlines())
+
+
 def state_name(roster: Roster, place: str) -> str:
     """How a state is called in the terminal: `CEO_State`."""
     persona = roster.personas.get(place)
@@ -132,7 +137,7 @@ def state_tree(roster: Roster, data: Conversation) -> str:
     lines += [f"approved: {known.author} by {known.by} ({known.digest[:8]})" for known in data.chain.approvals]
     lines += [f"fact {name}: {fact.value!r} ({fact.source})" for name, fact in sorted(data.facts.items())]
     lines += [f"beside: {known.machine} as {name}: {known.ended or 'goes on'}" for name, known in data.beside.items()]
-    lines.append(f"mode: {data.mode}; turn {data.turn}; {data.reason or 'nothing waits'}")
+    lines.append(f"mode: {data.mode}; turn {data.turn}; {indented(data.reason) or 'nothing waits'}")
     return "\n".join(lines)
 
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from moothall.app.kinds.team.present import indented
 from moothall.app.runs.outcome import Question
 from moothall.app.runs.view import summary_of
 from moothall.errors import MoothallError, Refused
@@ -67,7 +68,8 @@ class Numbers:
     def shown(self, question: Question) -> str:
         """A question as a person reads it, with the way to answer it."""
         number = self.number(question)
-        return f"question {number}, of {question.run}: {question.prompt}\n!answer {number} {_way(question.schema)}"
+        asked = f"question {number}, of {question.run}: {indented(question.prompt)}"
+        return f"{asked}\n!answer {number} {_way(question.schema)}"
 
     def meant(self, open_now: Sequence[Question], text: str) -> tuple[Question, str]:
         """The question that a person answers, and what they say: `[NUMBER] ANSWER`, without a number the only one."""

@@ -22,6 +22,7 @@ from moothall.app.kinds.team.plan import save_plan
 from moothall.app.kinds.team.present import (
     WIDTH,
     figures,
+    indented,
     messages_of,
     result_of,
     speaker_name,
@@ -87,7 +88,7 @@ VERBS: Mapping[str, Verb] = {
     "goals": Verb("!goals", "work out goals: direction, finance, marketing", StartLine),
     "workflow": Verb("!workflow [NAME INPUT]", "start a workflow or a pattern beside; alone: list them", StartWorkflow),
     "plan": Verb("!plan TEXT", "have a workflow drafted; it begins when you approve it", WantPlan),
-    "save": Verb("!save NAME", "save the plan that was drafted, to start it again by name"),
+    "save": Verb("!save NAME", "save the drafted plan, to start it again by name"),
     "answer": Verb("!answer [N] ANSWER", "answer what a call, a workflow or a debate asks"),
     "state": Verb("!state", "show where the conversation stands"),
     "history": Verb("!history [N]", "show what was said; with N go another way from turn N on"),
@@ -339,14 +340,15 @@ class Session:
                 continue
             if verb.event is None or accepts(self.machine, snapshot, verb.event(text="")):
                 lines.append(f"{verb.usage:<24}{verb.help}")
-        return "\n".join(line[:WIDTH] for line in (*lines, "anything else          is said to the team"))
+        return "\n".join(line[:WIDTH] for line in (*lines, f"{'anything else':<24}is said to the team"))
 
     async def _history(self, rest: str = "") -> str:
         if rest:
             return await self._fork(rest)
         said = await messages_of(self.hall.store, self.run, THREAD)
         lines = [
-            f"{message['number']:>3} {speaker_name(self.roster, message['by'])}: {message['text']}" for message in said
+            f"{message['number']:>3} {speaker_name(self.roster, message['by'])}: {indented(message['text'])}"
+            for message in said
         ]
         lines += [f"branch: {run}" for run in await branches(self.hall, self.run)]
         return "\n".join(lines) or "nothing was said yet"

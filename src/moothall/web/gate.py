@@ -29,8 +29,8 @@ LARGEST = 1_000_000
 """The most bytes of a body."""
 A_SECOND, BURST = 50.0, 400.0
 """How many requests of one person are answered in the long run, and at once."""
-TRIES_A_SECOND, TRIES = 0.5, 20.0
-"""How many wrong tokens of one address are answered."""
+TRIES_A_SECOND, TRIES = 5.0, 200.0
+"""How many wrong tokens of one address are looked at; a request that brings none guesses nothing."""
 ADDRESSES = 1_000
 SAFE = ("GET", "HEAD", "OPTIONS")
 POLICY = (
@@ -92,9 +92,10 @@ class Gate:
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         refusal = self._misplaced(scope, headers) or _oversized(headers)
-        person = self._person(scope, headers)
+        given = _tokens(scope, headers)
+        person = self._person(given)
         if not refusal and person is None:
-            refusal = self._unknown(scope)
+            refusal = self._unknown(scope, guesses=bool(given))
         if not refusal and person is not None and not self._pace[person.token].take():
             refusal = 429, "too many requests at once; wait a moment"
         if not refusal and self._read_only and scope["method"] not in SAFE and not _only_looks(scope):
@@ -131,16 +132,15 @@ class Gate:
             return False
         return bound.is_unspecified or address == bound
 
-    def _person(self, scope: Scope, headers: Mapping[str, str]) -> Person | None:
-        given = _tokens(scope, headers)
+    def _person(self, given: list[str]) -> Person | None:
         return next((known for known in self._people for token in given if compare_digest(known.token, token)), None)
 
-    def _unknown(self, scope: Scope) -> tuple[int, str]:
+    def _unknown(self, scope: Scope, *, guesses: bool) -> tuple[int, str]:
         address = str((scope.get("client") or ("?",))[0])
         if len(self._tries) >= ADDRESSES:
             self._tries.clear()
-        if not self._tries.setdefault(address, Bucket(TRIES_A_SECOND, TRIES)).take():
-            return 429, "too many requests without a token; wait a moment"
+        if guesses and not self._tries.setdefault(address, Bucket(TRIES_A_SECOND, TRIES)).take():
+            return 429, "too many wrong tokens; wait a moment"
         return 401, "open the link that `moot serve` printed, or send its token as `Authorization: Bearer`"
 
 

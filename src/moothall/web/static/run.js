@@ -343,7 +343,7 @@ function Conversation({ run, sections, speech, me, live }) {
   };
   return html`<div class="card conversation">
     ${talk ? html`<${Talk} lines=${talk.lines} />` : html`<p class="soft">Nobody has said anything yet.</p>`}
-    ${Object.entries(speech).map(([agent, words]) => html`<p class="text live" aria-live="polite"><b>${agent}</b> ${words}<span class="caret"></span></p>`)}
+    ${Object.entries(speech).filter(([, words]) => words).map(([agent, words]) => html`<p class="text live" aria-live="polite"><b>${agent}</b> ${words}<span class="caret"></span></p>`)}
     ${live && !me.read_only && html`<form class="typing" onSubmit=${send}>
       <label class="hidden" for="typed">Say something to the team</label>
       <textarea id="typed" rows="2" placeholder="Say something, or !help" value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${(event) => event.key === "Enter" && !event.shiftKey && send(event)}></textarea>

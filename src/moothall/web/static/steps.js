@@ -27,7 +27,7 @@ export function Story({ store, speech }) {
       ${shown.map((step) => html`<${Scene} key=${step.seq} step=${step} began=${store.began} run=${store.run} />`)}
     </ol>
     <div aria-live="polite">
-      ${Object.entries(speech).map(([agent, text]) => html`<div class="scene live" key=${agent}>
+      ${Object.entries(speech).filter(([, text]) => text).map(([agent, text]) => html`<div class="scene live" key=${agent}>
         <${Face} name=${agent} />
         <div><p class="scene-head"><b>${agent}</b> <span class="soft">is speaking</span></p><p class="text">${text}<span class="caret"></span></p></div>
       </div>`)}

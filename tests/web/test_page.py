@@ -221,6 +221,31 @@ def test_a_broken_workflow_is_checked_with_its_findings(page: Any, server: Serve
     assert page.locator(".findings li").count() >= 1
 
 
+HIDDEN = """
+window.Notification = class {
+    static permission = "granted";
+    constructor(title, { body }) {
+        const told = document.createElement("output");
+        told.textContent = `${title}: ${body}`;
+        document.body.append(told);
+    }
+};
+Object.defineProperty(document, "hidden", { get: () => true });
+"""
+
+
+def test_a_tab_that_nobody_sees_notifies_of_what_begins_to_wait_for_this_person(page: Any, server: Server) -> None:
+    page.add_init_script(HIDDEN)
+    page.goto(f"{server.url}/metrics")
+    page.wait_for_selector("text=No runs yet")
+    assert started(server, "run", "machines.py:PRIVATE", "Eve", "--run-id", "for-bob").returncode == 5
+    assert started(server, "run", "machines.py:LETTER", "Eve", "--run-id", "letter-1").returncode == 5
+    page.wait_for_selector("body > output")
+    assert page.locator("body > output").all_text_contents() == [
+        "letter asks: Send this? Dear Eve, <img src=x onerror=alert(1)>"
+    ]
+
+
 def test_injected_html_stays_text(page: Any, server: Server) -> None:
     evil = "<img src=x onerror=document.title='broken'><script>document.title='broken'</script>"
     run = begin(page, server, "machines.py:LETTER", To=evil)

@@ -106,6 +106,14 @@ def test_what_is_typed_to_a_team_is_kept_with_the_name_of_who_typed_it(page: Tes
     assert any(step["sentence"].startswith("bob: COMMAND.approve") for step in steps)
 
 
+def test_the_figures_of_all_runs_have_the_transitions_of_each_machine(page: TestClient) -> None:
+    for _ in range(2):
+        until(page, begin(page), "waiting")
+    [machine] = page.get("/api/metrics").json()["machines"]
+    assert (machine["machine"], machine["runs"]) == ("letter", 2)
+    assert machine["transitions"] == [{"from": "writing", "to": "approving", "times": 2}]
+
+
 def test_an_answer_of_the_wrong_shape_is_refused_and_changes_nothing(page: TestClient) -> None:
     run = begin(page)
     until(page, run, "waiting")

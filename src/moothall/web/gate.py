@@ -8,13 +8,14 @@ Origin and by what the browser says of the fetch. Nothing here is ever answered 
 from __future__ import annotations
 
 import ipaddress
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -32,6 +33,7 @@ A_SECOND, BURST = 50.0, 400.0
 TRIES_A_SECOND, TRIES = 5.0, 200.0
 """How many wrong tokens of one address are looked at; a request that brings none guesses nothing."""
 ADDRESSES = 1_000
+HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 SAFE = ("GET", "HEAD", "OPTIONS")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -114,8 +116,8 @@ class Gate:
         host = headers.get("host", "")
         if not self._is_ours(host):
             return 403, f"this server does not answer for the host {host[:100]!r}"
-        origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
+        if any(origin.partition("://")[2].lower() != host.lower() for origin in origins):
             return 403, "a page of another origin cannot ask here"
         came_from = headers.get("sec-fetch-site", "none")
         if came_from not in ("none", "same-origin") and headers.get("sec-fetch-mode") != "navigate":
@@ -123,7 +125,8 @@ class Gate:
         return None
 
     def _is_ours(self, host: str) -> bool:
-        name = (urlsplit(f"//{host}").hostname or "") if _is_plain(host) else ""
+        found = HOST.fullmatch(host.lower())
+        name = found["name"].strip("[]") if found else ""
         if name in ("localhost", "127.0.0.1", "::1") or (name and name == self._host):
             return True
         try:
@@ -142,10 +145,6 @@ class Gate:
         if guesses and not self._tries.setdefault(address, Bucket(TRIES_A_SECOND, TRIES)).take():
             return 429, "too many wrong tokens; wait a moment"
         return 401, "open the link that `moot serve` printed, or send its token as `Authorization: Bearer`"
-
-
-def _is_plain(host: str) -> bool:
-    return bool(host) and not set(host) & set("/\\@?# ")
 
 
 def cookie_name(scope: Scope) -> str:

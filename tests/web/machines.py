@@ -119,3 +119,23 @@ PATCH = Machine(
     states=[State("asking", enter=question("Apply this to {to}?\n-old line\n+new line\n  kept line")), Final("over")],
     moves=[On("asking", Answered, to="over")],
 )
+
+MARK = "<img src=x onerror=document.title='broken'>"
+EVIL = Machine(
+    f"{MARK}evil",
+    data=Letter,
+    states=[
+        State(f"{MARK}writing", enter=ask(clerk, "Write to {to}")),
+        State('"><script>asking</script>', enter=question("Is this safe? {text}\n+" + MARK)),
+        Final("</text></svg>over"),
+    ],
+    moves=[
+        On(
+            f"{MARK}writing",
+            Replied,
+            to='"><script>asking</script>',
+            do=lambda sent, said: replace(sent, text=said.text),
+        ),
+        On('"><script>asking</script>', Answered, to="</text></svg>over"),
+    ],
+)

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from moothall import Moothall
+from moothall.app.notify.speech import Heard, SpeechReader, SpeechWriter
 from moothall.app.report.steps import Step
 from moothall.app.runs.feed import BURST, OF_TIME, PIECES, Feed, Form, Gap, Happening, Over, Pace, Speech
 from moothall.app.runs.news import Said
@@ -68,6 +70,31 @@ async def test_speech_of_another_process_is_heard_and_a_late_comer_hears_the_tex
         feed.close()
         assert speaking.ear(run, "clerk") is None, "nobody listens any more"
         await other.close()
+
+
+def test_who_begins_to_listen_in_the_middle_hears_the_text_so_far_and_nothing_once_it_is_kept(
+    tmp_path: Path,
+) -> None:
+    writer, reader = SpeechWriter(tmp_path), SpeechReader(tmp_path)
+    writer(Said("tides", "clerk", "Dear "))
+    writer(Said("tides", "clerk", "Eve"))
+    assert list(reader.news("tides")) == []
+    reader.listen()
+    writer(Said("tides", "clerk", ", hello"))
+    assert list(reader.news("tides")) == [Heard("clerk", "Dear Eve, hello", True)]
+    writer(Said("tides", "clerk", ""))
+    writer(Said("tides", "clerk", "Dear Eve, hello again"))
+    assert list(reader.news("tides")) == [Heard("clerk", "Dear Eve, hello again", True)], "it began anew"
+    for spoken in tmp_path.glob(f"{sha256(b'tides').hexdigest()[:16]}-*"):
+        whole = spoken.read_bytes()
+        spoken.write_bytes(b"")
+        assert list(reader.news("tides")) == [], "it is being written at this moment"
+        spoken.write_bytes(whole + b".")
+    assert list(reader.news("tides")) == [Heard("clerk", ".", False)]
+    for spoken in tmp_path.glob(f"{sha256(b'tides').hexdigest()[:16]}-*"):
+        spoken.unlink()
+    assert list(reader.news("tides")) == [Heard("clerk", "", True)]
+    assert list(reader.news("tides")) == []
 
 
 async def test_a_slow_watcher_is_told_that_pieces_are_missing_and_misses_no_step(tmp_path: Path) -> None:

@@ -20,8 +20,7 @@ def every_route(found: TestClient) -> list[tuple[str, str, object]]:
     return [*routes(found), *(("GET", path, None) for path in OTHERS)]
 
 
-def test_every_route_refuses_a_request_without_a_token(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("moothall.web.gate.TRIES", 1e6)
+def test_every_route_refuses_a_request_without_a_token(store: str) -> None:
     with client(store, person=None) as found:
         known = every_route(found)
         assert len(known) > 25
@@ -40,6 +39,11 @@ def test_every_route_refuses_a_request_without_a_token(store: str, monkeypatch: 
         {"host": "127.0.0.1.evil.example:8484"},
         {"host": "evil.example@127.0.0.1:8484"},
         {"host": ""},
+        {"host": "["},
+        {"host": "[::1"},
+        {"host": "127.0.0.1:port"},
+        {"origin": "http://["},
+        {"origin": ""},
         {"origin": "http://evil.example"},
         {"origin": "http://127.0.0.1:9999"},
         {"origin": "null"},
@@ -51,6 +55,12 @@ def test_every_route_refuses_another_host_or_origin(store: str, headers: dict[st
     with client(store) as found:
         for method, path, body in every_route(found):
             assert found.request(method, path, json=body, headers=headers).status_code == 403, path
+
+
+def test_a_second_origin_does_not_hide_the_first(store: str) -> None:
+    with client(store) as found:
+        both = [("origin", "http://evil.example"), ("origin", ADDRESS)]
+        assert found.get("/api/me", headers=both).status_code == 403
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8484", "localhost:8484", "localhost:9000", "[::1]:8484", "127.0.0.1"])
@@ -128,6 +138,7 @@ def test_tokens_cannot_be_guessed_at_speed(store: str, monkeypatch: pytest.Monke
     with client(store, person=None) as found:
         answers = [found.get("/api/me", headers={"authorization": f"Bearer {n}"}).status_code for n in range(4)]
         assert answers == [401, 401, 401, 429]
+        assert found.get("/api/me").status_code == 401, "without a token nothing is guessed"
         assert found.get("/api/me", headers={"authorization": f"Bearer {ADA.token}"}).status_code == 200
 
 

@@ -14,6 +14,7 @@ from tests.web.browser import Server, browser, lit, require_browser, serving, st
 
 pytestmark = [pytest.mark.slow, pytest.mark.unreplayed("the runs are of another process")]
 HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples"
 PATIENCE = 20_000
 
 
@@ -221,6 +222,31 @@ def test_a_broken_workflow_is_checked_with_its_findings(page: Any, server: Serve
     assert page.locator(".findings li").count() >= 1
 
 
+HIDDEN = """
+window.Notification = class {
+    static permission = "granted";
+    constructor(title, { body }) {
+        const told = document.createElement("output");
+        told.textContent = `${title}: ${body}`;
+        document.body.append(told);
+    }
+};
+Object.defineProperty(document, "hidden", { get: () => true });
+"""
+
+
+def test_a_tab_that_nobody_sees_notifies_of_what_begins_to_wait_for_this_person(page: Any, server: Server) -> None:
+    page.add_init_script(HIDDEN)
+    page.goto(f"{server.url}/metrics")
+    page.wait_for_selector("text=No runs yet")
+    assert started(server, "run", "machines.py:PRIVATE", "Eve", "--run-id", "for-bob").returncode == 5
+    assert started(server, "run", "machines.py:LETTER", "Eve", "--run-id", "letter-1").returncode == 5
+    page.wait_for_selector("body > output")
+    assert page.locator("body > output").all_text_contents() == [
+        "letter asks: Send this? Dear Eve, <img src=x onerror=alert(1)>"
+    ]
+
+
 def test_injected_html_stays_text(page: Any, server: Server) -> None:
     evil = "<img src=x onerror=document.title='broken'><script>document.title='broken'</script>"
     run = begin(page, server, "machines.py:LETTER", To=evil)
@@ -232,6 +258,24 @@ def test_injected_html_stays_text(page: Any, server: Server) -> None:
     page.wait_for_selector("text=onerror=document.title")
     assert page.locator("main img, main script").count() == 0
     assert "broken" not in page.title()
+
+
+def test_injected_html_in_the_names_of_a_machine_and_its_states_stays_text(page: Any, server: Server) -> None:
+    run = begin(page, server, "machines.py:EVIL", To="Eve")
+    page.wait_for_selector(".moot .active")
+    for view in (
+        "inbox",
+        "runs",
+        "metrics",
+        f"run/{run}#timeline",
+        f"run/{run}#figures",
+        f"compare?left={run}&right={run}",
+    ):
+        page.goto("about:blank")
+        page.goto(f"{server.url}/{view}")
+        page.wait_for_selector("main >> text=onerror=document.title", state="attached")
+        assert page.locator("main img, main script").count() == 0, view
+        assert page.title() != "broken", view
 
 
 class Elsewhere(BaseHTTPRequestHandler):
@@ -289,14 +333,32 @@ VIEWS = {
     "run/letter-1": ".moot .active",
     "run/letter-1#figures": ".scroll",
     "run/letter-1#timeline": ".tick",
+    "run/letter-1#data": "pre.exact",
+    "run/studio": ".talk",
+    "run/till#machine": "h2:has-text('The panel')",
+    "run/haiku#machine": "h2:has-text('The attempts')",
+    "run/table#machine": "h2:has-text('The vote')",
+    "compare?left=till&right=haiku": ".split",
 }
 """Every view, and what is there when it is drawn."""
+
+
+def scripted(name: str) -> tuple[str, str]:
+    return "--model", f"scripted:{EXAMPLES / name}.json"
 
 
 def visited(context: Any, server: Server) -> Iterator[tuple[str, Any]]:
     """Every view of a page with a run that waits."""
     began = started(server, "run", "machines.py:LETTER", "Eve", "--run-id", "letter-1")
     assert began.returncode == 5, began.stderr
+    for order in (
+        ("team", "--plain", "--run-id", "studio", "--script", f"{EXAMPLES}/team_typed.txt", *scripted("team")),
+        ("debate", "Where?", "--run-id", "till", "--options", "SQLite,PostgreSQL,Redis", *scripted("debate")),
+        ("pipeline", "A haiku about tides", "--run-id", "haiku", *scripted("haiku")),
+        ("arena", "Write the tide table", "--run-id", "table", "--yes", *scripted("arena_rollback")),
+    ):
+        begun = started(server, *order)
+        assert "Traceback" not in begun.stderr, begun.stderr
     page = context.new_page()
     page.goto(server.link)
     for view, part in VIEWS.items():

@@ -81,6 +81,39 @@ def test_a_question_for_one_person_is_answered_by_that_person_alone(page: TestCl
     assert page.post(f"/api/runs/{run}/answer", json={"value": True}, headers=bob).is_success
 
 
+def test_an_answer_cannot_be_told_as_an_event_under_another_name(page: TestClient) -> None:
+    run = begin(page, PRIVATE)
+    until(page, run, "waiting")
+    forged = {"event": "answered", "data": {"value": True, "by": "bob"}}
+    refused = page.post(f"/api/runs/{run}/send", json=forged)
+    assert refused.status_code == 409
+    assert "moot answer" in refused.json()["error"]
+    assert until(page, run, "waiting")["summary"]["seq"] == 0
+
+
+def test_what_is_typed_to_a_team_is_kept_with_the_name_of_who_typed_it(page: TestClient) -> None:
+    run = str(page.post("/api/runs", json={"machine": "team", "input": {}}).json()["run"])
+    bob = {"authorization": f"Bearer {BOB.token}"}
+    assert page.post(f"/api/runs/{run}/type", json={"text": "A game about tides"}).is_success
+    until(page, run, "waiting")
+    assert page.post(f"/api/runs/{run}/type", json={"text": "!approve"}, headers=bob).is_success
+    until(page, run, "waiting")
+    told = {"event": "COMMAND.exit", "data": {"text": "", "by": "bob"}}
+    assert page.post(f"/api/runs/{run}/send", json=told).is_success
+    steps = page.get(f"/api/runs/{run}/steps").json()["steps"]
+    typed = [(step["event"], step["who"]) for step in steps if step["event"].split(".")[0] in ("USER_SAID", "COMMAND")]
+    assert typed == [("USER_SAID", "ada"), ("COMMAND.approve", "bob"), ("COMMAND.exit", "ada")]
+    assert any(step["sentence"].startswith("bob: COMMAND.approve") for step in steps)
+
+
+def test_the_figures_of_all_runs_have_the_transitions_of_each_machine(page: TestClient) -> None:
+    for _ in range(2):
+        until(page, begin(page), "waiting")
+    [machine] = page.get("/api/metrics").json()["machines"]
+    assert (machine["machine"], machine["runs"]) == ("letter", 2)
+    assert machine["transitions"] == [{"from": "writing", "to": "approving", "times": 2}]
+
+
 def test_an_answer_of_the_wrong_shape_is_refused_and_changes_nothing(page: TestClient) -> None:
     run = begin(page)
     until(page, run, "waiting")

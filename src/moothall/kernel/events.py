@@ -32,6 +32,8 @@ else:  # defaults are for type checkers alone
 
     V = TypeVar("V")
 
+SIGNED = {**RARE, "signed": True}
+"""The metadata of a field that has who told an event: whoever passes it on fills it in, and nobody can choose it."""
 _NAME = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
 
 

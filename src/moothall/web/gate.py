@@ -8,13 +8,14 @@ Origin and by what the browser says of the fetch. Nothing here is ever answered 
 from __future__ import annotations
 
 import ipaddress
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -29,9 +30,10 @@ LARGEST = 1_000_000
 """The most bytes of a body."""
 A_SECOND, BURST = 50.0, 400.0
 """How many requests of one person are answered in the long run, and at once."""
-TRIES_A_SECOND, TRIES = 0.5, 20.0
-"""How many wrong tokens of one address are answered."""
+TRIES_A_SECOND, TRIES = 5.0, 200.0
+"""How many wrong tokens of one address are looked at; a request that brings none guesses nothing."""
 ADDRESSES = 1_000
+HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 SAFE = ("GET", "HEAD", "OPTIONS")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -92,9 +94,10 @@ class Gate:
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         refusal = self._misplaced(scope, headers) or _oversized(headers)
-        person = self._person(scope, headers)
+        given = _tokens(scope, headers)
+        person = self._person(given)
         if not refusal and person is None:
-            refusal = self._unknown(scope)
+            refusal = self._unknown(scope, guesses=bool(given))
         if not refusal and person is not None and not self._pace[person.token].take():
             refusal = 429, "too many requests at once; wait a moment"
         if not refusal and self._read_only and scope["method"] not in SAFE and not _only_looks(scope):
@@ -113,8 +116,8 @@ class Gate:
         host = headers.get("host", "")
         if not self._is_ours(host):
             return 403, f"this server does not answer for the host {host[:100]!r}"
-        origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
+        if any(origin.partition("://")[2].lower() != host.lower() for origin in origins):
             return 403, "a page of another origin cannot ask here"
         came_from = headers.get("sec-fetch-site", "none")
         if came_from not in ("none", "same-origin") and headers.get("sec-fetch-mode") != "navigate":
@@ -122,7 +125,8 @@ class Gate:
         return None
 
     def _is_ours(self, host: str) -> bool:
-        name = (urlsplit(f"//{host}").hostname or "") if _is_plain(host) else ""
+        found = HOST.fullmatch(host.lower())
+        name = found["name"].strip("[]") if found else ""
         if name in ("localhost", "127.0.0.1", "::1") or (name and name == self._host):
             return True
         try:
@@ -131,21 +135,16 @@ class Gate:
             return False
         return bound.is_unspecified or address == bound
 
-    def _person(self, scope: Scope, headers: Mapping[str, str]) -> Person | None:
-        given = _tokens(scope, headers)
+    def _person(self, given: list[str]) -> Person | None:
         return next((known for known in self._people for token in given if compare_digest(known.token, token)), None)
 
-    def _unknown(self, scope: Scope) -> tuple[int, str]:
+    def _unknown(self, scope: Scope, *, guesses: bool) -> tuple[int, str]:
         address = str((scope.get("client") or ("?",))[0])
         if len(self._tries) >= ADDRESSES:
             self._tries.clear()
-        if not self._tries.setdefault(address, Bucket(TRIES_A_SECOND, TRIES)).take():
-            return 429, "too many requests without a token; wait a moment"
+        if guesses and not self._tries.setdefault(address, Bucket(TRIES_A_SECOND, TRIES)).take():
+            return 429, "too many wrong tokens; wait a moment"
         return 401, "open the link that `moot serve` printed, or send its token as `Authorization: Bearer`"
-
-
-def _is_plain(host: str) -> bool:
-    return bool(host) and not set(host) & set("/\\@?# ")
 
 
 def cookie_name(scope: Scope) -> str:

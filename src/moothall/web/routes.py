@@ -280,12 +280,12 @@ async def answer(request: Request, run: RunName, given: Answer) -> Response:
 
 @router.post("/runs/{run}/type", summary="Type to a conversation", responses=REFUSALS)
 async def type_line(request: Request, run: RunName, line: Line) -> Response:
-    return plain({"said": await hosting(request).acts.hear(run, line.text)})
+    return plain({"said": await hosting(request).acts.hear(run, line.text, whose(request))})
 
 
 @router.post("/runs/{run}/send", summary="Tell a run an event", responses=REFUSALS)
 async def send(request: Request, run: RunName, told: Told) -> Response:
-    return plain({"run": await hosting(request).acts.send(run, told.event, told.data)})
+    return plain({"run": await hosting(request).acts.send(run, told.event, told.data, whose(request))})
 
 
 @router.post("/runs/{run}/cancel", summary="Ask a run to stop", responses=REFUSALS)

@@ -236,8 +236,8 @@ class Kind:
         """Whether a person may type to a run of this machine."""
         return False
 
-    async def hear(self, hall: Any, machine: Machine, run: RunId, line: str) -> str:
-        """Do what a person typed; what there is to say at once."""
+    async def hear(self, hall: Any, machine: Machine, run: RunId, line: str, by: str) -> str:
+        """Do what a person with this name typed; what there is to say at once."""
         raise Refused(f"run {run} takes no typed text: {machine.name} takes answers and events")
 
     def notes(self, machine: Machine, outcome: Outcome) -> Iterator[str]:

@@ -4,14 +4,16 @@ Pieces are in no journal: they lie in small files, one for each agent that speak
 The folder is beside a store that is a file, and in the state directory for one that is a database: then it is shared
 with the processes of this machine that have the same state directory, not with other machines.
 
-Files are written only while somebody listens, who touches a beacon in that folder, and only up to `MOST` bytes; a disk
-that does not take them holds no run up. What is heard has no secrets: models see to that.
+Files are written only while somebody listens, who touches a beacon in that folder, and only up to `MOST` bytes; whoever
+comes in the middle gets the text so far. A disk that does not take them holds no run up. What is heard has no secrets:
+models see to that.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -53,6 +55,7 @@ class SpeechWriter:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._unwritten: dict[Path, bytes] = {}
         self._sizes: dict[Path, int] = {}
 
     @property
@@ -65,32 +68,35 @@ class SpeechWriter:
 
     @property
     def is_busy(self) -> bool:
-        """Whether somebody's words lie there."""
-        return bool(self._sizes)
+        """Whether somebody is speaking."""
+        return bool(self._sizes or self._unwritten)
 
     def __call__(self, news: News) -> None:
         """Something happened."""
         with suppress(OSError):
             if isinstance(news, Said):
-                if self.hears:
-                    self._write(news)
-            elif isinstance(news, Committed) and self._sizes:
+                self._say(news)
+            elif isinstance(news, Committed) and self.is_busy:
                 self._forget(_file(self._folder, news.run, getattr(news.entry.event, "agent", "")))
 
-    def _write(self, said: Said) -> None:
+    def _say(self, said: Said) -> None:
         path = _file(self._folder, said.run, said.agent)
-        size = self._sizes.get(path, 0)
-        if not said.piece or not size:
-            head = json.dumps({"run": said.run, "agent": said.agent}).encode() + b"\n"
-            _put(path, head, os.O_TRUNC)
-            size = len(head)
+        if not said.piece or (path not in self._sizes and path not in self._unwritten):
+            self._sizes.pop(path, None)
+            head = {"agent": said.agent, "speech": secrets.token_hex(8)}
+            self._unwritten[path] = json.dumps(head).encode() + b"\n"
+        words, size = self._unwritten.get(path, b""), self._sizes.get(path, 0)
         piece = said.piece.encode("utf-8", "replace")
-        if piece and size + len(piece) <= MOST:
-            _put(path, piece, os.O_APPEND)
-            size += len(piece)
-        self._sizes[path] = size
+        if size + len(words) + len(piece) <= MOST:
+            words += piece
+        self._unwritten[path] = words
+        if words and self.hears:
+            _put(path, words, os.O_APPEND if size else os.O_TRUNC)
+            self._sizes[path] = size + len(words)
+            del self._unwritten[path]
 
     def _forget(self, path: Path) -> None:
+        self._unwritten.pop(path, None)
         if self._sizes.pop(path, 0):
             path.unlink(missing_ok=True)
 
@@ -111,12 +117,17 @@ class Heard(Frozen):
     anew: bool
 
 
+def _agent(head: bytes) -> str:
+    return str(json.loads(head)["agent"])
+
+
 class SpeechReader:
     """Reads what agents of runs in other processes say. `listen` from time to time keeps them writing."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._places: dict[str, tuple[int, int]] = {}
+        self._places: dict[str, tuple[bytes, int]] = {}
+        self._looked: dict[str, tuple[int, int]] = {}
 
     def listen(self) -> None:
         """Say that somebody is here; what was left behind long ago goes."""
@@ -128,25 +139,34 @@ class SpeechReader:
                     os.unlink(entry.path)
 
     def news(self, run: RunId) -> Iterator[Heard]:
-        """What was said in a run since the last time."""
+        """What was said in a run since the last time; nothing anew where a reply is kept, and its words are gone."""
         beginning = _beginning(run)
+        gone = {name for name in self._places if name.startswith(beginning)}
         with suppress(OSError):
             for entry in os.scandir(self._folder):
-                if entry.name.startswith(beginning) and (heard := self._speech_of(entry)) is not None:
-                    yield heard
+                if entry.name.startswith(beginning):
+                    gone.discard(entry.name)
+                    if (heard := self._speech_of(entry)) is not None:
+                        yield heard
+        for name in gone:
+            head, _ = self._places.pop(name)
+            self._looked.pop(name, None)
+            yield Heard(_agent(head), "", True)
 
     def _speech_of(self, entry: os.DirEntry[str]) -> Heard | None:
-        file, place = self._places.get(entry.name, (0, 0))
         status = entry.stat(follow_symlinks=False)
-        anew = status.st_ino != file or status.st_size < place or not place
-        if not anew and status.st_size == place:
+        looks = status.st_mtime_ns, status.st_size
+        if self._looked.get(entry.name) == looks:
             return None
         content = Path(entry.path).read_bytes()
-        head, _, text = content.partition(b"\n")
-        agent = str(json.loads(head)["agent"])
-        self._places[entry.name] = status.st_ino, len(content)
+        head, is_whole, text = content.partition(b"\n")
+        if not is_whole:  # it is being written at this moment
+            return None
+        before, place = self._places.get(entry.name, (b"", 0))
+        anew = head != before
+        self._places[entry.name], self._looked[entry.name] = (head, len(content)), looks
         fresh = text if anew else content[place:]
-        return Heard(agent, fresh.decode("utf-8", "replace"), anew)
+        return Heard(_agent(head), fresh.decode("utf-8", "replace"), anew)
 
     def close(self) -> None:
         """Nobody listens any more."""

@@ -42,11 +42,15 @@ def _amounts(bill: Bill) -> Row:
 
 def way_rows(metrics: Metrics) -> list[Row]:
     """A row for each transition, the most common first, below `WAY`."""
-    return [(f"{before} → {after}", str(times)) for (before, after), times in _ways(metrics)]
+    return [(f"{before} → {after}", str(times)) for (before, after), times in _ways(metrics.transitions)]
 
 
-def _ways(metrics: Metrics) -> list[tuple[tuple[str, str], int]]:
-    return sorted(metrics.transitions.items(), key=lambda item: -item[1])
+def _ways(taken: Mapping[tuple[str, str], int]) -> list[tuple[tuple[str, str], int]]:
+    return sorted(taken.items(), key=lambda item: -item[1])
+
+
+def _plain_ways(taken: Mapping[tuple[str, str], int]) -> list[dict[str, Any]]:
+    return [{"from": before, "to": after, "times": times} for (before, after), times in _ways(taken)]
 
 
 def tokens_of(bill: Bill) -> str:
@@ -138,7 +142,7 @@ def plain_metrics(measured: Measured) -> dict[str, Any]:
         "seconds": metrics.seconds(until),
         "spent_on": metrics.spent_on(until),
         "states": [plain_state(state) for state in measured.states()],
-        "transitions": [{"from": before, "to": after, "times": times} for (before, after), times in _ways(metrics)],
+        "transitions": _plain_ways(metrics.transitions),
         "slowest": slowest.state if slowest else None,
         "hungriest": hungriest.state if hungriest else None,
         "commonest": list(commonest[0]) if commonest else None,
@@ -150,7 +154,12 @@ def plain_metrics(measured: Measured) -> dict[str, Any]:
 def plain_all(measured: AllMeasured) -> dict[str, Any]:
     """The metrics of all runs for JSON."""
     machines = [
-        {"machine": name, "runs": runs, "states": [plain_state(state) for state in measured.states[name]]}
+        {
+            "machine": name,
+            "runs": runs,
+            "states": [plain_state(state) for state in measured.states[name]],
+            "transitions": _plain_ways(measured.ways.get(name, {})),
+        }
         for name, runs in measured.runs.items()
     ]
     return {

@@ -66,6 +66,8 @@ class AllMeasured:
     unread: Mapping[RunId, str]
     own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What kinds count in runs of their own, machine by machine."""
+    ways: Mapping[str, Counter[tuple[str, str]]] = field(default_factory=dict)
+    """How often each transition was taken, machine by machine."""
 
 
 @dataclass(slots=True)
@@ -142,6 +144,7 @@ async def measure_all(store: Store, *, machine: Machine | None = None) -> AllMea
     states: dict[str, tuple[StateFigures, ...]] = {}
     unread: dict[RunId, str] = {}
     own: dict[str, Mapping[str, Any]] = {}
+    ways: dict[str, Counter[tuple[str, str]]] = {}
 
     async def join(child: RunId) -> Costs | None:
         return Costs() if child in known and child not in unread else None
@@ -155,12 +158,13 @@ async def measure_all(store: Store, *, machine: Machine | None = None) -> AllMea
             continue
         runs[record.machine] = runs.get(record.machine, 0) + 1
         states[record.machine] = merge_figures((*states.get(record.machine, ()), *metrics.states(now)))
+        ways.setdefault(record.machine, Counter()).update(metrics.transitions)
         costs = costs.plus(metrics.costs.called(partial(_among_others, record)))
         if (family := await _family(store, record, machine)) is not None:
             kind = kind_of(family[0])
             figures = await kind.figures(store, record.run, family[0])
             own[record.machine] = kind.figures_together(own.get(record.machine, {}), figures)
-    return AllMeasured(runs, states, costs, unread, {name: known for name, known in own.items() if known})
+    return AllMeasured(runs, states, costs, unread, {name: known for name, known in own.items() if known}, ways)
 
 
 def _among_others(record: Record, line: Line) -> Line:

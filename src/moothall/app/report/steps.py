@@ -177,7 +177,7 @@ def _below(value: Any, indent: str) -> str:
 def _sentence(name: str, who: str, entry: Entry) -> str:
     """Who did what, and where the run went."""
     words = WORDS[ChildDone.name] if name.startswith(ChildDone.name) else WORDS.get(name, name)
-    did = f"{who} {words}" if who and words[:1].islower() else words
+    did = f"{who} {words}" if who and words[:1].islower() else f"{who}: {name}" if who and words == name else words
     before, after = " + ".join(entry["from"]), " + ".join(entry["to"])
     if "ignored" in entry:
         return f"{did}; it was ignored"

@@ -63,13 +63,15 @@ class Acts:
 
         return await self._until_kept(self._hall.fork(run, at=at, repeats=repeats), is_kept, run)
 
-    async def send(self, run: RunId, event: str, data: Any) -> RunId:
+    async def send(self, run: RunId, event: str, data: Any, by: str) -> RunId:
         """Tell a run an event of its machine's vocabulary."""
         return await self._until_kept(
-            self._hall.send(run, event, data), lambda news: news.run == run and news.entry.event.name == event, run
+            self._hall.send(run, event, data, by=by),
+            lambda news: news.run == run and news.entry.event.name == event,
+            run,
         )
 
-    async def hear(self, run: RunId, line: str) -> str:
+    async def hear(self, run: RunId, line: str, by: str) -> str:
         """Tell a run what a person typed, in the way of its kind; what there is to say at once."""
         if not line.strip():
             raise Refused("nothing was typed; write something first")
@@ -77,7 +79,7 @@ class Acts:
         said: list[str] = []
 
         async def type_line() -> None:
-            said.append(await kind_of(machine).hear(self._hall, machine, run, line))
+            said.append(await kind_of(machine).hear(self._hall, machine, run, line, by))
 
         await self._until_kept(type_line(), lambda news: news.run == run, run)
         return said[0] if said else ""

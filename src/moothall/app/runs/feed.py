@@ -136,7 +136,8 @@ class Feed(Generic[T, B]):
         for heard in self._elsewhere.news(run) if self._elsewhere is not None else ():
             if heard.anew:
                 self.say(Said(run, heard.agent, ""))
-            self.say(Said(run, heard.agent, heard.text))
+            if heard.text:
+                self.say(Said(run, heard.agent, heard.text))
 
     def __call__(self, news: News) -> None:
         """Something happened here."""

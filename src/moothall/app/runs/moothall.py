@@ -286,13 +286,14 @@ class Moothall:
         machine: Machine | None = None,
         agents: Functions | None = None,
         performers: OwnPerformers | None = None,
+        by: str = "",
     ) -> Outcome:
         """Tell a run an event of its machine's vocabulary from outside and go on; it is refused where none is due.
 
         An event is given itself, or by its name with its fields. The same `key` twice is told once.
         """
         with self._settings():
-            context = self.context(agents, performers=performers)
+            context = self.context(agents, by, performers)
             return await resuming.send(context, run, (event, data), key=key, machine=machine)
 
     async def cancel(

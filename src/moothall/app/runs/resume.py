@@ -4,14 +4,32 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from moothall.agents.ask import Replied, Returned, Unusable
 from moothall.app.runs.begin import driven, note, questions_below
 from moothall.app.runs.context import RunContext, exists, reopen, reopen_to_drive
 from moothall.app.runs.outcome import Outcome, Question, outcome_of
 from moothall.errors import Refused
 from moothall.kernel.codec import decode, encode
-from moothall.kernel.events import Event, Named
+from moothall.kernel.events import (
+    Answered,
+    Cancelled,
+    ChildDone,
+    Delivered,
+    Done,
+    Event,
+    ExecutionFailed,
+    Exhausted,
+    Expired,
+    GaveUp,
+    Named,
+    Note,
+    RecordsRead,
+    RecordsWritten,
+    Started,
+)
 from moothall.kernel.machine import Machine
 from moothall.runtime import hall as halls
 from moothall.runtime.drive import drive
@@ -19,6 +37,9 @@ from moothall.runtime.journal import FAMILY, Head, RunId
 from moothall.runtime.ports import SET_ASIDE
 
 LIVE = ("waiting", "running", "stuck")
+ENDS = (Answered, Expired, Replied, Returned, Unusable, GaveUp, ChildDone, Delivered, RecordsRead, RecordsWritten)
+OWN = (Started, Done, ExecutionFailed, Exhausted, Cancelled, Note)
+"""What only the end of something wanted makes, and what only the run itself does: nobody can tell these."""
 
 
 async def resume(context: RunContext, run: RunId, machine: Machine | None = None) -> Outcome:
@@ -81,7 +102,7 @@ async def send(
     hall = context.hall
     with halls.visiting(hall, run):
         opened_machine = await reopen(context, run, machine)
-        event = event_of(opened_machine, *said)
+        event = signed(event_of(opened_machine, *said), context.person)
         await halls.tell(hall, run, event, key or f"sent-{secrets.token_hex(4)}")
         return await _go_on(context, run, opened_machine, machine)
 
@@ -99,6 +120,16 @@ def event_of(machine: Machine, event: Event | str, data: Any = None) -> Event:
             raise Refused(f"{event} carries nothing; leave the text out")
         data = {fields[0]: data}
     return decode(kind, {**(data or {})}, event)
+
+
+def signed(event: Event, person: str) -> Event:
+    """An event as somebody may tell it, with the name of who does where it has a place for one."""
+    if isinstance(event, Answered):
+        raise Refused("an answer is not told as an event; `moot answer` gives it, and the run knows who gave it")
+    if isinstance(event, ENDS + OWN):
+        raise Refused(f"{event.name} is what the run hears when something ends; it cannot be told from outside")
+    places = (name for name, field in event.__dataclass_fields__.items() if field.metadata.get("signed"))
+    return replace(event, **dict.fromkeys(places, person))
 
 
 async def _go_on(context: RunContext, run: RunId, opened_machine: Machine, machine: Machine | None) -> Outcome:

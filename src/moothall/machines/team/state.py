@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from moothall.agents.ask import AskAgent, ToolCall
 from moothall.agents.memory import Memory
 from moothall.kernel.effects import Effect
-from moothall.kernel.events import Event
+from moothall.kernel.events import SIGNED, Event
 from moothall.kernel.frozen import Frozen
 from moothall.machines.team.approvals import Chain
 from moothall.machines.team.arbitration import Proposal
@@ -37,6 +37,7 @@ class UserSaid(Event):
     name = "USER_SAID"
     text: str = ""
     at: float = 0
+    by: str = field(default="", kw_only=True, metadata=SIGNED)
 
 
 class Command(Event):
@@ -45,6 +46,7 @@ class Command(Event):
     name = "COMMAND"
     text: str = ""
     at: float = 0
+    by: str = field(default="", kw_only=True, metadata=SIGNED)
 
 
 class Approve(Command):

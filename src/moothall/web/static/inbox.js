@@ -1,43 +1,71 @@
 // Everything that waits for a person, across runs and machines.
-import { html, useEffect, useRef, useState, useEvery, useLoaded, Empty, Problem, Link, runLink } from "./parts.js";
+import { html, useEffect, useRef, useState, useEvery, Empty, Problem, Link, go, runLink } from "./parts.js";
 import { get } from "./api.js";
 import { Question } from "./questions.js";
 
-export function Inbox({ me, counted }) {
+const nameOf = (asked) => `${asked.run} ${asked.question}`;
+const isFor = (asked, me) => !asked.who || asked.who === me.name;
+const mayNotify = () => "Notification" in window && Notification.permission === "granted";
+
+// What waits, looked for all the time; in a tab that nobody sees only where a notification tells of it.
+export function useWaiting(me) {
+  const [waiting, setWaiting] = useState(null);
+  const [error, setError] = useState(null);
+  const known = useRef(null);
+  const look = () =>
+    get("/api/inbox").then((found) => {
+      setError(null);
+      setWaiting((before) => (JSON.stringify(before) === JSON.stringify(found) ? before : found));
+    }, setError);
+  useEffect(() => {
+    look();
+    const timer = setInterval(() => (document.hidden && !mayNotify()) || look(), 2000);
+    return () => clearInterval(timer);
+  }, []);
+  useEffect(() => {
+    if (!waiting || !me) return;
+    const before = known.current;
+    known.current = new Set(waiting.map(nameOf));
+    if (!before || !document.hidden || !mayNotify()) return;
+    for (const asked of waiting) if (!before.has(nameOf(asked)) && isFor(asked, me)) notify(asked);
+  }, [waiting, me]);
+  return { waiting, error, look };
+}
+
+function notify(asked) {
+  const note = new Notification(`${asked.machine} asks`, { body: asked.prompt.slice(0, 200), tag: nameOf(asked) });
+  note.onclick = () => {
+    focus();
+    go(runLink(asked.run));
+  };
+}
+
+export function Inbox({ me, inbox }) {
   const [mine, setMine] = useState(false);
   const [answered, setAnswered] = useState("");
-  const { value, error, again } = useLoaded(() => get("/api/inbox", { mine }), [mine]);
-  useEvery(2, again, [mine]);
-  useEffect(() => value && counted(value.length), [value && value.length]);
+  const [, tick] = useState(0);
+  useEvery(5, () => tick((count) => count + 1));
+  const shown = inbox.waiting && inbox.waiting.filter((asked) => !mine || isFor(asked, me));
   return html`<section>
     <div class="title-row">
       <h1>Inbox</h1>
       <span class="spread"></span>
       <label class="check"><input type="checkbox" checked=${mine} onChange=${() => setMine(!mine)} /> only what I may answer</label>
-      <${Notify} waiting=${value} />
+      <${Notify} />
     </div>
     <p class="lead">What waits for a person. A run goes on as soon as you answer.</p>
-    <${Problem} error=${error} />
+    <${Problem} error=${inbox.error} />
     ${answered && html`<p role="status" class="verdict right">Your answer is kept. <${Link} to=${runLink(answered)}>${answered}<//> goes on.</p>`}
-    ${value && !value.length && html`<${Empty} title="Nothing waits for you">Runs ask here when they need a decision. <${Link} to="/start">Start one<//>.<//>`}
+    ${shown && !shown.length && html`<${Empty} title="Nothing waits for you">Runs ask here when they need a decision. <${Link} to="/start">Start one<//>.<//>`}
     <div class="stack">
-      ${(value || []).map((asked) => html`<${Question} key=${asked.run + asked.question} asked=${asked} readOnly=${me.read_only} done=${(asked) => (setAnswered(asked.run), again())} />`)}
+      ${(shown || []).map((asked) => html`<${Question} key=${nameOf(asked)} asked=${asked} readOnly=${me.read_only} done=${(asked) => (setAnswered(asked.run), inbox.look())} />`)}
     </div>
   </section>`;
 }
 
-function Notify({ waiting }) {
+function Notify() {
   const [allowed, set] = useState(() => ("Notification" in window ? Notification.permission : "denied"));
-  const known = useRef(null);
-  useEffect(() => {
-    if (!waiting) return;
-    const before = known.current;
-    known.current = new Set(waiting.map((asked) => asked.run + asked.question));
-    if (!before || allowed !== "granted" || !document.hidden) return;
-    for (const asked of waiting) {
-      if (!before.has(asked.run + asked.question)) new Notification(`${asked.machine} asks`, { body: asked.prompt.slice(0, 200), tag: asked.run });
-    }
-  }, [waiting]);
+  if (allowed === "granted") return html`<span class="soft small">You are notified when this tab is hidden.</span>`;
   if (allowed !== "default") return null;
   return html`<button class="quiet" onClick=${async () => set(await Notification.requestPermission())}>Notify me</button>`;
 }

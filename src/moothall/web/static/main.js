@@ -1,7 +1,7 @@
 // The page: which view is shown at which address, and what is around it.
-import { html, render, useEffect, useState, useLoaded, useEvery, Link, Problem, go } from "./parts.js";
+import { html, render, useEffect, useState, useLoaded, Link, Problem, go } from "./parts.js";
 import { get } from "./api.js";
-import { Inbox } from "./inbox.js";
+import { Inbox, useWaiting } from "./inbox.js";
 import { Runs } from "./runs.js";
 import { Run } from "./run.js";
 import { Start } from "./start.js";
@@ -26,9 +26,9 @@ function place() {
 
 function Page() {
   const [at, setAt] = useState(place);
-  const [waiting, setWaiting] = useState(0);
   const { value: me, error } = useLoaded(() => get("/api/me"), []);
-  const count = () => get("/api/inbox").then((found) => setWaiting(found.length), () => {});
+  const inbox = useWaiting(me);
+  const waiting = inbox.waiting ? inbox.waiting.length : 0;
   useEffect(() => {
     const moved = () => {
       setAt(place());
@@ -36,13 +36,11 @@ function Page() {
     };
     addEventListener("popstate", moved);
     addEventListener("keydown", press);
-    count();
     return () => {
       removeEventListener("popstate", moved);
       removeEventListener("keydown", press);
     };
   }, []);
-  useEvery(3, () => at.view !== "inbox" && count(), [at.view]); // the inbox counts by itself
   useEffect(() => {
     const title = at.view === "run" ? at.run : VIEWS[at.view][0];
     document.title = `${waiting ? `(${waiting}) ` : ""}${title} · Moothall`;
@@ -58,7 +56,7 @@ function Page() {
     </nav>
     <main id="main" tabindex="-1">
       <${Problem} error=${error} />
-      ${me && (View ? html`<${View} key=${at.view} me=${me} counted=${setWaiting} />` : html`<${Run} key=${at.run} run=${at.run} me=${me} />`)}
+      ${me && (View ? html`<${View} key=${at.view} me=${me} inbox=${inbox} />` : html`<${Run} key=${at.run} run=${at.run} me=${me} />`)}
     </main>`;
 }
 

@@ -4,6 +4,8 @@ import { get } from "./api.js";
 import { bills, shortModel } from "./run.js";
 import { Sections } from "./sections.js";
 
+const counted = ([, bill]) => bill.tokens;
+
 export function Metrics() {
   const { value, error } = useLoaded(() => get("/api/metrics"), []);
   const [machine, setMachine] = useState("");
@@ -27,16 +29,17 @@ export function Metrics() {
     <div class="card">
       <div class="title-row"><h2>By state</h2><span class="spread"></span>
         <label class="filter"><span>Machine</span><select value=${chosen.machine} onChange=${(event) => setMachine(event.target.value)}>${machines.map((known) => html`<option value=${known.machine}>${known.machine} (${known.runs})</option>`)}</select></label></div>
-      <p class="soft">${slowest ? `Slowest: ${slowest.state} (${lasting(slowest.total)}).` : ""} ${hungriest ? `Most tokens: ${hungriest.state} (${amount("tokens", hungriest.tokens)}).` : ""}</p>
+      <p class="soft">${slowest ? `Slowest: ${slowest.state} (${lasting(slowest.total)}${slowest.waited ? `, ${lasting(slowest.waited)} of it waiting for people` : ""}).` : ""} ${hungriest ? `Most tokens: ${hungriest.state} (${amount("tokens", hungriest.tokens)}).` : ""}</p>
       <div class="charts">
         <${Bars} title="Time, with waiting for people in the other colour" bars=${states.filter((state) => state.total).sort((one, other) => other.total - one.total).map((state) => ({ name: state.state, value: state.total, told: lasting(state.total), other: state.waited }))} />
         <${Bars} title="Tokens" bars=${states.filter((state) => state.tokens).map((state) => ({ name: state.state, value: state.tokens, told: amount("tokens", state.tokens) }))} />
         <${Bars} title="Visits" bars=${[...states].sort((one, other) => other.visits - one.visits).map((state) => ({ name: state.state, value: state.visits, told: String(state.visits) }))} />
+        <${Bars} title="Transitions" bars=${chosen.transitions.map((way) => ({ name: `${way.from} → ${way.to}`, value: way.times, told: String(way.times) }))} />
       </div>
     </div>
     <div class="card"><h2>Costs</h2><div class="charts">
-      <${Bars} title="Tokens by model" bars=${Object.entries(value.costs.by_model).map(([name, bill]) => ({ name: shortModel(name) || "–", value: bill.tokens || 0, told: [amount("tokens", bill.tokens), amount("usd", bill.usd)].filter((told) => told !== "unknown").join(" · ") || "unknown" }))} />
-      <${Bars} title="Tokens by agent" bars=${Object.entries(value.costs.by_agent).map(([name, bill]) => ({ name: name || "–", value: bill.tokens || 0, told: amount("tokens", bill.tokens) }))} />
+      <${Bars} title="Tokens by model" bars=${Object.entries(value.costs.by_model).filter(counted).map(([name, bill]) => ({ name: shortModel(name) || "–", value: bill.tokens || 0, told: [amount("tokens", bill.tokens), amount("usd", bill.usd)].filter((told) => told !== "unknown").join(" · ") || "unknown" }))} />
+      <${Bars} title="Tokens by agent" bars=${Object.entries(value.costs.by_agent).filter(counted).map(([name, bill]) => ({ name: name || "–", value: bill.tokens || 0, told: amount("tokens", bill.tokens) }))} />
     </div><${Table} head=${["model", "calls", "tokens", "cost"]} rows=${bills(value.costs.by_model)} /></div>
     <${Sections} sections=${value.sections || []} />
     ${Object.keys(value.unread).length > 0 && html`<div class="card"><h2>Not readable</h2><${Table} head=${["run", "why"]} rows=${Object.entries(value.unread)} /></div>`}

@@ -44,9 +44,11 @@ export function Question({ asked, readOnly, done, within = false }) {
   </article>`;
 }
 
-// The first line is the question; what follows, such as arguments, a diff or the content of a file, is shown as it is.
+// The question, and what it is about. Of several lines the first is the question; what follows, such as arguments, a diff or the content of a file, is shown as it is.
 function Prompt({ text }) {
   const lines = text.split("\n");
+  const asked = lines.length === 1 && /^([^?]{1,160}\?)\s+(\S.*)$/.exec(text);
+  if (asked) return html`<p class="prompt">${asked[1]}</p><blockquote class="thing" aria-label="What it is about">${asked[2]}</blockquote>`;
   if (lines.length === 1 && text.length < 400) return html`<p class="prompt">${text}</p>`;
   const last = lines.length > 2 && lines[lines.length - 1].trim().endsWith("?") ? lines.pop() : "";
   return html`<p class="prompt">${lines[0]}</p>

@@ -343,7 +343,7 @@ function Conversation({ run, sections, speech, me, live }) {
   };
   return html`<div class="card conversation">
     ${talk ? html`<${Talk} lines=${talk.lines} />` : html`<p class="soft">Nobody has said anything yet.</p>`}
-    ${Object.entries(speech).map(([agent, words]) => html`<p class="text live" aria-live="polite"><b>${agent}</b> ${words}<span class="caret"></span></p>`)}
+    ${Object.entries(speech).filter(([, words]) => words).map(([agent, words]) => html`<p class="text live" aria-live="polite"><b>${agent}</b> ${words}<span class="caret"></span></p>`)}
     ${live && !me.read_only && html`<form class="typing" onSubmit=${send}>
       <label class="hidden" for="typed">Say something to the team</label>
       <textarea id="typed" rows="2" placeholder="Say something, or !help" value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${(event) => event.key === "Enter" && !event.shiftKey && send(event)}></textarea>
@@ -358,15 +358,15 @@ function Conversation({ run, sections, speech, me, live }) {
 export function Figures({ figures }) {
   const { metrics, costs } = figures;
   const states = metrics.states.filter((state) => state.state);
-  return html`<div class="stack">
+  return html`<div class="stack figures">
     <div class="charts">
       <${Bars} title="Time per state" bars=${states.filter((state) => state.total).map((state) => ({ name: state.state, value: state.total, told: lasting(state.total), other: state.waited })).sort((one, other) => other.value - one.value)} />
       <${Bars} title="Tokens per state" bars=${states.filter((state) => state.tokens).map((state) => ({ name: state.state, value: state.tokens, told: amount("tokens", state.tokens) })).sort((one, other) => other.value - one.value)} />
     </div>
     <${Table} head=${["state", "visits", "total", "average", "longest", "waited", "calls", "tokens", "cost"]} rows=${states.map((state) => [state.state + (state.open ? " (now)" : ""), state.visits, lasting(state.total), lasting(state.average), lasting(state.longest), state.waited ? lasting(state.waited) : "", state.calls || "", state.tokens ? amount("tokens", state.tokens) : "", state.usd ? amount("usd", state.usd) : ""])} />
-    <h3>Transitions</h3>
+    <h2>Transitions</h2>
     <${Table} head=${["from", "to", "times"]} rows=${metrics.transitions.slice(0, 60).map((way) => [way.from, way.to, way.times])} />
-    ${Object.keys(costs.by_agent).length > 0 && html`<h3>Costs</h3>${costs.notes.map((note) => html`<p class="soft small">${note}</p>`)}
+    ${Object.keys(costs.by_agent).length > 0 && html`<h2>Costs</h2>${costs.notes.map((note) => html`<p class="soft small">${note}</p>`)}
       <${Table} head=${["agent", "calls", "tokens", "cost"]} rows=${bills(costs.by_agent)} />
       <${Table} head=${["model", "calls", "tokens", "cost"]} rows=${bills(costs.by_model)} />`}
   </div>`;

@@ -29,7 +29,7 @@ function Part({ part }) {
 }
 
 export function Talk({ lines }) {
-  return html`<ol class="talk">${lines.map(([who, text], at) => html`<li key=${at} class=${who === "You" ? "mine" : ""}>
+  return html`<ol class="talk" tabindex="0" aria-label="The conversation">${lines.map(([who, text], at) => html`<li key=${at} class=${who === "You" ? "mine" : ""}>
     <${Face} name=${who} /><div class="bubble"><b>${who}</b><p class="text"><${Fold} text=${text} most=${1500} /></p></div>
   </li>`)}</ol>`;
 }

@@ -27,7 +27,7 @@ export function Story({ store, speech }) {
       ${shown.map((step) => html`<${Scene} key=${step.seq} step=${step} began=${store.began} run=${store.run} />`)}
     </ol>
     <div aria-live="polite">
-      ${Object.entries(speech).map(([agent, text]) => html`<div class="scene live" key=${agent}>
+      ${Object.entries(speech).filter(([, text]) => text).map(([agent, text]) => html`<div class="scene live" key=${agent}>
         <${Face} name=${agent} />
         <div><p class="scene-head"><b>${agent}</b> <span class="soft">is speaking</span></p><p class="text">${text}<span class="caret"></span></p></div>
       </div>`)}
@@ -127,7 +127,7 @@ export function StepDetail({ run, seq }) {
   if (!value) return html`<p class="soft">…</p>`;
   const { step, entry, again } = value;
   return html`<div class="card detail" aria-label="Step ${seq}">
-    <h3>Step ${seq}: ${step.sentence}</h3>
+    <h2>Step ${seq}: ${step.sentence}</h2>
     <dl class="facts-list">
       <dt>event</dt><dd><code>${step.event}</code> ${step.who && `by ${step.who}`}</dd>
       <dt>went</dt><dd>${step.before.join(" + ") || "–"} → ${step.after.join(" + ")}</dd>
@@ -135,11 +135,11 @@ export function StepDetail({ run, seq }) {
       ${step.note && html`<dt>because</dt><dd>${step.note}</dd>`}
       ${spent(step.usage) && html`<dt>cost</dt><dd>${spent(step.usage)}${step.model && ` · ${step.model}`}</dd>`}
     </dl>
-    ${step.choices.map((choice) => html`<h4>Decided among ${choice.losers.length + 1}</h4><${Chosen} choice=${choice} />`)}
-    ${again.attempts.length > 0 && html`<h4>Attempts before that failed</h4><ol>${again.attempts.map((attempt) => html`<li><span class="soft small">step ${attempt.seq}, ${clock(attempt.at)}</span> ${attempt.why}</li>`)}</ol>`}
-    ${step.text && html`<h4>Said</h4><pre class="exact" tabindex="0">${step.text}</pre>`}
-    ${step.wanted.length > 0 && html`<h4>Then wanted</h4>${step.wanted.map((wanted) => html`<p><code>${wanted.kind}</code> ${wanted.child ? html`<${Link} to=${runLink(wanted.child)}>${wanted.who}<//>` : wanted.who}${wanted.denied && html` <span class="chip">denied: ${wanted.denied}</span>`}</p>${wanted.text && html`<pre class="exact" tabindex="0">${wanted.text}</pre>`}`)}`}
-    ${again.differences.map((found) => html`<h4>${found.who} ${found.what === "asked" ? "is asked again" : "said"}: what changed since step ${found.seq}</h4><${Changes} lines=${found.lines} />`)}
+    ${step.choices.map((choice) => html`<h3>Decided among ${choice.losers.length + 1}</h3><${Chosen} choice=${choice} />`)}
+    ${again.attempts.length > 0 && html`<h3>Attempts before that failed</h3><ol>${again.attempts.map((attempt) => html`<li><span class="soft small">step ${attempt.seq}, ${clock(attempt.at)}</span> ${attempt.why}</li>`)}</ol>`}
+    ${step.text && html`<h3>Said</h3><pre class="exact" tabindex="0">${step.text}</pre>`}
+    ${step.wanted.length > 0 && html`<h3>Then wanted</h3>${step.wanted.map((wanted) => html`<p><code>${wanted.kind}</code> ${wanted.child ? html`<${Link} to=${runLink(wanted.child)}>${wanted.who}<//>` : wanted.who}${wanted.denied && html` <span class="chip">denied: ${wanted.denied}</span>`}</p>${wanted.text && html`<pre class="exact" tabindex="0">${wanted.text}</pre>`}`)}`}
+    ${again.differences.map((found) => html`<h3>${found.who} ${found.what === "asked" ? "is asked again" : "said"}: what changed since step ${found.seq}</h3><${Changes} lines=${found.lines} />`)}
     <details class="more"><summary>The entry as it stands in the journal</summary><pre class="exact" tabindex="0">${JSON.stringify(entry, null, 1)}</pre></details>
   </div>`;
 }

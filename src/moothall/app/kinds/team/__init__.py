@@ -109,11 +109,11 @@ class TeamKind(PythonKind):
         """A conversation is typed to."""
         return machine.data is Conversation
 
-    async def hear(self, hall: Any, machine: Machine, run: RunId, line: str) -> str:
+    async def hear(self, hall: Any, machine: Machine, run: RunId, line: str, by: str) -> str:
         """Say it to the team, or give a command: `!handoff CEO`."""
         if machine.data is not Conversation:
-            return await super().hear(hall, machine, run, line)
-        return await Session(hall, machine, run).type(line)
+            return await super().hear(hall, machine, run, line, by)
+        return await Session(hall, machine, run, by=by).type(line)
 
     async def sections(self, store: Store, run: RunId, data: Any, costs: Costs) -> tuple[Section, ...]:
         """The conversation, where it stands in its team, what was approved, and every change."""

@@ -118,10 +118,15 @@ class Chosen(Frozen):
 
 
 class Session:
-    """One conversation, from a person's side. The machine decides; this only tells it what was typed."""
+    """One conversation, from a person's side. The machine decides; this only tells it what was typed, and by whom.
 
-    def __init__(self, hall: Moothall, machine: Machine, run: str, agents: Mapping[str, Any] | None = None) -> None:
-        self.hall, self.machine, self.run, self._agents = hall, machine, run, agents or None
+    Without a name it is whoever sits at the terminal.
+    """
+
+    def __init__(
+        self, hall: Moothall, machine: Machine, run: str, agents: Mapping[str, Any] | None = None, by: str = ""
+    ) -> None:
+        self.hall, self.machine, self.run, self._agents, self._by = hall, machine, run, agents or None, by
         self.roster = roster_of(source_of(machine))
         self.outcome: Outcome | None = None
         self._numbers = Numbers()
@@ -270,7 +275,12 @@ class Session:
         question, said = self._numbers.meant(asked, text)
         value = answer_in(question.schema, said)
         await self.hall.answer(
-            question.run, value, question=question.id, machine=self.machine, agents=self._agents, by=question.who
+            question.run,
+            value,
+            question=question.id,
+            machine=self.machine,
+            agents=self._agents,
+            by=self._by or question.who,
         )
         await self.refresh()
         return ""
@@ -320,7 +330,7 @@ class Session:
         return next((persona.id for persona in known if plain in (_plain(persona.id), _plain(persona.name))), None)
 
     async def _tell(self, event: Event) -> Outcome:
-        self.outcome = await self.hall.send(self.run, event, machine=self.machine, agents=self._agents)
+        self.outcome = await self.hall.send(self.run, event, machine=self.machine, agents=self._agents, by=self._by)
         return self.outcome
 
     async def _state(self, _: str = "") -> str:

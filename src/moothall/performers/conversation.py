@@ -92,8 +92,19 @@ class ConversePerformer:
         tools = (*(self._offered(name) for name in effect.tools), *map(_parsing, role.parsingTools))
         hear = context.ear(effect.agent)
         key, nth, clean = context.key, context.nth, context.clean
-        system, hints = clean(role.systemMessage), role.rehearsal
-        return Request(effect.agent, "", key, nth, None, clean(messages), tools, hear, system=system, hints=hints)
+        return Request(
+            effect.agent,
+            "",
+            key,
+            nth,
+            None,
+            clean(messages),
+            tools,
+            hear,
+            system=clean(role.systemMessage),
+            hints=role.rehearsal,
+            metered=context.metered,
+        )
 
     def _offered(self, name: str) -> Offered:
         return offer_tool(name, self.functions.get(name))

@@ -143,7 +143,8 @@ async def follow(folder: Path, turns: int) -> list[float]:
 
 
 async def driven(file: Path, machine: Machine, data: object, bindings: Bindings) -> None:
-    hall = Hall(SqliteStore(file), SystemClock(), {}, bindings={"talk": bindings})
+    hall = Hall(SqliteStore(file), SystemClock(), {})
+    hall.bind("talk", bindings)
     await begin(hall, Record("talk", machine.name, machine.digest, hall.clock.now()), machine, data)
     head = await drive(hall, "talk")
     assert head.snapshot.status == "done", head.snapshot.reason

@@ -125,7 +125,8 @@ async def play(panel: Panel, protocol: Protocol, rounds: int) -> Played:
         AskAgent.kind: Performer(AskAgent, asked),
         CallTool.kind: Performer(CallTool, ToolPerformer({CHECK: model.accepts})),
     }
-    hall = Hall(MemoryStore(), HastyClock(), {}, bindings={"bench": Bindings(performers)})
+    hall = Hall(MemoryStore(), HastyClock(), {})
+    hall.bind("bench", Bindings(performers))
     await begin(hall, Record("bench", machine.name, machine.digest, 0.0), machine, data)
     ended = (await drive(hall, "bench")).snapshot
     assert ended.active == ("Complete",), ended

@@ -116,6 +116,15 @@ def test_what_a_move_puts_into_the_data_is_what_would_be_read_back() -> None:
     )
 
 
+def test_what_a_move_changes_in_place_is_what_would_be_read_back() -> None:
+    def keep(cart: Cart, event: Returned) -> Cart:
+        loose: Any = {"a": "large"}
+        cart.sizes.update(loose)
+        return cart
+
+    assert run(machine_of(unsaid, keep), Cart()).data.sizes == {"a": Size.LARGE}
+
+
 def test_the_data_that_a_run_begins_with_are_what_would_be_read_back() -> None:
     loose: Any = [Item("a")]
     assert run(machine_of(plain, lambda cart, event: cart), Cart(items=loose)).data.items == (Item("a"),)

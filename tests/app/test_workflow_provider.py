@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moothall import run
+from moothall import Budget, run
 from moothall.app.kinds.source import find
 from moothall.models.providers import BEGINNING
 from tests.machines.workflows import of_the_seed
@@ -132,3 +132,18 @@ def test_a_decision_of_the_wrong_shape_is_not_shown_back_twice(tmp_path: Path) -
     with loopback_aside(*script) as provider:
         outcome = run(machine, "make tea", model=f"openai:any@{provider.address}", store="memory")
     assert (outcome.status, len(provider.asked)) == ("failed", 3)
+
+
+@pytest.mark.parametrize(("name", "status"), [("coder_reviewer", "limited"), ("hierarchical_development", "failed")])
+def test_a_token_budget_stops_agents_of_a_server_that_reports_no_usage(tmp_path: Path, name: str, status: str) -> None:
+    def reply(asked: Asked) -> Said:
+        reviews = asked.body["messages"][-1]["content"].endswith(INSTRUCTION)
+        said = review("r", **AGAIN) if reviews else Said("I boil water.")
+        return Said(said.text, said.calls, used=None)
+
+    machine = find(str(files(tmp_path) / f"{name}.json"))
+    with loopback_aside(reply) as provider:
+        model = f"openai:any@{provider.address}"
+        outcome = run(machine, "make tea", model=model, store="memory", budget=Budget(tokens=4000))
+    assert (outcome.status, "tokens" in outcome.reason) == (status, True), outcome.reason
+    assert outcome.spent["estimated"] == outcome.spent["tokens"]

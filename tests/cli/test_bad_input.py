@@ -166,7 +166,10 @@ def test_a_run_id_that_is_taken_exits_with_1(moot: Moot) -> None:
 
 def test_a_result_that_cannot_be_made_is_the_author_s_mistake(moot: Moot) -> None:
     complaint = refused(moot("run", "machines.py:MISPRINTED", "Ada", "-q"), DEFINITION)
-    assert "machine misprinted, result: AttributeError: 'Letter' object has no attribute 'txt'" in complaint
+    assert (
+        "machine misprinted, result: AttributeError: 'Letter' object has no attribute 'txt' (in <lambda>, " in complaint
+    )
+    assert "machines.py:57)" in complaint
 
 
 def test_a_run_whose_file_is_gone_says_so_and_can_still_be_shown(moot: Moot) -> None:

@@ -114,3 +114,16 @@ def test_a_folder_without_an_index_exits_with_4(moot: Moot) -> None:
     ran = moot("conformance", "nowhere")
     assert (ran.code, ran.out) == (4, "")
     assert "nowhere/index.tsv cannot be read: No such file or directory" in ran.err
+
+
+def test_what_a_file_of_others_says_cannot_steer_a_terminal_even_through_a_pipe(moot: Moot, tmp_path: Path) -> None:
+    steering = "\x1b[2J\x9b31m\x07"
+    roles, workflow = tmp_path / "roles.json", tmp_path / "odd.json"
+    roles.write_text(
+        json.dumps({f"bot{steering}": {"level": steering, steering: 1}, f"poet{steering}": {"systemMessage": steering}})
+    )
+    workflow.write_text(json.dumps({"workflow_name": f"odd{steering}", "states": [{"name": steering}]}))
+    for arguments in (("check", str(roles)), ("check", str(workflow)), ("roles", "--roles", str(roles))):
+        said = moot(*arguments)
+        assert not set("\x1b\x9b\x07") & set(said.out + said.err), arguments
+        assert "[2J" in said.out + said.err, arguments

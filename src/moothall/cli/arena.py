@@ -18,7 +18,7 @@ from moothall.app.runs.outcome import Outcome
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import Handler, add_store, nonempty_text, told_on_screen, whole_number, words
 from moothall.cli.run import add_beginning, drive
-from moothall.cli.screen import paint, print_json
+from moothall.cli.screen import paint, print_json, show
 
 
 def arena(parser: ArgumentParser) -> Handler:
@@ -74,7 +74,7 @@ def _check_plan(chosen: Namespace) -> int:
         print_json({"veto": bool(violations), "violations": violations})
     else:
         for violation in violations:
-            print(f"{paint('veto', 'red')} {violation.rule} in task {violation.task}: {violation.reason}")
+            show(f"{paint('veto', 'red')} {violation.rule} in task {violation.task}: {violation.reason}")
         if not violations:
             print("no rule vetoes this plan")
     return FAILED if violations else DONE
@@ -179,7 +179,7 @@ def recall(parser: ArgumentParser) -> Handler:
                 f"  {near.trace.request[:80]}"
                 for near in found
             )
-            print("\n".join(lines) or "nothing like it is remembered")
+            show("\n".join(lines) or "nothing like it is remembered")
         return DONE
 
     return work

@@ -15,7 +15,7 @@ from moothall.app.report.picture import secret_in
 from moothall.app.values import Certificate, Unbounded, draw
 from moothall.cli.main import DEFINITION, DONE, FAILED
 from moothall.cli.options import MACHINE, Handler, nonempty_text
-from moothall.cli.screen import paint, print_json
+from moothall.cli.screen import paint, print_json, show
 from moothall.errors import Refused
 
 ASKED = "ask.agent"
@@ -51,11 +51,11 @@ def check(parser: ArgumentParser) -> Handler:
 
 def _show(examined: Examined) -> None:
     for alike in _group_findings(examined.told):
-        print(_line(alike))
+        show(_line(alike))
     if examined.summary:
-        print(examined.summary)
+        show(examined.summary)
     for name, bound in examined.bounds.items():
-        print(_format_bound(bound) if len(examined.bounds) == 1 else f"{name}: {_format_bound(bound)}")
+        show(_format_bound(bound) if len(examined.bounds) == 1 else f"{name}: {_format_bound(bound)}")
 
 
 def _level(level: str) -> str:

@@ -87,6 +87,11 @@ def tame(text: str, *, colours: bool) -> str:
     return (_COLOURED if colours else _LINES).sub(lambda found: found["own"] or printable(found[0]), text)
 
 
+def show(line: str) -> None:
+    """A line for people on stdout, even in a pipe: what files of others say in it cannot steer a terminal."""
+    print(tame(line, colours=is_able(sys.stdout)))
+
+
 _LINES = re.compile(r"(?P<own>[\n\t]+)|[^\n\t]+")
 _COLOURED = re.compile(rf"(?P<own>[\n\t]+|\x1b\[(?:0|{'|'.join(_CODES.values())})m)|\x1b|[^\n\t\x1b]+")
 

@@ -12,7 +12,7 @@ from moothall.app.kinds.workflow.roles import SCHEMA as SCHEMA_OF_ROLES
 from moothall.app.kinds.workflow.roles import ListedRole, found_roles, write_role
 from moothall.cli.main import DONE
 from moothall.cli.options import Handler, nonempty_text
-from moothall.cli.screen import paint, print_json, shorten
+from moothall.cli.screen import paint, print_json, shorten, show
 
 ROLE, ROLES = "role", "roles"
 
@@ -41,7 +41,7 @@ def workflows(parser: ArgumentParser) -> Handler:
             width = max(len(workflow.name) for workflow in found)
             for workflow in found:
                 note = "" if workflow.is_usable else paint("  has errors: moot check ", "red") + workflow.file
-                print(f"{paint(f'{workflow.name:<{width}}', 'bold')}  {shorten(workflow.description, 90)}{note}")
+                show(f"{paint(f'{workflow.name:<{width}}', 'bold')}  {shorten(workflow.description, 90)}{note}")
         return DONE
 
     return work
@@ -63,9 +63,9 @@ def roles(parser: ArgumentParser) -> Handler:
         for role in found.roles:
             decides = f"decides {', '.join(role.decides)}. " if role.decides else ""
             text = shorten(f"{role.level}. {decides}{role.begins}", 90)
-            print(f"{paint(f'{role.name:<{width}}', 'bold')}  {_place(role):<{places}}  {text}")
+            show(f"{paint(f'{role.name:<{width}}', 'bold')}  {_place(role):<{places}}  {text}")
         for name in found.missing:
-            print(f"{name} is in no file of roles: it has no system message; `moot new role {name}` writes one")
+            show(f"{name} is in no file of roles: it has no system message; `moot new role {name}` writes one")
         for note in found.notes:
             print(note, file=sys.stderr)
         return DONE

@@ -539,11 +539,12 @@ def _decode_fixed(inner: tuple[Decoder, ...]) -> Decoder:
 def read_back(kind: Any, value: Any, before: Any = None) -> Any:
     """A value as it would be read back if it were stored: itself where that makes no difference.
 
-    What it shares with an earlier value, which was read back, is not looked at again. What cannot be stored or read
-    stays as it is: whoever stores or reads it says so.
+    What it shares with an earlier value, which was read back, is not looked at again, unless it is that value: a move
+    may have changed it in place. What cannot be stored or read stays as it is: whoever stores or reads it says so.
     """
+    earlier = None if value is before else before
     try:
-        return value if _is_stable(kind)(value, before) else decode(kind, encode(value))
+        return value if _is_stable(kind)(value, earlier) else decode(kind, encode(value))
     except (MoothallError, RecursionError):
         return value
 

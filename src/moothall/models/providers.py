@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from importlib import import_module
-from itertools import groupby
+from itertools import count, groupby
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -72,6 +74,8 @@ SILENCE = "(nothing)"
 BEGINNING, GO_ON = "(This is where the conversation begins.)", "(Go on.)"
 """What stands before a conversation that an agent begins, and behind one that it spoke last in."""
 LOST = "what it returned is not known"
+NAME, ID = re.compile("[A-Za-z_][A-Za-z0-9_-]{0,63}"), re.compile("[A-Za-z0-9_-]{1,40}")
+"""The names of tools and the ids of calls that all providers take."""
 
 KEY_HEADERS: Mapping[Protocol, tuple[str, str]] = {
     "openai": ("authorization", "Bearer "),
@@ -163,7 +167,10 @@ class ProviderModel:
             raise EffectFailed(f"{self._who}: {why}", usage=usage, final=True)
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         parts = [part for part in response.parts if isinstance(part, ToolCallPart)]
-        calls = tuple(ToolCall(part.tool_name, arguments_of(part), part.tool_call_id) for part in parts)
+        names = {wire_name(tool.name): tool.name for tool in request.tools}
+        calls = tuple(
+            ToolCall(names.get(part.tool_name, part.tool_name), arguments_of(part), part.tool_call_id) for part in parts
+        )
         given = [call.arguments for call in calls if call.tool == REPLY]
         calls = tuple(call for call in calls if call.tool != REPLY)
         if not text and not given and not (calls and request.tools):
@@ -286,7 +293,7 @@ def messages_of(request: Request) -> list[ModelMessage]:
     """What the agent is, the prompt, what was said since, in the order that all providers take.
 
     First one system message; then user and assistant in turns, the user first and last; what a call returned right
-    behind it. Ids of calls are told apart: providers insist on it.
+    behind it. Ids of calls are told apart: providers insist on it. Where no tool is offered, calls are told in words.
     """
     said = [message for message in request.messages if message["role"] != "system"]
     system = [request.system, *(message["text"] for message in request.messages if message["role"] == "system")]
@@ -294,9 +301,10 @@ def messages_of(request: Request) -> list[ModelMessage]:
         said.insert(0, {"role": "user", "text": request.prompt})
     if not said or said[0]["role"] == "assistant":
         said.insert(0, {"role": "user", "text": BEGINNING})
-    if said[-1]["role"] == "assistant" and not said[-1]["calls"]:
+    said = list(_with_results(said) if request.tools else _in_words(said))
+    if said[-1]["role"] == "assistant":
         said.append({"role": "user", "text": GO_ON})
-    found = list(_in_turns(_with_results(said)))
+    found = list(_in_turns(said))
     told = "\n\n".join(filter(None, system))
     first = found[0]
     if told and isinstance(first, ModelRequest):
@@ -307,23 +315,47 @@ def messages_of(request: Request) -> list[ModelMessage]:
 def _with_results(said: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """The same with what each call returned right behind it; a result without its call is told in words."""
     left = [(number, message) for number, message in enumerate(said) if message["role"] == "tool"]
+    ids: set[str] = set()
     for number, message in enumerate(said):
         if message["role"] == "tool":
             if (number, message) in left:
                 left.remove((number, message))
-                how = (
-                    f"failed: {message['error']}" if "error" in message else f"returned: {_plain(message.get('value'))}"
-                )
-                yield {"role": "user", "text": f"[{message['tool']} {how}]"}
+                yield _result_in_words(message)
             continue
         calls = message.get("calls") or ()
-        yield {**message, "calls": [{**call, "id": f"{call['id']}-{number}"} for call in calls]} if calls else message
-        for call in calls:
+        sent = [_id_apart(call["id"], ids) for call in calls]
+        yield {**message, "calls": [{**call, "id": id} for call, id in zip(calls, sent, strict=True)]}
+        for call, id in zip(calls, sent, strict=True):
             result = next((pair for pair in left if pair[0] > number and pair[1]["id"] == call["id"]), None)
             if result is not None:
                 left.remove(result)
             known = {"tool": call["tool"], "error": LOST} if result is None else result[1]
-            yield {**known, "role": "tool", "id": f"{call['id']}-{number}"}
+            yield {**known, "role": "tool", "id": id}
+
+
+def _id_apart(id: str, ids: set[str]) -> str:
+    """The id of a call on the wire: its own, or one that all providers take where that is taken or too odd."""
+    if id in ids or not ID.fullmatch(id):
+        id = next(other for number in count(len(ids)) if (other := f"call{number:05}") not in ids)
+    ids.add(id)
+    return id
+
+
+def _in_words(said: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The same with calls and what they returned as texts."""
+    for message in said:
+        if message["role"] == "tool":
+            yield _result_in_words(message)
+            continue
+        calls = [
+            f"[called {call['tool']}({json.dumps(encode(call['arguments']))})]" for call in message.get("calls") or ()
+        ]
+        yield {**message, "text": "\n\n".join(filter(None, (message["text"], *calls))), "calls": ()}
+
+
+def _result_in_words(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    how = f"failed: {message['error']}" if "error" in message else f"returned: {_plain(message.get('value'))}"
+    return {"role": "user", "text": f"[{message['tool']} {how}]"}
 
 
 def _in_turns(said: Iterable[Mapping[str, Any]]) -> Iterator[ModelMessage]:
@@ -335,25 +367,26 @@ def _in_turns(said: Iterable[Mapping[str, Any]]) -> Iterator[ModelMessage]:
             continue
         parts: list[ModelRequestPart] = [_result(message) for message in together if message["role"] == "tool"]
         if texts := [message["text"] for message in together if message["role"] != "tool"]:
-            parts.append(UserPromptPart(whole_text("\n\n".join(filter(None, texts)) or SILENCE)))
+            parts.append(UserPromptPart(whole_text("\n\n".join(filter(str.strip, texts)) or SILENCE)))
         yield ModelRequest(parts)
 
 
 def _answer(messages: Sequence[Mapping[str, Any]]) -> ModelResponse:
     calls = [
-        ToolCallPart(call["tool"], dict(call["arguments"]), call["id"])
+        ToolCallPart(wire_name(call["tool"]), dict(call["arguments"]), call["id"])
         for message in messages
         for call in message.get("calls") or ()
     ]
-    text = "\n\n".join(message["text"] for message in messages if message["text"]) or ("" if calls else SILENCE)
+    text = "\n\n".join(message["text"] for message in messages if message["text"].strip())
+    text = text or ("" if calls else SILENCE)
     return ModelResponse([TextPart(whole_text(text)), *calls] if text else calls)
 
 
 def _result(message: Mapping[str, Any]) -> ToolReturnPart:
     if "error" in message:
         said = whole_text(f"error: {message['error']}")
-        return ToolReturnPart(message["tool"], said, message["id"], outcome="failed")
-    return ToolReturnPart(message["tool"], _plain(message["value"]), message["id"])
+        return ToolReturnPart(wire_name(message["tool"]), said, message["id"], outcome="failed")
+    return ToolReturnPart(wire_name(message["tool"]), _plain(message["value"]), message["id"])
 
 
 def _plain(value: Any) -> str:
@@ -388,8 +421,16 @@ def writes_json(request: Request, endpoint: Endpoint) -> bool:
 
 def tool_of(offered: Offered) -> ToolDefinition:
     """A tool as a provider is told of it."""
-    schema = dict(offered.schema) or {"type": "object", "properties": {}}
-    return ToolDefinition(name=offered.name, parameters_json_schema=schema, description=offered.description or None)
+    schema = {"type": "object", "properties": {}, **offered.schema}
+    name = wire_name(offered.name)
+    return ToolDefinition(name=name, parameters_json_schema=schema, description=offered.description or None)
+
+
+def wire_name(tool: str) -> str:
+    """The name of a tool on the wire: its own, or one that all providers take and that no other tool has."""
+    if NAME.fullmatch(tool):
+        return tool
+    return f"_{re.sub('[^A-Za-z0-9_-]', '_', tool)[:50]}_{sha256(tool.encode()).hexdigest()[:8]}"
 
 
 def only_value(schema: Mapping[str, Any], given: Sequence[Any]) -> Any:

@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moothall.errors import Broken, DefinitionError, words_of
+from moothall.errors import Broken, DefinitionError, place_of, words_of
 from moothall.kernel.chart import Flight
 from moothall.kernel.codec import encode, read_back
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send, StartChild, WriteRecords
@@ -50,7 +50,7 @@ from moothall.kernel.events import (
     SharedRecord,
 )
 from moothall.kernel.frozen import Frozen, maker, slotted
-from moothall.kernel.interpreter import start, transition
+from moothall.kernel.interpreter import HOUSE, start, transition
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Answer, Ask, Instant, Snapshot, Step, Wanted
 from moothall.runtime.backoff import NoMore, retry
@@ -490,7 +490,9 @@ def outcome(machine: Machine, output: Any, data: Any) -> Any:
     try:
         return machine.result(data)
     except (Exception, SystemExit) as error:  # the author's code may raise anything
-        raise DefinitionError(f"machine {machine.name}, result: {words_of(error)}") from error
+        place = place_of(error, HOUSE)
+        where = f" (in {place})" if place else ""
+        raise DefinitionError(f"machine {machine.name}, result: {words_of(error)}{where}") from error
 
 
 def _last_word(run: Run, end: Snapshot, head: Head, wanted: Sequence[Pending], event: Event | None = None) -> Pending:

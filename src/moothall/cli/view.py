@@ -154,7 +154,7 @@ def show(parser: ArgumentParser) -> Handler:
         for line in _budget(account):
             print(line)
         for entry in shown.entries:
-            print(format_entry(entry, sys.stdout))
+            print(format_entry(entry, sys.stdout, ended=head.status if entry.get("status") == "done" else ""))
         for question in head.questions:
             print(asked(question, answering(chosen, head.run, question["id"], is_only=len(head.questions) == 1)))
         return DONE

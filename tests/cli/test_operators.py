@@ -144,8 +144,8 @@ def test_a_run_that_came_to_a_bad_end_is_shown_and_exits_as_failed(moot: Moot, t
     ran = moot("run", "gate.py:GATE", "--run-id", "gate-1")
     assert ran.code == 1
     assert "gate-1 is failed: it ended in shut" in ran.err
-    assert "waiting → shut  run.started  failed" in ran.err
-    assert "waiting → shut  run.started  failed" in moot("show", "gate-1").out
+    assert "shut  run.started  failed" in ran.err
+    assert "shut  run.started  failed" in moot("show", "gate-1").out
     [summary] = moot("ls", "--status", "failed", "--json").json
     assert (summary["run"], summary["reason"]) == ("gate-1", "it ended in shut")
     assert moot("watch", "gate-1").code == 1

@@ -86,7 +86,7 @@ class WorkflowKind(Kind):
             return None
         shelf: Shelf = check.kept.setdefault(self.name, Shelf(check.functions))
         if isdir(source):
-            return (found for path in files_at(Path(source)) for found in check.examine(str(path)))
+            return (examined for path in files_at(Path(source)) for examined in check.examine(str(path)))
         files = files_at(Path(source) if is_file_or_folder(source) else spot_of(source).path)
         return (_examine(path, shelf, check) for path in files)
 

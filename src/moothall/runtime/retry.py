@@ -184,8 +184,8 @@ async def _decisions(hall: Hall, known: OpenRun, stored: Stored, ended: _Ended, 
     run, began = stored.record.run, known.run
 
     def noted(retried: Retried) -> Decision:
-        happening = Incoming(retried, f"retried-{seq}", hall.clock.now())
-        decision = go_back(in_force(began, ended.before), ended.before, happening, seq)
+        incoming = Incoming(retried, f"retried-{seq}", hall.clock.now())
+        decision = go_back(in_force(began, ended.before), ended.before, incoming, seq)
         known.run = in_force(began, decision.head)
         return decision
 

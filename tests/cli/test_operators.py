@@ -12,6 +12,9 @@ def test_a_detached_run_is_begun_and_left_to_a_worker(moot: Moot) -> None:
     begun = moot("run", "machines.py:LETTER", "Ada", "--run-id", "later", "--detach")
     assert (begun.code, begun.out) == (0, "later\n")
     assert "moot watch later" in begun.err
+    told = "no process drives 1 of them: moot worker goes on with them; moot ls --undriven lists them"
+    assert told in moot("ls").err
+    assert told not in moot("ls", "--undriven").err
     [summary] = moot("ls", "--undriven", "--json").json
     assert (summary["run"], summary["status"], summary["holder"]) == ("later", "running", "")
     assert moot("worker", "--until-idle").code == 0

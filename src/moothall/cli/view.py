@@ -59,6 +59,11 @@ def ls(parser: ArgumentParser) -> Handler:
             return DONE
         elsewhere = sum(replace(wanted, project="").fits(summary) for summary in every) - len(summaries)
         print("\n".join(_table(summaries)) if summaries else _nothing_fits(chosen, wanted.project, every, elsewhere))
+        undriven = sum(Wanted(undriven=True).fits(summary) for summary in summaries)
+        if undriven and not chosen.undriven:
+            notice(
+                f"no process drives {undriven} of them: moot worker goes on with them; moot ls --undriven lists them"
+            )
         if elsewhere and not chosen.project:
             notice(
                 f"{format_count(elsewhere, 'more runs' if summaries else 'runs')} outside this project: moot ls --all"

@@ -4,6 +4,7 @@
     ├── DefinitionError   the author of a machine: it cannot mean what it says
     │   └── BadValue      the caller of a plain function: a value is outside what it may be (also a ValueError)
     ├── Refused           the sender: this run does not take that now
+    │   └── Elsewhere     another process drives the run; it goes on there
     ├── EffectFailed      the world: a provider, a tool or a disk did not do its part
     ├── Conflict          two writers: someone else moved the run first; read again
     └── Broken            us: please report it
@@ -57,6 +58,10 @@ class BadValue(DefinitionError, ValueError):
 
 class Refused(MoothallError):
     """The run does not accept this now; the message says what it does accept."""
+
+
+class Elsewhere(Refused):
+    """Another process drives this run; watch it, or wait until it is let go of."""
 
 
 class EffectFailed(MoothallError):

@@ -12,6 +12,9 @@ def test_a_detached_run_is_begun_and_left_to_a_worker(moot: Moot) -> None:
     begun = moot("run", "machines.py:LETTER", "Ada", "--run-id", "later", "--detach")
     assert (begun.code, begun.out) == (0, "later\n")
     assert "moot watch later" in begun.err
+    told = "no process drives 1 of them: moot worker goes on with them; moot ls --undriven lists them"
+    assert told in moot("ls").err
+    assert told not in moot("ls", "--undriven").err
     [summary] = moot("ls", "--undriven", "--json").json
     assert (summary["run"], summary["status"], summary["holder"]) == ("later", "running", "")
     assert moot("worker", "--until-idle").code == 0
@@ -43,6 +46,44 @@ def test_runs_are_found_by_status_machine_and_who_is_asked(moot: Moot) -> None:
     )
 
 
+def test_a_status_that_no_run_can_have_is_refused_and_the_others_are_named(moot: Moot) -> None:
+    listed = moot("ls", "--status", "runing")
+    assert listed.code == 2
+    assert "'runing'" in listed.err
+    assert all(status in listed.err for status in ("running", "waiting", "set aside"))
+
+
+PAID = """
+from moothall import Final, Machine, On, Replied, Reply, State, ask
+
+async def writer(prompt: str) -> Reply:
+    return Reply("written", usage={"usd": 0.6})
+
+WRITING = Machine("writing", states=[State("writing", enter=ask(writer, "Write.")), Final("written")],
+                  moves=[On("writing", Replied, to="written")])
+BY_NAME = Machine("by_name", states=[State("writing", enter=ask("poet", "Write.")), Final("written")],
+                  moves=[On("writing", Replied, to="written")])
+"""
+
+
+@pytest.mark.parametrize("machine", ["WRITING", "BY_NAME"])
+def test_what_functions_and_scripts_say_that_they_cost_counts_towards_the_day(
+    moot: Moot, tmp_path: Path, machine: str
+) -> None:
+    (tmp_path / "paid.py").write_text(PAID)
+    (tmp_path / "said.json").write_text('{"poet": [{"text": "written", "usage": {"usd": 0.6}}]}')
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "settings.toml").write_text("daily_usd = 1\n")
+    model = ("--model", f"scripted:{tmp_path / 'said.json'}") if machine == "BY_NAME" else ()
+    for run in ("first", "second"):
+        assert moot("run", f"paid.py:{machine}", "--run-id", run, *model).code == 0
+    assert any("usd 1.20 of 1.00 were spent today" in line for line in moot("doctor").out.splitlines())
+    moot("run", f"paid.py:{machine}", "--run-id", "third", "--detach", *model)
+    worked = moot("worker", "--until-idle")
+    assert "usd 1.20 were spent today, and daily_usd in the settings allows 1.00" in worked.err
+    assert moot("show", "third", "--json").json["summary"]["status"] == "running"
+
+
 def test_a_project_sees_its_own_runs_unless_all_are_asked_for(
     moot: Moot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,7 +101,7 @@ def test_a_project_sees_its_own_runs_unless_all_are_asked_for(
     (tmp_path / "three" / ".git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "three")
     fresh = moot("ls")
-    assert fresh.out == "no run of this project fits\n"
+    assert fresh.out == f"no run of {tmp_path / 'three'} fits\n"
     assert "2 runs outside this project: moot ls --all" in fresh.err
     assert len(moot("ls", "--all", "--json").json) == 2
     assert [line.split()[:3] for line in moot("ls", "--all").out.splitlines()] == [
@@ -106,6 +147,8 @@ def test_a_run_that_came_to_a_bad_end_is_shown_and_exits_as_failed(moot: Moot, t
     ran = moot("run", "gate.py:GATE", "--run-id", "gate-1")
     assert ran.code == 1
     assert "gate-1 is failed: it ended in shut" in ran.err
+    assert "shut  run.started  failed" in ran.err
+    assert "shut  run.started  failed" in moot("show", "gate-1").out
     [summary] = moot("ls", "--status", "failed", "--json").json
     assert (summary["run"], summary["reason"]) == ("gate-1", "it ended in shut")
     assert moot("watch", "gate-1").code == 1

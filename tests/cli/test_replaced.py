@@ -67,7 +67,7 @@ def test_roles_of_the_folder_are_laid_over_shipped_ones_only_after_trust(
     assert f"not used: {roles} would replace the shipped roles: it is not trusted" in capsys.readouterr().err
     assert moot("trust", "config/roles/roles.json").code == 0
     assert roles_file(shipped) == "config/roles/roles.json"
-    assert f"{roles} replaces the shipped roles" in capsys.readouterr().err
+    assert f"{roles} replaces the shipped role" in capsys.readouterr().err
 
 
 def test_a_workflow_of_the_folder_has_the_roles_of_the_folder_and_that_is_said(

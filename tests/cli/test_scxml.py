@@ -31,7 +31,7 @@ def door(tmp_path: Path) -> Path:
 
 def test_a_document_is_checked_and_what_is_wrong_with_it_is_told_with_its_line(moot: Moot, door: Path) -> None:
     ran = moot("check", "door.scxml")
-    assert (ran.code, ran.out) == (0, "door.scxml: door: 4 states, 3 transitions; 0 errors, 0 warnings\n")
+    assert (ran.code, ran.out) == (0, "door.scxml: door: 3 states, 3 transitions; 0 errors, 0 warnings\n")
     door.write_text(DOOR.replace('target="locked"', 'target="lokked"'))
     ran = moot("check", "door.scxml")
     assert ran.code == 4
@@ -76,3 +76,18 @@ def test_a_document_that_invokes_others_is_drawn_and_not_run(moot: Moot, tmp_pat
     assert moot("graph", "calling.scxml").code == 0
     ran = moot("run", "calling.scxml")
     assert (ran.code, "it invokes other sessions" in ran.err) == (4, True)
+
+
+def test_a_document_without_donedata_gives_its_own_variables_and_nothing_of_the_system(
+    moot: Moot, tmp_path: Path
+) -> None:
+    text = (
+        '<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0" name="lamp" datamodel="ecmascript">{}'
+        '<state id="on"><transition event="break" target="broken"/></state><final id="broken"/></scxml>'
+    )
+    (tmp_path / "lamp.scxml").write_text(text.format(""))
+    (tmp_path / "hours.scxml").write_text(text.format('<datamodel><data id="hours" expr="7"/></datamodel>'))
+    for name, shown in (("lamp", ""), ("hours", '{"hours": 7}\n')):
+        moot("run", f"{name}.scxml", "--run-id", name)
+        ran = moot("send", name, "break")
+        assert (ran.code, ran.out) == (0, shown)

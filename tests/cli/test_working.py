@@ -323,7 +323,7 @@ def test_a_run_that_another_process_drives_is_refused_by_name(place: Path, start
     driving = start("run", "machines.py:SLOW", "Ada", "--run-id", "mine")
     under_way(place)
     ran = here("resume", "mine")
-    assert ran.code == 1
+    assert ran.code == 9
     assert "run mine is being driven by" in ran.err
     assert f":{driving.pid}:" in ran.err
     (place / "go").touch()

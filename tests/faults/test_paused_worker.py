@@ -50,7 +50,7 @@ def stopped(place: Place) -> Iterator[subprocess.Popen[str]]:
 
 def test_a_stopped_process_is_left_alone_while_its_lease_lasts(place: Place, stopped: subprocess.Popen[str]) -> None:
     ran = place.moot("resume", RUN)
-    assert ran.returncode == 1
+    assert ran.returncode == 9
     assert f"run {RUN} is being driven by" in ran.stderr
     assert f":{stopped.pid}:" in ran.stderr
 
@@ -91,7 +91,7 @@ def test_a_process_that_awakes_while_the_other_drives_leaves_the_run_to_it(
     place.under_way(5)
     stopped.send_signal(signal.SIGCONT)
     _, err = stopped.communicate(timeout=30)
-    assert stopped.returncode == 1
+    assert stopped.returncode == 9
     assert f"run {RUN} is being driven by" in err
     assert f":{second.pid}:" in err
     assert "Traceback" not in err

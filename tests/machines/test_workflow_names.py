@@ -34,6 +34,12 @@ MISTAKES: list[tuple[Change, str, str, str]] = [
     (put(CONDITION, "function.judge.arguments.enogh"), "E_UNKNOWN_FIELD", CONDITION, "did you mean 'enough'?"),
     (put(CONDITION, "!function.judge?.arguments?.['enogh']"), "E_UNKNOWN_FIELD", CONDITION, "did you mean 'enough'?"),
     (put(CONDITION, "this.function.judge.arguments.x"), "E_UNKNOWN_FIELD", CONDITION, "there are: enough, notes"),
+    (
+        put(CONDITION, "function.judge.args.enough"),
+        "E_UNKNOWN_FIELD",
+        CONDITION,
+        "write function.judge.arguments.FIELD",
+    ),
     (put(CONDITION, "function.judgee.arguments.x"), "W_UNKNOWN_TOOL", CONDITION, "did you mean 'judge'?"),
     (put(CONDITION, "function.rate.arguments.x"), "W_UNKNOWN_TOOL", CONDITION, "add it to the role's parsingTools"),
     (put(CONDITION, "getAgent('rev').getLastResponse()"), "E_UNKNOWN_AGENT", CONDITION, "did you mean 'reviewer'?"),
@@ -69,6 +75,7 @@ def test_a_misspelt_name_is_found_with_its_line_and_a_guess(
         "agents.size > 1 && agents.has('nobody') && [...agents.keys()].length",
         "common_data.next.constructor.name",
         "function.rate?.arguments.whatever",
+        "function.rate?.name === 'rate'",
         "Object.keys(common_data).length",
     ],
 )

@@ -453,7 +453,7 @@ def run_of(machine: Machine, limits: Mapping[str, float] | None = None, *, endle
     return Run(Record(RUN, machine.name, machine.digest, 1_000.0, limits=limits or {}, endless=endless), machine)
 
 
-def happening(told: tuple[str, str, float, int], at: int) -> Incoming:
+def incoming(told: tuple[str, str, float, int], at: int) -> Incoming:
     """One thing that happens, with the cause that it has."""
     name, key, after, number = told
     event: Event = MARKS[name](number, after)
@@ -472,7 +472,7 @@ def test_whatever_marks_come_in_whatever_order_the_journal_makes_the_same_head_a
     entries = [encode_entry(decision.entry)]
     heads = [decision.head]
     for at, told in enumerate(story, 1):
-        decision = decided(decide(run, decision.head, happening(told, at)))
+        decision = decided(decide(run, decision.head, incoming(told, at)))
         entries.append(encode_entry(decision.entry))
         heads.append(decision.head)
     reader = Reader(WALK, {"fetch": Fetch})
@@ -486,7 +486,7 @@ def test_marks_move_nothing_and_an_effect_that_is_not_in_flight_is_never_brought
     run = run_of(WALK)
     head = decided(first(run, Basket())).head
     for at, told in enumerate(story, 1):
-        after = decided(decide(run, head, happening(told, at))).head
+        after = decided(decide(run, head, incoming(told, at))).head
         assert {one.key for one in after.pending} <= {one.key for one in head.pending}
         if told[0] in ("began", "doubted", "repeated"):
             assert after.snapshot == head.snapshot

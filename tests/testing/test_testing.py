@@ -19,6 +19,7 @@ from moothall import (
     On,
     Refused,
     Replied,
+    Reply,
     Returned,
     State,
     answer,
@@ -143,6 +144,16 @@ def test_a_trial_reads_no_settings_and_writes_no_file(tmp_path: Path, monkeypatc
     assert [file.name for file in tmp_path.iterdir()] == ["settings.toml"]
 
 
+def test_what_fakes_cost_is_not_paid_from_what_a_user_may_spend_in_a_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path))
+    (tmp_path / "settings.toml").write_text("daily_usd = 0.01\n")
+    trial = Trial(OFFER, agents={**AGENTS, "clerk": Reply("Dear Ada", usage={"usd": 5.0})})
+    assert trial.run(Offer("Ada")).spent["usd"] == 5.0
+    assert not (tmp_path / "spent-today.json").exists()
+
+
 def test_a_store_in_memory_lasts_over_several_calls() -> None:
     store = MemoryStore()
     agents: Any = {name: Fake.always(reply) for name, reply in (("pricer", Price(1)), ("clerk", "Hi"), ("send", "ok"))}
@@ -160,6 +171,10 @@ def test_a_walk_steps_a_machine_by_hand() -> None:
     walk.give("sent")
     assert (walk.status, walk.data.receipt) == ("done", "sent")
     walk.assert_path("pricing", "writing", "approving", "sending", "sent")
+
+
+def test_a_walk_takes_a_text_for_the_first_field_as_a_run_does() -> None:
+    assert Walk(OFFER, "Ada").data == Offer("Ada")
 
 
 def test_in_a_walk_questions_expire_effects_fail_and_events_come_from_outside() -> None:

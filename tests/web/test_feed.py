@@ -10,18 +10,18 @@ import pytest
 from moothall import Moothall
 from moothall.app.notify.speech import Heard, SpeechReader, SpeechWriter
 from moothall.app.report.steps import Step
-from moothall.app.runs.feed import BURST, OF_TIME, PIECES, Feed, Form, Gap, Happening, Over, Pace, Speech
+from moothall.app.runs.feed import BURST, OF_TIME, PIECES, Feed, FeedItem, Form, Gap, Over, Pace, Speech
 from moothall.app.runs.news import Said
 from tests.web.machines import LETTER, Letter
 
 pytestmark = pytest.mark.anyio
-Watching = AsyncIterator[list[Happening]]
-AS_IT_IS: Form[Happening, list[Happening]] = Form(lambda happening: happening, list)
+Watching = AsyncIterator[list[FeedItem]]
+AS_IT_IS: Form[FeedItem, list[FeedItem]] = Form(lambda happening: happening, list)
 
 
-async def until(watching: Watching, kind: type[Happening]) -> list[Happening]:
+async def until(watching: Watching, kind: type[FeedItem]) -> list[FeedItem]:
     """Everything up to the first of a kind."""
-    seen: list[Happening] = []
+    seen: list[FeedItem] = []
     async with asyncio.timeout(20):
         async for batch in watching:
             seen += batch
@@ -134,13 +134,13 @@ async def test_who_never_reads_holds_up_neither_the_run_nor_the_others(tmp_path:
 
 async def test_an_entry_is_rendered_and_joined_once_for_all_who_watch(tmp_path: Path) -> None:
     rendered: list[int] = []
-    joined: list[list[Happening]] = []
+    joined: list[list[FeedItem]] = []
 
-    def render(happening: Happening) -> Happening:
+    def render(happening: FeedItem) -> FeedItem:
         rendered.extend([happening.seq] if isinstance(happening, Step) else [])
         return happening
 
-    def join(happenings: list[Happening]) -> list[Happening]:
+    def join(happenings: list[FeedItem]) -> list[FeedItem]:
         joined.extend([happenings] if any(isinstance(happening, Step) for happening in happenings) else [])
         return happenings
 

@@ -66,6 +66,16 @@ class Reply(Frozen):
     calls: tuple[ToolCall, ...] = ()
 
 
+Call = Callable[[], Awaitable[Reply]]
+PayFor = Callable[[Call], Awaitable[Reply]]
+"""Makes a call of an agent if there is money for it, and pays what it cost."""
+
+
+def unlimited(call: Call) -> Awaitable[Reply]:
+    """Make a call, whatever it costs."""
+    return call()
+
+
 class Model(Protocol):
     """Request in, reply out. A failure of the provider is raised as EffectFailed, a final one where it would last."""
 

@@ -37,14 +37,14 @@ def check(parser: ArgumentParser) -> Handler:
 
     def work(chosen: Namespace) -> int:
         checking = Check(roles=chosen.roles or "", functions=chosen.functions or "")
-        examined = [found for source in chosen.machine for found in checking.examine(source)]
+        checks = [check for source in chosen.machine for check in checking.examine(source)]
         if chosen.json:
-            plain = [found.plain for found in examined]
+            plain = [check.plain for check in checks]
             print_json(plain[0] if len(chosen.machine) == 1 and len(plain) == 1 else plain)
         else:
-            for found in examined:
-                _show(found)
-        return DEFINITION if any(found.is_wrong for found in examined) else DONE
+            for check in checks:
+                _show(check)
+        return DEFINITION if any(check.is_wrong for check in checks) else DONE
 
     return work
 

@@ -21,7 +21,7 @@ from keyword import iskeyword
 from typing import Any, NamedTuple
 
 from moothall import __version__
-from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, MoothallError, Refused, words_of
+from moothall.errors import Broken, Conflict, DefinitionError, EffectFailed, Elsewhere, MoothallError, Refused, words_of
 
 DONE, FAILED, USAGE, PROVIDER, DEFINITION, WAITING, CANNOT_TELL, LIMITED, CANCELLED, ELSEWHERE = range(10)
 
@@ -85,6 +85,7 @@ COMMANDS = {
 EXIT_CODES: dict[type[MoothallError], int] = {
     DefinitionError: DEFINITION,
     EffectFailed: PROVIDER,
+    Elsewhere: ELSEWHERE,
     Refused: FAILED,
     Conflict: FAILED,
     Broken: FAILED,

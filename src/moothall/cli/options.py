@@ -29,7 +29,9 @@ from moothall.cli.screen import notice
 from moothall.errors import DefinitionError, Refused, words_of
 
 Handler = Callable[[Namespace], int]
-MACHINE = "FILE.py:NAME, package.module:NAME, FILE.json[:NAME], or by name a built-in machine or a workflow"
+MACHINE = (
+    "FILE.py:NAME, package.module:NAME, FILE.json[:NAME], FILE.scxml, or the name of a built-in machine or a workflow"
+)
 RISK = (
     "durability normal: after a power cut or a crash of the operating system the last commits may be gone, and "
     "finished effects may be repeated; a crash of this process alone loses nothing"

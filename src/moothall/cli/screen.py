@@ -22,6 +22,7 @@ from moothall.app.config.settings import variables_cleaner as variables_cleaner
 from moothall.app.kinds.kind import Line, kind_of
 from moothall.app.report.amounts import Account, duration_of
 from moothall.app.runs.news import Committed, News, Said
+from moothall.app.runs.outcome import ended_as
 from moothall.app.values import encode, printable
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -231,9 +232,7 @@ class Progress:
         for line in lines if lines is not None else ():
             print(_painted_line(line, width), file=sys.stderr)
         if lines is None:
-            print(
-                format_entry(news.plain, sys.stderr, news.machine.name if news.record.parent else ""), file=sys.stderr
-            )
+            print(_format_news(news), file=sys.stderr)
         self._standing = kind.standing(news)
         self._said = {agent: text for agent, text in self._said.items() if self._standing and agent in news.awaited}
         self._waiting, self._agents = news.awaited, news.agents
@@ -307,12 +306,21 @@ def _elsewhere(run: str, missing: range) -> str:
 def log(news: News) -> None:
     """Tell on stderr what many runs do, a line each."""
     if isinstance(news, Committed):
-        name = news.machine.name if news.record.parent else ""
-        print(f"{news.run} {format_entry(news.plain, sys.stderr, name).lstrip()}", file=sys.stderr)
+        print(f"{news.run} {_format_news(news).lstrip()}", file=sys.stderr)
 
 
-def format_entry(entry: Mapping[str, Any], stream: TextIO, child: str = "") -> str:
-    """An entry of a journal in one line: number, the child whose entry it is, where from, where to, why."""
+def _format_news(news: Committed) -> str:
+    """What was committed, in one line; what a child has done carries its name."""
+    entry, name = news.plain, news.machine.name if news.record.parent else ""
+    ended = ended_as(entry.get("status", ""), entry["to"], news.record.bad_ends)
+    return format_entry(entry, sys.stderr, name, ended)
+
+
+def format_entry(entry: Mapping[str, Any], stream: TextIO, child: str = "", ended: str = "") -> str:
+    """An entry of a journal in one line: number, the child whose entry it is, where from, where to, why.
+
+    `ended` is how the run ended, where the entry is its last and does not know that its end is a bad one.
+    """
     before, after = " + ".join(entry["from"]), " + ".join(entry["to"])
     way = printable(_path(entry) or (after if not before or before == after else f"{before} → {after}"))
     note = paint(printable(f"  ignored: {entry['ignored']}"), "dim", stream) if "ignored" in entry else ""
@@ -320,7 +328,7 @@ def format_entry(entry: Mapping[str, Any], stream: TextIO, child: str = "") -> s
         note += paint("  its texts were forgotten", "dim", stream)
     if "status" in entry:
         reason = f": {harmless(entry['reason'])}" if "reason" in entry else ""
-        note += f"  {status(entry['status'], stream)}{reason}"
+        note += f"  {status(ended or entry['status'], stream)}{reason}"
     happening = format_event(entry["event"], has_room="reason" not in entry)
     whose = f"{printable(child)}: " if child else ""
     return f"{entry['seq']:>5}  {whose}{paint(way, 'bold', stream)}  {happening}{note}"

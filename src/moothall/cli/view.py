@@ -33,7 +33,10 @@ WIDTH = 100
 def ls(parser: ArgumentParser) -> Handler:
     """List runs."""
     parser.add_argument(
-        "--status", type=nonempty_text, help="only runs of this status, such as waiting, running or failed"
+        "--status",
+        choices=looking.STATUSES,
+        metavar="STATUS",
+        help=f"only runs of this status: {', '.join(looking.STATUSES)}",
     )
     parser.add_argument("--machine", type=nonempty_text, metavar="NAME", help="only runs of this machine")
     _add_project(parser)
@@ -55,7 +58,12 @@ def ls(parser: ArgumentParser) -> Handler:
             print_json(summaries)
             return DONE
         elsewhere = sum(replace(wanted, project="").fits(summary) for summary in every) - len(summaries)
-        print("\n".join(_table(summaries)) if summaries else _nothing_fits(chosen, every, elsewhere))
+        print("\n".join(_table(summaries)) if summaries else _nothing_fits(chosen, wanted.project, every, elsewhere))
+        undriven = sum(Wanted(undriven=True).fits(summary) for summary in summaries)
+        if undriven and not chosen.undriven:
+            notice(
+                f"no process drives {undriven} of them: moot worker goes on with them; moot ls --undriven lists them"
+            )
         if elsewhere and not chosen.project:
             notice(
                 f"{format_count(elsewhere, 'more runs' if summaries else 'runs')} outside this project: moot ls --all"
@@ -89,12 +97,12 @@ def _wish(chosen: Namespace, project: str) -> Wanted:
     return Wanted(chosen.status or "", chosen.machine or "", project, person, chosen.undriven)
 
 
-def _nothing_fits(chosen: Namespace, every: Sequence[Summary], elsewhere: int) -> str:
+def _nothing_fits(chosen: Namespace, project: str, every: Sequence[Summary], elsewhere: int) -> str:
     """Why the list is empty, and how to see what there is."""
     if not every:
         return "no runs yet"
     if elsewhere:
-        return "no run of this project fits"
+        return f"no run of {project} fits"
     standings = Counter(summary.status for summary in every)
     known = ", ".join(f"{number} {name}" for name, number in standings.most_common())
     return f"no run fits; in this store are {known}. List them:  {command('ls --all', chosen)}"
@@ -151,7 +159,7 @@ def show(parser: ArgumentParser) -> Handler:
         for line in _budget(account):
             print(line)
         for entry in shown.entries:
-            print(format_entry(entry, sys.stdout))
+            print(format_entry(entry, sys.stdout, ended=head.status if entry.get("status") == "done" else ""))
         for question in head.questions:
             print(asked(question, answering(chosen, head.run, question["id"], is_only=len(head.questions) == 1)))
         return DONE

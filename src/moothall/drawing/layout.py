@@ -831,7 +831,7 @@ class _Columns:
                 group[wire.above] |= group[wire.below]
                 for index in group[wire.below]:
                     group[index] = group[wire.above]
-        return list({id(found): found for found in group.values()}.values())
+        return list({id(cells): cells for cells in group.values()}.values())
 
     def bend(self, wire: _Wire) -> float:
         """How far to the right a line has to go on its way down."""

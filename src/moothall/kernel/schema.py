@@ -108,7 +108,7 @@ def _of_several(schema: Mapping[str, Any], value: Any, place: str) -> Iterator[M
     for choices in (schema.get("anyOf", ()), schema.get("oneOf", ())):
         tried = [list(_misfits(choice, value, place)) for choice in choices]
         if tried and all(tried):
-            yield from next((found for found in tried if found[0].place != place), tried[0])
+            yield from next((misfits for misfits in tried if misfits[0].place != place), tried[0])
 
 
 def _of_text(schema: Mapping[str, Any], value: str) -> Iterator[str]:

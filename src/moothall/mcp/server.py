@@ -16,6 +16,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
+from moothall import __version__
 from moothall.app.kinds.source import find
 from moothall.app.runs.acts import Acts
 from moothall.app.runs.moothall import Moothall
@@ -162,7 +163,8 @@ def with_refusals(tool: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coro
 def server_of(hall: Moothall, machines: Mapping[str, str], model: str = "") -> MCPServer:
     """A server of these machines."""
     names = ", ".join(sorted(machines))
-    server = MCPServer("moothall", instructions=f"Runs of these machines can be started: {names}.", log_level="ERROR")
+    told = f"Runs of these machines can be started: {names}."
+    server = MCPServer("moothall", version=__version__, instructions=told, log_level="ERROR")
     served = Served(hall, machines, model)
     for tool in (served.start, served.status, served.answer, served.result, served.cancel):
         server.add_tool(with_refusals(tool), structured_output=True)

@@ -119,7 +119,7 @@ class GatedModel:
                 reply = await self._model.reply(request)
                 self._pay(reply.usage)
             except EffectFailed as failure:
-                self._pay(failure.usage or {})
+                self._pay(failure.usage)
                 if failure.final:
                     self._gate.succeeded()
                 else:
@@ -132,5 +132,5 @@ class GatedModel:
             return reply
 
     def _pay(self, usage: Mapping[str, float]) -> None:
-        if self._purse is not None and usage.get("usd"):
-            self._purse.pay(usage["usd"])
+        if self._purse is not None:
+            self._purse.pay(usage)

@@ -10,12 +10,14 @@ import fcntl
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from moothall.errors import DefinitionError, EffectFailed
+from moothall.agents.ports import Call, Model, Reply, Request, open_ahead
+from moothall.errors import MOST_USED, DefinitionError, EffectFailed
 
 LONGEST = 1_000
 """The most bytes that the file has."""
@@ -42,8 +44,22 @@ class Purse:
             later = "this call waits until tomorrow (UTC); once the limit is higher, `moot resume` tries it at once"
             raise EffectFailed(f"{why}; {later}", retry_after=self._seconds_left())
 
-    def pay(self, usd: float) -> None:
-        """Write down what a call has cost."""
+    async def pay_for(self, call: Call) -> Reply:
+        """Make a call if there is money left for it, and pay what it cost, also where it failed."""
+        self.require_money()
+        try:
+            reply = await call()
+        except EffectFailed as failure:
+            self.pay(failure.usage)
+            raise
+        self.pay(reply.usage)
+        return reply
+
+    def pay(self, usage: Any) -> None:
+        """Write down what a call has cost, where that is known."""
+        usd = usage.get("usd") if isinstance(usage, Mapping) else None
+        if not isinstance(usd, int | float) or not 0 < usd <= MOST_USED:  # whoever counts the usage refuses the rest
+            return
         with self._opened() as opened:
             content = json.dumps({"day": self._today(), "usd": round(self._spent(opened) + usd, 9)}).encode()
             os.pwrite(opened, content, 0)
@@ -83,3 +99,17 @@ class Purse:
         now = datetime.fromtimestamp(self._now(), UTC)
         tomorrow = datetime.combine(now.date() + timedelta(days=1), datetime.min.time(), UTC)
         return (tomorrow - now).total_seconds()
+
+
+class PaidModel:
+    """A model that no gate stands before; what it says that it costs is paid from a purse."""
+
+    def __init__(self, model: Model, purse: Purse) -> None:
+        self._model, self._purse = model, purse
+
+    async def open(self) -> None:
+        """Open the model within."""
+        await open_ahead(self._model)
+
+    async def reply(self, request: Request) -> Reply:
+        return await self._purse.pay_for(lambda: self._model.reply(request))

@@ -21,7 +21,7 @@ from typing import Any, get_type_hints
 import orjson
 
 from moothall.agents.ask import KEY, AskAgent, Replied, ToolCall, Unusable, render
-from moothall.agents.ports import Guest, Model, Offered, Reply, Request
+from moothall.agents.ports import Guest, Model, Offered, PayFor, Reply, Request, unlimited
 from moothall.agents.roles import Role, library_role
 from moothall.agents.thread import as_text, seen_by
 from moothall.errors import MOST_USED, DefinitionError, EffectFailed, MoothallError, Refused
@@ -47,6 +47,7 @@ class AgentPerformer:
     prompts: Mapping[str, str] = field(default_factory=dict)
     roles: Callable[[str], Role] = library_role
     models: Callable[[AskAgent, str], Model] | None = None
+    pay_for: PayFor = unlimited
 
     async def __call__(self, effect: AskAgent, context: Context) -> Event:
         shown = self.shown_back.pop(context.key, ())
@@ -119,12 +120,8 @@ class AgentPerformer:
 
     async def _reply(self, effect: AskAgent, context: Context, request: Request) -> Reply:
         function = self.functions.get(effect.agent)
-        if isinstance(function, Guest):
-            if effect.tools:
-                raise DefinitionError(f"{effect.agent} brings tools of its own; ask it without tools=")
-            return await function(_whole_request(request), request.schema)
         if function is not None:
-            return _as_reply(effect, await require_awaitable(effect.agent, function(_whole_request(request))))
+            return await self.pay_for(lambda: _ask_function(effect, function, request))
         if self.model is None:
             agent = repr(effect.agent)
             raise DefinitionError(f"agent {agent} has no function and no model: pass agents={{{agent}: …}}, or a model")
@@ -253,6 +250,15 @@ def require_awaitable(name: str, work: Any) -> Awaitable[Any]:
     if type(work) is not CoroutineType and not isawaitable(work):
         raise DefinitionError(f"{name} is not async: write `async def {name}`")
     return work
+
+
+async def _ask_function(effect: AskAgent, function: Callable[..., Any], request: Request) -> Reply:
+    """What an agent says that is a function, or comes from another library."""
+    if not isinstance(function, Guest):
+        return _as_reply(effect, await require_awaitable(effect.agent, function(_whole_request(request))))
+    if effect.tools:
+        raise DefinitionError(f"{effect.agent} brings tools of its own; ask it without tools=")
+    return await function(_whole_request(request), request.schema)
 
 
 def _as_reply(effect: AskAgent, given: Any) -> Reply:

@@ -14,7 +14,7 @@ from typing import Any
 
 from moothall.agents.ask import Replied, Unusable
 from moothall.agents.conversation import Converse, Message, Seat, is_enough, speech, view_of
-from moothall.agents.ports import Model, Offered, Reply, Request
+from moothall.agents.ports import Model, Offered, PayFor, Reply, Request, unlimited
 from moothall.agents.roles import ParsingTool, Role
 from moothall.agents.shapes import misfit_of
 from moothall.errors import DefinitionError, EffectFailed
@@ -38,6 +38,7 @@ class ConversePerformer:
     model: Callable[[str], Model]
     parsing: frozenset[str] = field(default_factory=frozenset)
     shown_back: dict[str, tuple[Message, ...]] = field(default_factory=dict)
+    pay_for: PayFor = unlimited
 
     async def __call__(self, effect: Converse, context: Context) -> Event:
         shown = self.shown_back.pop(context.key, ())
@@ -110,10 +111,14 @@ class ConversePerformer:
         prompt = "\n\n".join(
             message["text"] for message in ({"text": request.system}, *request.messages) if message.get("text")
         )
-        given = await require_awaitable(effect.agent, function(prompt))
-        if isinstance(given, Reply | str):
-            return given if isinstance(given, Reply) else Reply(given)
-        raise DefinitionError(f"{effect.agent} returned {type(given).__name__}; return a text or a Reply")
+
+        async def call() -> Reply:
+            given = await require_awaitable(effect.agent, function(prompt))
+            if isinstance(given, Reply | str):
+                return given if isinstance(given, Reply) else Reply(given)
+            raise DefinitionError(f"{effect.agent} returned {type(given).__name__}; return a text or a Reply")
+
+        return await self.pay_for(call)
 
 
 async def recent(messages: Messages, seat: Seat, fresh: Sequence[Message] = ()) -> list[Any]:

@@ -108,7 +108,7 @@ Remains = tuple[tuple[Pending, ...], Mapping[str, float], Same, str | None]
 state that had wanted the effect."""
 
 
-make_happening = maker(Incoming)
+make_incoming = maker(Incoming)
 make_decision = maker(Decision)
 
 
@@ -120,33 +120,33 @@ def first(run: Run, data: object, answers: tuple[Answer, ...] = ()) -> Decision 
     step = start(run.machine, data, answers, instant=instant)
     if isinstance(step, Ask):
         return step
-    happening = Incoming(step.event, "start", run.record.began)
-    return _concluded(run, Head(-1, Snapshot((), data), steps=-1), happening, step, ((), NOTHING, {}, None))
+    incoming = Incoming(step.event, "start", run.record.began)
+    return _concluded(run, Head(-1, Snapshot((), data), steps=-1), incoming, step, ((), NOTHING, {}, None))
 
 
-def decide(run: Run, head: Head, happening: Incoming) -> Decision | Ask:
+def decide(run: Run, head: Head, incoming: Incoming) -> Decision | Ask:
     """The decision on one event, or the script that has to be evaluated first."""
-    event, others = happening.event, head.pending
+    event, others = incoming.event, head.pending
     if isinstance(event, Note):
-        return _marked(run, head, happening) if isinstance(event, Mark) else note(run, head, happening)
-    settled = in_flight(head, happening.cause)
+        return _marked(run, head, incoming) if isinstance(event, Mark) else note(run, head, incoming)
+    settled = in_flight(head, incoming.cause)
     usage: Mapping[str, float] = getattr(event, "usage", NOTHING)
     within, spent, bill = None, head.spent, NOTHING
     if settled is not None:
         if settled.effect.kind == CancelChild.kind:
-            return _stopped(run, replace(_without(head, settled), spent=charge(spent, usage)), happening)
+            return _stopped(run, replace(_without(head, settled), spent=charge(spent, usage)), incoming)
         if isinstance(event, _ENDS) and not event.id and (id := getattr(settled.effect, "id", "")):
             event = replace(event, id=id)
-            happening = replace(happening, event=event)
+            incoming = replace(incoming, event=event)
         within, bill = settled.owner, reservation(run, settled)
         others = _all_but(settled, others) if len(others) > 1 else ()
-    elif is_effect_key(happening.cause):
-        return _ignored(head, happening, charge(spent, usage))
+    elif is_effect_key(incoming.cause):
+        return _ignored(head, incoming, charge(spent, usage))
     chart = run.machine.chart
     flight = _flight(settled, others) if chart.joins else None
-    instant = Instant(happening.at, f"{run.record.run}.{head.seq + 1}") if chart.asks_moment else None
+    instant = Instant(incoming.at, f"{run.record.run}.{head.seq + 1}") if chart.asks_moment else None
     step = transition(
-        run.machine, head.snapshot, event, happening.answers, within=within, flight=flight, instant=instant
+        run.machine, head.snapshot, event, incoming.answers, within=within, flight=flight, instant=instant
     )
     if isinstance(step, Ask):
         return step
@@ -155,7 +155,7 @@ def decide(run: Run, head: Head, happening: Incoming) -> Decision | Ask:
     if bill or usage:
         spent = charge(spent, {**bill, **usage})
     same = watch(head.same, step, settled) if run.record.endless else head.same
-    decision = _concluded(run, head, happening, step, (others, spent, same, within))
+    decision = _concluded(run, head, incoming, step, (others, spent, same, within))
     if settled is not None and settled.effect.kind == WriteRecords.kind and not settled.doubt:
         return _with_records(decision, settled.effect)
     return decision
@@ -186,13 +186,13 @@ def _settled_with(
     return kept, charge(spent, *(reservation(run, pending) for pending in dropped if not _is_child(pending)))
 
 
-def _stopped(run: Run, head: Head, happening: Incoming) -> Decision:
+def _stopped(run: Run, head: Head, incoming: Incoming) -> Decision:
     """The decision on the end of a child that was called off: what it has not spent is there for what waits for it.
 
     A run that is over itself has its last word after that of its children.
     """
-    granted = _granted_anew(run, head, happening.at)
-    decision = _ignored(replace(head, pending=granted), happening, head.spent)
+    granted = _granted_anew(run, head, incoming.at)
+    decision = _ignored(replace(head, pending=granted), incoming, head.spent)
     if not run.record.parent or head.snapshot.status == "live" or any(map(_is_called_off, granted)):
         return decision
     new = (_last_word(run, head.snapshot, replace(head, pending=granted), ()),)
@@ -211,17 +211,17 @@ def _granted_anew(run: Run, head: Head, at: float) -> tuple[Pending, ...]:
     return granted
 
 
-def note(run: Run, head: Head, happening: Incoming) -> Decision:
+def note(run: Run, head: Head, incoming: Incoming) -> Decision:
     """The decision on something that concerns the run and not its machine."""
-    match happening.event:
+    match incoming.event:
         case Adopted(digest=digest):
             after = replace(head, seq=head.seq + 1, definition=digest)
         case Forked():
-            after = _parted(run, replace(head, seq=head.seq + 1, definition="", limits=None), happening.at)
+            after = _parted(run, replace(head, seq=head.seq + 1, definition="", limits=None), incoming.at)
         case _:
-            raise Broken(f"nobody knows the note {happening.event.name}")
+            raise Broken(f"nobody knows the note {incoming.event.name}")
     active = head.snapshot.active
-    return Decision(after, Entry(after.seq, happening.at, happening.cause, happening.event, active, active))
+    return Decision(after, Entry(after.seq, incoming.at, incoming.cause, incoming.event, active, active))
 
 
 def in_force(run: Run, head: Head) -> Run:
@@ -231,25 +231,25 @@ def in_force(run: Run, head: Head) -> Run:
     return Run(replace(run.record, limits=head.limits), run.machine, run.origin)
 
 
-def go_back(run: Run, before: Head, happening: Incoming, seq: int) -> Decision:
+def go_back(run: Run, before: Head, incoming: Incoming, seq: int) -> Decision:
     """The decision that takes back how a run ended, with this entry: it stands again where it stood before.
 
     A head before the note itself says that nothing is taken back. The budget has its word anew on what was denied.
     """
-    retried = happening.event
+    retried = incoming.event
     assert isinstance(retried, Retried)
     pending = before.pending
     if retried.entry < seq:
         pending = tuple(
-            _revived(effect, retried, happening.at, f"{seq}.{number}") for number, effect in enumerate(pending)
+            _revived(effect, retried, incoming.at, f"{seq}.{number}") for number, effect in enumerate(pending)
         )
     limits = before.limits if retried.limits is None else retried.limits
     after = replace(
         before, seq=seq, pending=pending, spent=retried.spent, same={}, definition=retried.digest, limits=limits
     )
-    after = replace(after, pending=_granted_anew(in_force(run, after), after, happening.at))
+    after = replace(after, pending=_granted_anew(in_force(run, after), after, incoming.at))
     active = before.snapshot.active
-    return Decision(after, Entry(seq, happening.at, happening.cause, retried, active, active))
+    return Decision(after, Entry(seq, incoming.at, incoming.cause, retried, active, active))
 
 
 def _revived(pending: Pending, retried: Retried, at: float, key: str) -> Pending:
@@ -326,13 +326,13 @@ def _called_off(run: Run, pending: Pending) -> Pending:
     return Pending(pending.key, effect, share=pending.share if pending.began else None)
 
 
-def _marked(run: Run, head: Head, happening: Incoming) -> Decision | Ask:
+def _marked(run: Run, head: Head, incoming: Incoming) -> Decision | Ask:
     """The decision on something that concerns one effect in flight and not the machine."""
-    pending = in_flight(head, happening.cause.partition("-")[0])
+    pending = in_flight(head, incoming.cause.partition("-")[0])
     spent = head.spent
-    match happening.event:
+    match incoming.event:
         case _ if pending is None or pending.denied:
-            return _ignored(head, happening, charge(spent, getattr(happening.event, "usage", NOTHING)))
+            return _ignored(head, incoming, charge(spent, getattr(incoming.event, "usage", NOTHING)))
         case Began():
             changed = replace(pending, began=True)
         case Denied(resource=resource):
@@ -343,24 +343,24 @@ def _marked(run: Run, head: Head, happening: Incoming) -> Decision | Ask:
             changed = replace(pending, doubt="")
         case Repeated():
             spent = charge(spent, reservation(run, pending))
-            again_at = _next_attempt(run, replace(head, spent=spent), pending, happening.at)
+            again_at = _next_attempt(run, replace(head, spent=spent), pending, incoming.at)
             changed = replace(again_at, doubt="", began=False)
         case AttemptFailed() as faltered:
             again = retry(run.record.run, pending, faltered)
             if isinstance(again, NoMore):
                 gave_up = GaveUp(again.reason, faltered.fault, faltered.usage)
-                return decide(run, head, Incoming(gave_up, pending.key, happening.at, happening.answers))
+                return decide(run, head, Incoming(gave_up, pending.key, incoming.at, incoming.answers))
             spent = charge(spent, {**reservation(run, pending), **faltered.usage})
-            after, due = replace(head, spent=spent), happening.at + again.after
+            after, due = replace(head, spent=spent), incoming.at + again.after
             changed = _next_attempt(run, after, pending, due)
             if not changed.denied:
                 changed = replace(changed, due=due)
         case _:
-            raise Broken(f"nobody knows the mark {happening.event.name}")
+            raise Broken(f"nobody knows the mark {incoming.event.name}")
     others = tuple(changed if other is pending else other for other in head.pending)
     active = head.snapshot.active
     after = replace(head, seq=head.seq + 1, pending=others, spent=spent)
-    return Decision(after, Entry(after.seq, happening.at, happening.cause, happening.event, active, active))
+    return Decision(after, Entry(after.seq, incoming.at, incoming.cause, incoming.event, active, active))
 
 
 def _next_attempt(run: Run, head: Head, pending: Pending, at: float) -> Pending:
@@ -417,17 +417,17 @@ def _is_ending(step: Step) -> bool:
     return step.snapshot.status != "live" and (step.before is None or step.before.status == "live")
 
 
-def _concluded(run: Run, head: Head, happening: Incoming, step: Step, remains: Remains) -> Decision:
+def _concluded(run: Run, head: Head, incoming: Incoming, step: Step, remains: Remains) -> Decision:
     """The decision that a step makes: new effects with keys and due times, and the budget's word on each."""
     flying, spent, same, within = remains
     record, seq, issued = run.record, head.seq + 1, head.issued
     new: tuple[Pending, ...] = ()
     if step.effects:
-        new, issued = _wanted(run, head, happening, step, remains)
-        if isinstance(happening.event, Exhausted) and not flying and new and all(pending.denied for pending in new):
+        new, issued = _wanted(run, head, incoming, step, remains)
+        if isinstance(incoming.event, Exhausted) and not flying and new and all(pending.denied for pending in new):
             step, new = _given_up(step, new[0].denied), ()
     if record.parent and _is_ending(step) and not any(map(_is_called_off, flying)):
-        new = (*new, _last_word(run, step.snapshot, replace(head, pending=flying, spent=spent), new, happening.event))
+        new = (*new, _last_word(run, step.snapshot, replace(head, pending=flying, spent=spent), new, incoming.event))
     snapshot = step.snapshot
     if run.machine.data is None and snapshot.data is not head.snapshot.data:
         data = read_back(Any, snapshot.data)
@@ -435,9 +435,9 @@ def _concluded(run: Run, head: Head, happening: Incoming, step: Step, remains: R
             snapshot = replace(snapshot, data=data)
     entry = make_entry(
         seq,
-        happening.at,
-        happening.cause,
-        happening.event,
+        incoming.at,
+        incoming.cause,
+        incoming.event,
         head.snapshot.active,
         snapshot.active,
         step.taken,
@@ -455,20 +455,20 @@ def _concluded(run: Run, head: Head, happening: Incoming, step: Step, remains: R
 
 
 def _wanted(
-    run: Run, head: Head, happening: Incoming, step: Step, remains: Remains
+    run: Run, head: Head, incoming: Incoming, step: Step, remains: Remains
 ) -> tuple[tuple[Pending, ...], Mapping[str, int]]:
     """The effects that a step wants, in flight from now on, and how often each subject was asked by then."""
     wanted: list[Pending] = []
     flying, spent, same, _ = remains
     record, entry, issued = run.record, head.seq + 1, dict(head.issued)
-    halted = halt(record, head.steps, same, happening.at)
+    halted = halt(record, head.steps, same, incoming.at)
     for new in step.effects:
         effect, due, denied, share = new.effect, None, "", None
         kind = effect.kind
         if kind in _UNUSUAL:
             if kind in (_NEVER_IN_FLIGHT if step.snapshot.status == "live" else _NOT_AFTER_THE_END):
                 continue
-            due = _due(effect, happening.at)
+            due = _due(effect, incoming.at)
             if isinstance(effect, StartChild):
                 share = share_of(run, step, replace(head, pending=flying, spent=spent), wanted, effect)
         if kind not in WAITING:
@@ -535,11 +535,11 @@ def _due(effect: Effect, at: float) -> float | None:
     return None
 
 
-def _ignored(head: Head, happening: Incoming, spent: Mapping[str, float]) -> Decision:
+def _ignored(head: Head, incoming: Incoming, spent: Mapping[str, float]) -> Decision:
     active = head.snapshot.active
     after = replace(head, seq=head.seq + 1, spent=spent)
     status = head.snapshot.status
     why = "the state that wanted it was left" if status == "live" else f"the run was already {status}"
     reason = f"its effect is no longer wanted: {why}"
-    entry = Entry(after.seq, happening.at, happening.cause, happening.event, active, active, ignored=reason)
+    entry = Entry(after.seq, incoming.at, incoming.cause, incoming.event, active, active, ignored=reason)
     return Decision(after, entry)

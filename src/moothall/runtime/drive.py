@@ -22,7 +22,16 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from math import inf
 
-from moothall.errors import Broken, DefinitionError, EffectFailed, MoothallError, Refused, whole_text, words_of
+from moothall.errors import (
+    Broken,
+    DefinitionError,
+    EffectFailed,
+    Elsewhere,
+    MoothallError,
+    Refused,
+    whole_text,
+    words_of,
+)
 from moothall.kernel.codec import read_back
 from moothall.kernel.effects import Alarm, AskPerson, Effect, ReadRecords, Send, StartChild, WriteRecords
 from moothall.kernel.events import (
@@ -173,7 +182,7 @@ class Drive(Tasks):
             return
         stored = (await hall.store.load(run)).lease
         if not await is_forsaken(hall, run, stored, PULSE):
-            raise Refused(f"run {run} is being driven by {stored.owner}; it goes on there")
+            raise Elsewhere(f"run {run} is being driven by {stored.owner}; it goes on there")
         await take(hall, run, stored)
 
     async def perform_all(self) -> Head:
@@ -480,7 +489,7 @@ async def take(hall: Hall, run: RunId, stored: Lease) -> None:
     """Take the lease of a run, as it was seen, from whoever had it: from now on, what they commit is refused."""
     taken = await hall.store.claim(run, stored, hall.owner, hall.clock.now() + LEASE)
     if taken is None:
-        raise Refused(f"run {run} is being driven by another worker; it goes on there")
+        raise Elsewhere(f"run {run} is being driven by another worker; it goes on there")
     if taken.crashes >= CRASHES:
         reason = f"it brought its worker down {taken.crashes} times in a row"
         await hall.store.set_aside(run, reason)

@@ -115,8 +115,8 @@ async def fork(hall: Hall, origin: Origin, record: Record, *, repeats: bool) -> 
     performed = () if repeats else tuple(sorted(known))
     record = replace(record, shared=origin.shared, performed=performed)
     run = Run(record, origin.machine)
-    happening = Incoming(Forked(record.origin), f"forked-{record.run}", record.began)
-    return await begin_with(hall, run, note(run, origin.head, happening))
+    incoming = Incoming(Forked(record.origin), f"forked-{record.run}", record.began)
+    return await begin_with(hall, run, note(run, origin.head, incoming))
 
 
 def _fingerprint(performed: Performed) -> str:

@@ -52,7 +52,7 @@ from moothall.runtime.decide import (
     first,
     in_flight,
     in_force,
-    make_happening,
+    make_incoming,
     mark_cause,
     note,
     without_bill,
@@ -313,18 +313,18 @@ async def begin_with(hall: Hall, run: Run, decision: Decision) -> Head:
 
 async def _decide_first(hall: Hall, run: Run, data: object) -> Decision:
     """The decision that begins a run, with what scripts say to it."""
-    happening = Incoming(Started(data), "start", run.record.began)
-    while isinstance(decision := first(run, data, happening.answers), Ask):
-        happening = await _evaluate(hall, run.record.run, decision, happening)
+    incoming = Incoming(Started(data), "start", run.record.began)
+    while isinstance(decision := first(run, data, incoming.answers), Ask):
+        incoming = await _evaluate(hall, run.record.run, decision, incoming)
     return decision
 
 
 async def _decide(
-    hall: Hall, known: OpenRun, head: Head, happening: Incoming, earlier: Sequence[Decision] = ()
+    hall: Hall, known: OpenRun, head: Head, incoming: Incoming, earlier: Sequence[Decision] = ()
 ) -> Decision:
     """The decision on an event, with what scripts say to it; `earlier` ones are made and not kept yet."""
-    while isinstance(decision := _decide_or_ask(hall, known.run, head, happening), Ask):
-        happening = await _evaluate(hall, known.run.record.run, decision, happening, earlier)
+    while isinstance(decision := _decide_or_ask(hall, known.run, head, incoming), Ask):
+        incoming = await _evaluate(hall, known.run.record.run, decision, incoming, earlier)
     return decision
 
 
@@ -341,14 +341,12 @@ async def _said(
     return await _messages(hall, run, thread, excerpt, [encode(new.message) for new in appends if new.thread == thread])
 
 
-async def _evaluate(
-    hall: Hall, run: RunId, ask: Ask, happening: Incoming, earlier: Sequence[Decision] = ()
-) -> Incoming:
+async def _evaluate(hall: Hall, run: RunId, ask: Ask, incoming: Incoming, earlier: Sequence[Decision] = ()) -> Incoming:
     """An event with one more answer of a script."""
     said = partial(_said, hall, run, earlier) if hall.has_open(run) else _nothing_said
-    scene = ScriptContext(run, happening.cause, happening.at, said)
+    scene = ScriptContext(run, incoming.cause, incoming.at, said)
     answer = hall.clean(await hall.bindings_of(run).evaluate(ask, scene))
-    return replace(happening, answers=(*happening.answers, answer))
+    return replace(incoming, answers=(*incoming.answers, answer))
 
 
 async def reopen(
@@ -458,8 +456,8 @@ async def _adopted(hall: Hall, known: OpenRun, stored: Stored, insisted: Insiste
 
 def _decide_adoption(hall: Hall, known: OpenRun, adopted: Adopted) -> Decision:
     """The note that goes before the next step of a run which is open under another definition than its head's."""
-    happening = Incoming(hall.clean(adopted), f"adopted-{known.head.seq + 1}", hall.clock.now())
-    return note(known.run, known.head, happening)
+    incoming = Incoming(hall.clean(adopted), f"adopted-{known.head.seq + 1}", hall.clock.now())
+    return note(known.run, known.head, incoming)
 
 
 async def _adoption_by_replay(hall: Hall, known: OpenRun, stored: Stored, insisted: Insistence | None) -> Adoption:
@@ -552,7 +550,7 @@ async def advance(
             if known.adoption is not None and not decisions:
                 decisions.append(_decide_adoption(hall, known, known.adoption))
                 head = decisions[-1].head
-            decision = await _decide(hall, known, head, make_happening(event, cause, now, ()), decisions)
+            decision = await _decide(hall, known, head, make_incoming(event, cause, now, ()), decisions)
             decisions.append(decision)
             head = decision.head
             if decision.records:
@@ -583,8 +581,8 @@ async def decide_again(hall: Hall, run: RunId, decision: Decision, ends: Sequenc
     for number, (event, cause) in enumerate(ends):
         head = decisions[-1].head
         if number == 0 or counts_again(head, event, cause):
-            happening = Incoming(without_bill(known.run, head, event, cause), cause, now)
-            decisions.append(await _decide(hall, known, head, happening, decisions))
+            incoming = Incoming(without_bill(known.run, head, event, cause), cause, now)
+            decisions.append(await _decide(hall, known, head, incoming, decisions))
     return decisions
 
 
@@ -602,17 +600,17 @@ async def keep_all(hall: Hall, run: RunId, decisions: Sequence[Decision]) -> boo
     return await _committed(hall, hall.runs[run], decisions)
 
 
-def _decide_or_ask(hall: Hall, run: Run, head: Head, happening: Incoming) -> Decision | Ask:
+def _decide_or_ask(hall: Hall, run: Run, head: Head, incoming: Incoming) -> Decision | Ask:
     """The decision on one event, without the secrets in it and in what it wants, or what a script has to say first."""
-    clean, came = hall.clean, happening.event
+    clean, came = hall.clean, incoming.event
     try:
         event = clean(came)
     except Refused as refusal:
         event = clean(GaveUp(str(refusal), usage=getattr(came, "usage", {})))
     if event is not came:
-        happening = Incoming(event, happening.cause, happening.at, happening.answers)
+        incoming = Incoming(event, incoming.cause, incoming.at, incoming.answers)
     try:
-        decision = decide(run, head, happening)
+        decision = decide(run, head, incoming)
         return decision if isinstance(decision, Ask) else cleaned(run, decision, clean)
     except (DefinitionError, RecursionError) as error:
         raise _unkept(error) from error

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from moothall.errors import DefinitionError, Refused
+from moothall.errors import DefinitionError, Elsewhere, Refused
 from moothall.kernel.effects import StartChild
 from moothall.kernel.events import Event, Exhausted, GaveUp, Note, Retried
 from moothall.kernel.frozen import Frozen
@@ -126,7 +126,7 @@ async def _require_retriable(hall: Hall, stored: Stored) -> None:
     """Refuse to retry a run that did not end badly, or that others have gone on without."""
     record, run = stored.record, stored.record.run
     if not is_free(hall, stored.lease):
-        raise Refused(f"run {run} is being driven by {stored.lease.owner}; it goes on there")
+        raise Elsewhere(f"run {run} is being driven by {stored.lease.owner}; it goes on there")
     if not stored.head:
         raise Refused(f"run {run}: its head is damaged; `moot resume {run}` makes it anew from the journal")
     pending = stored.head["pending"]
@@ -184,8 +184,8 @@ async def _decisions(hall: Hall, known: OpenRun, stored: Stored, ended: _Ended, 
     run, began = stored.record.run, known.run
 
     def noted(retried: Retried) -> Decision:
-        happening = Incoming(retried, f"retried-{seq}", hall.clock.now())
-        decision = go_back(in_force(began, ended.before), ended.before, happening, seq)
+        incoming = Incoming(retried, f"retried-{seq}", hall.clock.now())
+        decision = go_back(in_force(began, ended.before), ended.before, incoming, seq)
         known.run = in_force(began, decision.head)
         return decision
 

@@ -13,7 +13,9 @@ from moothall.kernel.machine import Machine
 def check(machine: Machine[Any, Any]) -> Certificate | Unbounded:
     """Fail the test if `moot check` would refuse the machine; else the most that a run of it can take."""
     bound = certificate(machine)
-    wrong = [f"{found.place}: {found.why}; {found.remedy}" for found in verify(machine) if found.level == "error"]
+    wrong = [
+        f"{finding.place}: {finding.why}; {finding.remedy}" for finding in verify(machine) if finding.level == "error"
+    ]
     if wrong:
         raise AssertionError(f"machine {machine.name}: " + "\n".join(wrong))
     return bound

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from moothall.agents.ask import AskAgent, CallTool, Replied, Returned
+from moothall.app.kinds.kind import kind_of
 from moothall.errors import Refused
 from moothall.kernel.codec import decode, encode
 from moothall.kernel.effects import AskPerson, Effect
@@ -20,7 +21,7 @@ class Walk:
 
     def __init__(self, machine: Machine[Any, Any], data: Any = None) -> None:
         self.machine = machine
-        self._simulation = Simulation(machine, data)
+        self._simulation = Simulation(machine, kind_of(machine).data(machine, data))
 
     @property
     def states(self) -> tuple[str, ...]:

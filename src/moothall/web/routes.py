@@ -16,13 +16,13 @@ from moothall.app.kinds.draft import check_draft
 from moothall.app.report.compare import compare
 from moothall.app.report.report import FORMATS, report
 from moothall.app.report.steps import Step
-from moothall.app.runs.feed import Gap, Happening, Over, Speech
+from moothall.app.runs.feed import FeedItem, Gap, Over, Speech
 from moothall.app.runs.inbox import inbox
-from moothall.app.runs.listing import Wish, listing
+from moothall.app.runs.search import Wish, listing
 from moothall.app.runs.view import Summary, export
 from moothall.app.values import Budget, encode
 from moothall.errors import MoothallError
-from moothall.web.hosting import Hosting
+from moothall.web.host import Hosting
 
 router = APIRouter(prefix="/api")
 RUN = r"^[A-Za-z0-9][A-Za-z0-9.\-]*$"
@@ -143,15 +143,15 @@ def plain(value: Any, status: int = 200) -> Response:
 NAMES: dict[type[Any], bytes] = {Summary: b"stands", Speech: b"speech", Gap: b"gap", Over: b"over"}
 
 
-def frame(happening: Happening) -> bytes:
+def frame(item: FeedItem) -> bytes:
     """Something that happened, as a server-sent event. The id of a step is its number in the journal.
 
     What a step does not have is left out.
     """
-    if isinstance(happening, Step):
-        told = {name: value for name, value in vars(happening).items() if value or name == "seq"}
-        return b"id: %d\nevent: step\ndata: %b\n\n" % (happening.seq, _dumped(told))
-    return b"event: %b\ndata: %b\n\n" % (NAMES[type(happening)], _dumped(encode(happening)))
+    if isinstance(item, Step):
+        told = {name: value for name, value in vars(item).items() if value or name == "seq"}
+        return b"id: %d\nevent: step\ndata: %b\n\n" % (item.seq, _dumped(told))
+    return b"event: %b\ndata: %b\n\n" % (NAMES[type(item)], _dumped(encode(item)))
 
 
 def _dumped(value: Any) -> bytes:

@@ -19,7 +19,7 @@ from moothall import __version__
 from moothall.app.runs.moothall import Moothall
 from moothall.errors import Conflict, DefinitionError, MoothallError, Refused
 from moothall.web.gate import App, Gate, Person, Receive, Scope, Send
-from moothall.web.hosting import Hosting
+from moothall.web.host import Hosting
 from moothall.web.routes import frame, plain, router
 
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Awaitable
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
-from moothall.agents.ports import Model
+from moothall.agents.ports import Call, Model, Reply
 from moothall.agents.secrets import Cleaner
 from moothall.app.config.settings import (
     LEVELS,
@@ -44,7 +45,7 @@ from moothall.models.discreet import DiscreetModel
 from moothall.models.endpoint import Endpoint, Protocol
 from moothall.models.fallback import FallbackModel
 from moothall.models.gate import Gate, GatedModel, Measure
-from moothall.models.purse import Purse
+from moothall.models.purse import PaidModel, Purse
 from moothall.models.rehearsal import RehearsalModel
 from moothall.models.scripted import ScriptedModel
 
@@ -227,7 +228,8 @@ def _open_model(name: str) -> Model:
             asks = model and mode != "replay"
             return CassetteModel(file, mode, open_model(model) if asks else None, model, clean=cleaner())
         case Scripted(file, log):
-            return ScriptedModel.from_file(file, log)
+            scripted, purse = ScriptedModel.from_file(file, log), daily_purse()
+            return scripted if purse is None else PaidModel(scripted, purse)
         case _:
             return RehearsalModel()
 
@@ -258,6 +260,12 @@ def daily_purse() -> Purse | None:
     """What is left to spend today, where the user has set a limit."""
     limit = own_settings().daily_usd
     return None if limit is None else Purse(state_directory() / "spent-today.json", limit, time.time)
+
+
+def pay_daily(call: Call) -> Awaitable[Reply]:
+    """Make a call of an agent that is a function, and pay for it out of what is left to spend today."""
+    purse = daily_purse()
+    return call() if purse is None else purse.pay_for(call)
 
 
 def _endpoint(named: Named) -> Endpoint:

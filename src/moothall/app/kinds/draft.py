@@ -41,18 +41,18 @@ def check_draft(text: str, name: str = "draft.json") -> Draft:
 
 def _check_draft(path: Path, long: str, name: str) -> Draft:
     try:
-        examined = list(Check().examine(str(path)))
+        checks = list(Check().examine(str(path)))
     except DefinitionError as error:
         return Draft((), True, str(error).replace(long, name), {}, None, str(error).replace(long, name))
-    findings = [finding for found in examined for finding in _findings(found, long, name)]
-    is_wrong = any(found.is_wrong for found in examined)
+    findings = [finding for check in checks for finding in _findings(check, long, name)]
+    is_wrong = any(check.is_wrong for check in checks)
     picture, problem = None, ""
     try:
         picture = draw_machine(find(str(path)))
     except MoothallError as error:
         problem = str(error).replace(long, name)
-    summary = "\n".join(found.summary for found in examined).replace(long, name)
-    bounds = {machine: encode(bound) for found in examined for machine, bound in found.bounds.items()}
+    summary = "\n".join(check.summary for check in checks).replace(long, name)
+    bounds = {machine: encode(bound) for check in checks for machine, bound in check.bounds.items()}
     return Draft(tuple(findings), is_wrong, summary, bounds, picture, problem)
 
 

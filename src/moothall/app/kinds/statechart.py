@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from os.path import realpath
 from pathlib import Path
@@ -20,8 +21,9 @@ from moothall.analysis.certify import Certificate
 from moothall.analysis.verify import verify
 from moothall.app.kinds.bindings import Provided
 from moothall.app.kinds.check import Check, Examined, Told
-from moothall.app.kinds.kind import Kind
+from moothall.app.kinds.kind import Kind, Presented
 from moothall.app.kinds.source import remember
+from moothall.app.runs.outcome import Outcome
 from moothall.errors import DefinitionError, Refused
 from moothall.interop.scxml import read, write
 from moothall.interop.scxml_content import Message
@@ -30,7 +32,7 @@ from moothall.kernel.effects import StartChild
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.step import Answer, Ask
 from moothall.runtime.hall import Bindings
-from moothall.runtime.ports import ScriptContext
+from moothall.runtime.ports import ScriptContext, Store
 from moothall.scripting.javascript import JavaScript
 
 NAME, ENDING = "statechart", ".scxml"
@@ -63,8 +65,9 @@ class StatechartKind(Kind):
         bounds = {machine.name: bound} if isinstance(bound, Certificate) else {}
         plain = {"machine": machine.name, "findings": findings, "certificate": bound}
         errors = sum(finding.level == "error" for finding in findings)
-        states = f"{len(machine.chart.by_name)} states, {len(machine.chart.rows)} transitions"
-        counts = f"{errors} error{'' if errors == 1 else 's'}, {len(findings) - errors} warnings"
+        states = f"{len(machine.chart.by_name) - 1} states, {len(machine.chart.rows)} transitions"  # not the root
+        warnings = len(findings) - errors
+        counts = f"{errors} error{'' if errors == 1 else 's'}, {warnings} warning{'' if warnings == 1 else 's'}"
         return iter((Examined(plain, told, bounds, f"{source}: {machine.name}: {states}; {counts}"),))
 
     def definition(self, machine: Machine) -> Mapping[str, Any]:
@@ -93,6 +96,13 @@ class StatechartKind(Kind):
     def asked(self, machine: Machine) -> frozenset[str]:
         """A document asks nobody."""
         return frozenset()
+
+    async def present(self, store: Store, machine: Machine, outcome: Outcome) -> Presented:
+        """What the final state says, else the document's variables; names with `_` before them are the system's."""
+        if outcome.result is outcome.data:
+            own = {name: value for name, value in outcome.data.items() if not name.startswith("_")}
+            outcome = replace(outcome, result=own or None)
+        return await super().present(store, machine, outcome)
 
     def way_to_run(self, file: str) -> str:
         """The command that runs a document."""

@@ -74,13 +74,13 @@ class Over(Frozen):
     status: str
 
 
-Happening = Step | Summary | Speech | Gap | Over
+FeedItem = Step | Summary | Speech | Gap | Over
 
 
 class Form(Frozen, Generic[T, B]):
     """How what happens is handed out: each thing rendered, and several joined."""
 
-    render: Callable[[Happening], T]
+    render: Callable[[FeedItem], T]
     join: Callable[[list[T]], B]
 
 

@@ -48,6 +48,10 @@ class Summary:
     """Who drives it now."""
 
 
+STATUSES = ("running", "waiting", "done", "failed", "limited", "cancelled", "stuck", "damaged", SET_ASIDE.rstrip(": "))
+"""How a run can stand."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Which runs are looked for; what is left out does not matter."""

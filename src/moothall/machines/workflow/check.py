@@ -18,7 +18,15 @@ from typing import Any, Literal
 from moothall.kernel.frozen import Frozen
 from moothall.machines.workflow.definition import START, STOP
 from moothall.machines.workflow.document import Document, Problem, escape_key
-from moothall.machines.workflow.names import GLOBALS, fields_read, keys_read, keys_set, parts_named, undeclared_names
+from moothall.machines.workflow.names import (
+    GLOBALS,
+    fields_read,
+    keys_read,
+    keys_set,
+    parts_named,
+    parts_read,
+    undeclared_names,
+)
 from moothall.machines.workflow.schema import SCHEMA, misfits
 from moothall.machines.workflow.script import (
     LONGEST,
@@ -182,6 +190,8 @@ def _twice(pointer: str, what: str, name: str) -> Problem:
 # names
 
 _LONGEST = 128
+_DECISION = frozenset(("name", "arguments"))
+"""What `function.TOOL` has."""
 _INHERITED = frozenset(
     (
         "__proto__",
@@ -746,6 +756,10 @@ def _parts_named(view: _View, _: Around, sound: Sequence[Source]) -> Iterator[Pr
 def _fields_read(view: _View, around: Around, sound: Sequence[Source]) -> Iterator[Problem]:
     """Fields that a script reads of a decision and its parsing tool does not have."""
     for source in sound:
+        for tool, part in parts_read(source.text):
+            if part not in _DECISION | _INHERITED:
+                why = f"function.{tool} has no {part!r}, only {' and '.join(map(repr, sorted(_DECISION)))}"
+                yield _error("E_UNKNOWN_FIELD", source.pointer, why, f"write function.{tool}.arguments.FIELD")
         for tool, field in fields_read(source.text):
             fields = _fields_of(tool, _role_at(view, source.pointer, around), around)
             if fields is not None and field not in fields:

@@ -203,6 +203,12 @@ def _every_word(tokens: tuple[Token, ...]) -> set[str]:
     return {token.text.strip("\"'") for token in tokens if token.kind in ("name", "string")}
 
 
+def parts_read(text: str) -> tuple[tuple[str, str], ...]:
+    """The decisions and the parts of them that a script reads as `function.TOOL.PART`."""
+    chained = (chain.parts[1:] if chain.parts[0] == "this" else chain.parts for chain in chains(text))
+    return tuple(dict.fromkeys((parts[1], parts[2]) for parts in chained if parts[:1] == ("function",) and parts[2:]))
+
+
 def fields_read(text: str) -> tuple[tuple[str, str], ...]:
     """The parsing tools and the fields of their arguments that a script reads as `function.TOOL.arguments.FIELD`."""
     found = []

@@ -301,4 +301,4 @@ def roles_file(path: Path) -> str:
 def _tell_of_replaced(path: Path) -> None:
     replaced = sorted(shipped_roles().keys() & roles_in(str(path)).keys())
     if replaced:
-        tell_once(f"{path} replaces the shipped roles {', '.join(replaced)}")
+        tell_once(f"{path} replaces the shipped role{'s' if len(replaced) > 1 else ''} {', '.join(replaced)}")

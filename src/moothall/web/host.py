@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from moothall.app.report.detail import Looking
 from moothall.app.runs.acts import Acts
-from moothall.app.runs.feed import Feed, Form, Happening
+from moothall.app.runs.feed import Feed, FeedItem, Form
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.worker import Duty, work
 
@@ -22,7 +22,7 @@ AT_ONCE = 100
 class Hosting:
     """Opened with the server and closed with it. Unless it only reads, it drives the runs that want attention."""
 
-    def __init__(self, hall: Moothall, render: Callable[[Happening], bytes], *, read_only: bool, version: str) -> None:
+    def __init__(self, hall: Moothall, render: Callable[[FeedItem], bytes], *, read_only: bool, version: str) -> None:
         self.hall, self.read_only, self.version = hall, read_only, version
         self.folder = Path.cwd()
         self._render = render

@@ -4,6 +4,7 @@ import io
 import json
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -425,10 +426,9 @@ def test_scenario_b_with_a_budget_fact_of_an_mcp_server(moot: Moot, tmp_path: Pa
 class Unreadable(io.StringIO):
     """An input that breaks after a line."""
 
-    def __next__(self) -> str:
-        if self.tell():
-            raise OSError("Input/output error")
-        return super().__next__()
+    def __iter__(self) -> Iterator[str]:  # type: ignore[override]  # the stub of IOBase knows bytes alone
+        yield self.readline()
+        raise OSError("Input/output error")
 
 
 def test_an_input_that_breaks_ends_the_conversation_and_loses_nothing(

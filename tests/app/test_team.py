@@ -1044,7 +1044,7 @@ async def test_a_tool_that_asks_does_so_at_every_autonomy_and_is_answered_in_the
     asking = {"autonomy": autonomy, "tools": (Tool("flood", flood, policy="ask"),)}
     async with talk({}, "Flood it", team=team, more=more, **asking) as (session, _):
         shown = await session.new_questions()
-        assert 'creative_partner wants to call flood with\n{\n "place": "Hull"\n}' in shown
+        assert 'creative_partner wants to call flood with\n    {\n     "place": "Hull"\n    }' in shown
         assert "!answer 1 yes | no" in shown
         assert await session.new_questions() == ""
         assert "!answer 1 yes | no" in await session.type("!state")

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from moothall.app.kinds.team.present import change_line, speaker_name
+from moothall.app.kinds.team.present import change_line, reason_line, speaker_name
 from moothall.app.kinds.team.session import Chosen, Session
 from moothall.app.kinds.team.tools import functions_of, team_tools
 from moothall.app.runs.news import Committed, News, Noticed, Said
@@ -23,15 +23,10 @@ from moothall.cli.options import Handler, command, hall_of, nonempty_text, own_e
 from moothall.cli.run import add_beginning, add_workspace, workspace_of
 from moothall.cli.screen import harmless, is_able, notice, paint, print_json, steer
 from moothall.errors import DefinitionError, Refused
-from moothall.machines.team.definition import AWAIT_APPROVAL, USER_STATES
-from moothall.machines.team.directives import APPROVE_AND_HANDOFF, CONTINUE, HANDOFF_TO_AGENT
-from moothall.machines.team.state import TRANSITIONS
 
 COLOURS = ("cyan", "green", "yellow", "bold")
 TYPED = ("USER_SAID", "COMMAND")
 """How the events begin that a person makes."""
-FINISHED = (CONTINUE, HANDOFF_TO_AGENT, APPROVE_AND_HANDOFF, "RETURN")
-"""How the word comes to the user without any reason but that it is their turn."""
 FIXED = ("team", "autonomy", "sample", "workspace", "model", "budget", "run_id")
 """What is chosen when a conversation begins, and not when somebody comes back to it."""
 DRIVEN = "a worker drives this run"
@@ -320,9 +315,9 @@ class Screen:
             message = append["message"]
             if append["thread"] == "conversation":
                 self._show_said(message)
-            elif append["thread"] == TRANSITIONS:
+            elif "from" in message:
                 self.say(change_line(self._session.roster, message) if self._plain else "")
-                self._tell_reason(message, str(news.head.snapshot.data.reason))
+                self.say(reason_line(message, str(news.head.snapshot.data.reason)))
 
     def _show_said(self, message: dict[str, Any]) -> None:
         who, text = message["by"], str(message["text"])
@@ -331,12 +326,6 @@ class Screen:
         shown = self._shown.pop(who, 0)
         label = "" if shown else f"{self._label(who)}: "
         self._write(label + indent(text[shown:].rstrip()))
-
-    def _tell_reason(self, move: dict[str, Any], reason: str) -> None:
-        """Say why it is the user's turn, unless somebody has simply finished."""
-        if move["to"] in USER_STATES and move["event"] not in FINISHED and reason:
-            way = " (!approve or !rework)" if move["to"] == AWAIT_APPROVAL else ""
-            self.say(f"— {indent(reason)}{way}")
 
     def _label(self, who: str) -> str:
         assert self._session is not None

@@ -9,13 +9,16 @@ from typing import Any
 from moothall.app.report.section import Section, Table, Talk, Tree
 from moothall.app.runs.outcome import Outcome
 from moothall.kernel.codec import encode
-from moothall.machines.team.definition import Roster
+from moothall.machines.team.definition import AWAIT_APPROVAL, USER_STATES, Roster
+from moothall.machines.team.directives import APPROVE_AND_HANDOFF, CONTINUE, HANDOFF_TO_AGENT
 from moothall.machines.team.state import THREAD, TRANSITIONS, Conversation
 from moothall.machines.team.warmth import Warm
 from moothall.runtime.ports import Store
 
 WIDTH = 80
 CLOSED = "the conversation is closed"
+FINISHED = (CONTINUE, HANDOFF_TO_AGENT, APPROVE_AND_HANDOFF, "RETURN")
+"""How the word comes to the user without any reason but that it is their turn."""
 
 
 async def messages_of(store: Store, run: str, thread: str) -> list[Any]:
@@ -116,6 +119,13 @@ def state_name(roster: Roster, place: str) -> str:
 def change_line(roster: Roster, move: Mapping[str, Any]) -> str:
     """The line of a change: where the conversation stands, and where it goes."""
     return f"Current State: [{state_name(roster, move['from'])}] → Pending: {state_name(roster, move['to'])}"
+
+
+def reason_line(move: Mapping[str, Any], reason: str) -> str:
+    """Why it is the user's turn; "" where somebody has simply finished."""
+    if move["to"] not in USER_STATES or move["event"] in FINISHED or not reason:
+        return ""
+    return f"— {indented(reason)}" + (" (!approve or !rework)" if move["to"] == AWAIT_APPROVAL else "")
 
 
 def status_line(roster: Roster, data: Conversation) -> str:

@@ -29,8 +29,8 @@ TWICE = 10_010
 EVERY = 37
 """In a hurry, one of so many pairs is tried."""
 UNUSED = frozenset(("forget", "accept", "redact", "scrub", "take_turn"))
-"""Writes that are in no life of a run: those of a person's commands (for their deaths see tests/app/test_forgetting.py),
-and the turn of a call to a provider, which changes nothing of a run: who dies behind it has used it up.
+"""Writes that are in no life of a run: those of a person's commands (their deaths: tests/app/test_forgetting.py), and
+the turn of a call to a provider, which changes nothing of a run: who dies behind it has used it up.
 """
 
 

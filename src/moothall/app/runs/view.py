@@ -127,6 +127,8 @@ class Following:
 
     run: RunId
     next: int = 0
+    ended: str = ""
+    """How the run ended, known when its last entry is told: that entry does not know that its end is a bad one."""
 
     async def wait_for_end(
         self, store: Store, tell: Callable[[Mapping[str, Any]], None], look: Callable[[], object] = lambda: None
@@ -138,6 +140,8 @@ class Following:
         while True:
             stored = await store.load(self.run)
             for entry in await store.entries(self.run, self.next):
+                if entry.get("status") == "done":
+                    self.ended = _ended_as(await store.load(self.run))
                 tell(cleaner()(entry))
                 self.next = int(entry["seq"]) + 1
             if stored.status != "live" and stored.seq < self.next:

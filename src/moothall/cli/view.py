@@ -122,7 +122,7 @@ def _table(summaries: Sequence[Summary]) -> list[str]:
     bill_width = max(map(len, spent))
     room = max(shutil.get_terminal_size((WIDTH, 0)).columns, 40) if sys.stdout.isatty() else WIDTH
     left = room - (width + project_width + status_width + len(f"    {summaries[0].began}  9999 entries  "))
-    places = [" + ".join(summary.states) for summary in summaries]
+    places = [" + ".join(summary.states) + (f" ({summary.ending})" if summary.ending else "") for summary in summaries]
     with_bill = bool(bill_width) and max(map(len, places)) <= left - bill_width - 2
     lines = []
     for summary, project, bill, place in zip(summaries, projects, spent, places, strict=True):

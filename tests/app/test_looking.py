@@ -9,6 +9,7 @@ import pytest
 
 from moothall import Answered, Final, Machine, On, Replied, State, always, arun, ask, days, question
 from moothall.app.config.access import opened
+from moothall.app.kinds.ends import bad_end
 from moothall.app.report.report import report
 from moothall.app.runs import view as looking
 from moothall.app.runs.moothall import Moothall
@@ -106,3 +107,18 @@ async def watched_with(*said: Said) -> list[Any]:
 def test_what_was_said_when_a_run_ended_between_two_looks_is_still_seen() -> None:
     entry, *rest = asyncio.run(watched_with(SAID, SAID))
     assert (entry["seq"], rest) == (0, [SAID, SAID])
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ({"outcome": "rolled_back", "reason": "no"}, "rolled back: no"),
+        ({"outcome": "rolled_back", "reason": "no", "rollback": {"left": ["x"]}}, "rollback incomplete: no"),
+        ({"outcome": "blocked"}, "blocked"),
+        ({"outcome": "succeeded", "reason": "all agreed"}, "None"),
+        ("[forgotten]", "None"),
+    ],
+)
+def test_a_bad_outcome_is_read_from_the_data_of_a_run_with_one_end_for_all(data: Any, told: str) -> None:
+    assert str(bad_end("arena", data)) == told
+    assert bad_end("mine.py:MINE", data) is None

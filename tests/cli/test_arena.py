@@ -106,6 +106,54 @@ def test_a_plan_that_convinces_is_carried_out_and_every_state_is_seen(moot: Moot
     assert moot("replay", "case").code == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "said", "ending", "decision"),
+    [
+        (
+            "cat missing",
+            {"critic": [vote(), {"diagnosis": ""}]},
+            "rolled back: the critic cannot tell the cause",
+            "Decision: proceed: consensus 1 is at least 0.6 after 1 of at most 3 passes and nobody vetoes\n\n"
+            "End: rolled back: the critic cannot tell the cause\n",
+        ),
+        (
+            "cat kept.txt",
+            {"security": [vote("reject", 0.95, "no")]},
+            "blocked: security vetoes the plan: no",
+            "Decision: blocked: security vetoes the plan: no\n\nEnd: blocked\n",
+        ),
+    ],
+)
+def test_whoever_looks_at_a_run_sees_that_its_end_is_a_bad_one_and_why(
+    moot: Moot, workspace: Path, text: str, said: Any, ending: str, decision: str
+) -> None:
+    model = script(Path("script.json"), command("a", text), **said)
+    ran = moot("arena", "tidy up", "--workspace", "work", "--model", model, "--run-id", "case")
+    name = ending.partition(":")[0]
+    assert ran.code == 1
+    assert "Audited  records.written  failed" in ran.err
+    assert "case is failed (in Audited, " in ran.err
+    listed = moot("ls").out
+    assert "case  failed " in listed
+    assert listed.endswith(f"Audited ({name})\n")
+    [summary] = moot("ls", "--status", "failed", "--json").json
+    assert (summary["reason"], summary["ending"]) == (ending, name)
+    shown = moot("show", "case").out
+    assert shown.startswith(f"case  failed  Audited\nbecause: {ending}\n")
+    watched = moot("watch", "case")
+    assert watched.code == 1
+    assert watched.out.endswith("Audited  records.written  failed\n")
+    assert "a bad end: nothing is left to retry" in moot("retry", "case").err
+    assert decision in moot("report", "case", "--format", "md").out
+    assert moot("replay", "case").code == 0
+
+
+def test_an_arena_that_succeeded_or_was_rehearsed_is_done(moot: Moot, workspace: Path) -> None:
+    assert arena(moot, command("a", "true")).code == 0
+    assert arena(moot, command("a", "true"), options=["--dry-run", "--run-id", "dry"]).code == 0
+    assert {(run["status"], run["ending"], run["reason"]) for run in moot("ls", "--json").json} == {("done", "", "")}
+
+
 @pytest.mark.covers("A20")
 def test_a_failure_is_diagnosed_and_only_the_failed_task_runs_again(moot: Moot, workspace: Path) -> None:
     ran = arena(

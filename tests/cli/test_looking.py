@@ -8,7 +8,7 @@ import pytest
 from tests.cli.ran import Moot
 
 SUMMARY = {"run", "machine", "status", "states", "seq", "began", "reason", "model", "spent", "questions", "limits"}
-SUMMARY |= {"project", "holder"}
+SUMMARY |= {"project", "holder", "ending"}
 ENTRY = {"seq", "at", "cause", "event", "from", "to", "taken", "effects"}
 
 

@@ -151,7 +151,8 @@ def test_a_run_that_came_to_a_bad_end_is_shown_and_exits_as_failed(moot: Moot, t
     assert "shut  run.started  failed" in moot("show", "gate-1").out
     [summary] = moot("ls", "--status", "failed", "--json").json
     assert (summary["run"], summary["reason"]) == ("gate-1", "it ended in shut")
-    assert moot("watch", "gate-1").code == 1
+    watched = moot("watch", "gate-1")
+    assert (watched.code, watched.out) == (1, "    0  shut  run.started  failed\n")
     again = moot("retry", "gate-1")
     assert again.code == 1
     assert "run gate-1 took the way to shut, which its machine calls a bad end" in again.err

@@ -53,6 +53,8 @@ class ArenaWorld:
     said: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     codes: Mapping[str, int] = field(default_factory=dict)
     """The exit codes of commands; others end with 0."""
+    printed: Mapping[str, str] = field(default_factory=dict)
+    """What commands print; others print nothing."""
     locks: Locks = field(default_factory=Locks)
     stored: Mapping[str, str] = field(default_factory=dict)
     ratings: tuple[KnownRating, ...] = ()
@@ -107,5 +109,6 @@ class ArenaWorld:
                 return WorkspaceRestored(self.left)
             case RunTask():
                 self.run.append(effect.id)
-                return TaskEnded(effect.id, self.codes.get(effect.task.command, 0), sandbox="none")
+                command = effect.task.command
+                return TaskEnded(effect.id, self.codes.get(command, 0), self.printed.get(command, ""), sandbox="none")
         raise AssertionError(f"nobody performs {effect}")

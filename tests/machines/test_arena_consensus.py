@@ -204,6 +204,11 @@ def test_a_panel_that_says_nothing_gives_0(votes: list[Vote]) -> None:
         ([Vote("critic", "a", "approve", 1)], {"a": {"elo": math.inf}}, {}, "elo"),
         ([Vote("critic", "a", "approve", 1)], {"a": {"games": -1}}, {}, "games"),
         ([Vote("critic", "a", "approve", 1)], {"a": {"wins": -1}}, {}, "wins"),
+        (None, {}, {}, "votes"),
+        (5, {}, {}, "votes"),
+        ([None], {}, {}, "vote"),
+        ([], 5, {}, "ratings"),
+        ([], {}, 5, "weights"),
     ],
 )
 def test_bad_values_are_refused_by_name(votes: Any, ratings: Any, weights: Any, named: str) -> None:
@@ -219,6 +224,11 @@ def test_bad_values_are_refused_by_name(votes: Any, ratings: Any, weights: Any, 
 def test_a_decision_refuses_bad_values(value: float, passes: int, bands: str) -> None:
     with pytest.raises(BadValue):
         decision(Consensus(value), passes, bands=bands)
+
+
+def test_a_decision_refuses_what_is_not_a_consensus() -> None:
+    with pytest.raises(BadValue, match="consensus"):
+        decision(None, 1)  # type: ignore[arg-type]
 
 
 def test_every_weight_can_be_explained() -> None:

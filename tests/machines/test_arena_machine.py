@@ -439,6 +439,23 @@ def test_healing_is_tried_twice_and_then_everything_is_undone_the_last_first() -
     assert case.results["c"].attempts == 3
 
 
+@pytest.mark.covers("A20")
+def test_the_critic_diagnoses_from_the_normalised_failure() -> None:
+    printed = "12:00:01 /srv/shop/src/app.py:7: NameError at 0x7f3a (pid 4711), see /tmp/moot-x1/log.txt\n"
+    world = ArenaWorld(
+        [task("a", "make -j4")],
+        {"critic": [vote(), {"diagnosis": ""}]},
+        codes={"make -j4": 2},
+        printed={"make -j4": printed},
+    )
+    world.begin(Case("tidy up", "/srv/shop"))
+    [asked] = [asked for asked in world.asked if "failure" in asked.arguments]
+    assert asked.arguments["failure"] == (
+        "a (make -j4): the exit code is 2\n"
+        "<time> ./src/app.py:7: NameError at <address> (pid <number>), see <path>/log.txt\n"
+    )
+
+
 def test_who_cancels_a_run_that_acts_leads_it_back_and_a_way_back_is_not_begun_twice() -> None:
     class Slow(ArenaWorld):
         def perform(self, effect: Effect) -> Event | None:

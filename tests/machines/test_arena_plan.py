@@ -18,6 +18,7 @@ from moothall.machines.arena.plan import (
     failed_expectations,
     is_same_failure,
     normalised_failure,
+    readable_failure,
     ready_tasks,
     reverse_tasks,
     tasks_for_a_person,
@@ -210,6 +211,30 @@ def test_failures_that_say_something_else_are_not_the_same(first: str, second: s
 def test_a_normalised_failure_stays_as_it_is(text: str) -> None:
     once = normalised_failure(text)
     assert not any(sign in "0123456789" for sign in once)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("failed after 3.2s at 2026-11-16T10:00:01Z", "failed after <time> at <time>"),
+        ("[10:00:01] \x1b[31mFAILED\x1b[0m", "[<time>] FAILED"),
+        ("object at 0x7f3a", "object at <address>"),
+        ("cannot reach 10.0.0.1:80", "cannot reach <address>"),
+        ('File "/srv/shop/src/app.py", line 12', 'File "./src/app.py", line 12'),
+        ("cd: /srv/shop: no; /srv/shop-2/x stays", "cd: .: no; /srv/shop-2/x stays"),
+        ('File "/tmp/build-a1/pkg/setup.py", line 3', 'File "<path>/setup.py", line 3'),
+        ("no folder /tmp/tmpab12cd34", "no folder <path>"),
+        ("src/app.py:12:34: error: expected 3, got 4", "src/app.py:12:34: error: expected 3, got 4"),
+        ("worker pid 4711 died, process 99 too, PID=7", "worker pid <number> died, process <number> too, PID=<number>"),
+        ("cron[4711]: no; ==4711== Invalid read", "cron[<number>]: no; ==<number>== Invalid read"),
+        ("bash: line 1:  4711 Killed   make", "bash: line 1: <number> Killed   make"),
+        ("the exit code is 3", "the exit code is 3"),
+    ],
+)
+def test_whoever_looks_for_a_cause_reads_lines_and_numbers_but_nothing_that_changes_by_chance(
+    said: str, told: str
+) -> None:
+    assert readable_failure(said, "/srv/shop") == told
 
 
 @pytest.mark.covers("A18", "A19")

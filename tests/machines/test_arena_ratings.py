@@ -217,10 +217,16 @@ def test_the_fit_is_that_of_choix() -> None:
     assert [(ours[str(n)].rating - 1200) / points for n in range(6)] == pytest.approx(list(theirs), abs=1e-3)
 
 
-@pytest.mark.parametrize("duel", [("a", "a"), ("a",), "ab", ("a", "b", 2), ("a", "b", math.nan)])
+@pytest.mark.parametrize("duel", [("a", "a"), ("a",), "ab", ("a", "b", 2), ("a", "b", math.nan), None, Duel(None, "b")])  # type: ignore[arg-type]
 def test_what_is_not_a_duel_is_refused(duel: Any) -> None:
     with pytest.raises(BadValue):
         bradley_terry([duel])
+
+
+@pytest.mark.parametrize("duels", [None, 5, math.nan, "ab", {"a": "b"}])
+def test_what_is_not_a_list_of_duels_is_refused(duels: Any) -> None:
+    with pytest.raises(BadValue):
+        bradley_terry(duels)
 
 
 def test_no_duels_give_no_ratings() -> None:

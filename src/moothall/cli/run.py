@@ -8,6 +8,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -373,7 +374,8 @@ async def _driven(
         if after is not None and chosen.json:  # JSON is one value, and so it waits for the rest
             presented = await wait_with_progress(progress, after(hall, outcome, presented))
         code = _print_outcome(chosen, outcome, presented)
-        _explain(chosen, outcome, await account_of(hall.store, outcome.run))
+        stands = replace(outcome, status=presented.status) if outcome.status == "done" else outcome
+        _explain(chosen, stands, await account_of(hall.store, outcome.run))
         if after is not None and not chosen.json:
             await wait_with_progress(progress, after(hall, outcome, presented))
         return code

@@ -122,7 +122,7 @@ def _table(summaries: Sequence[Summary]) -> list[str]:
     bill_width = max(map(len, spent))
     room = max(shutil.get_terminal_size((WIDTH, 0)).columns, 40) if sys.stdout.isatty() else WIDTH
     left = room - (width + project_width + status_width + len(f"    {summaries[0].began}  9999 entries  "))
-    places = [" + ".join(summary.states) for summary in summaries]
+    places = [" + ".join(summary.states) + (f" ({summary.ending})" if summary.ending else "") for summary in summaries]
     with_bill = bool(bill_width) and max(map(len, places)) <= left - bill_width - 2
     lines = []
     for summary, project, bill, place in zip(summaries, projects, spent, places, strict=True):
@@ -191,7 +191,9 @@ def watch(parser: ArgumentParser) -> Handler:
         following = looking.Following(chosen.run, chosen.start)
         with opened(chosen.store) as store:
             try:
-                ended = asyncio.run(following.wait_for_end(store, lambda entry: _tell(chosen, entry), _stop_unread))
+                ended = asyncio.run(
+                    following.wait_for_end(store, lambda entry: _tell(chosen, entry, following.ended), _stop_unread)
+                )
             except KeyboardInterrupt:
                 notice(f"stopped; the run is as it was. Go on with:  {_watching(chosen, following)}")
                 return FAILED
@@ -206,8 +208,9 @@ def _watching(chosen: Namespace, following: looking.Following) -> str:
     return f"{command('watch', chosen, chosen.run)} --from {following.next}" + (" --json" if chosen.json else "")
 
 
-def _tell(chosen: Namespace, entry: Mapping[str, Any]) -> None:
-    print(json.dumps(entry, ensure_ascii=False) if chosen.json else format_entry(entry, sys.stdout), flush=True)
+def _tell(chosen: Namespace, entry: Mapping[str, Any], ended: str) -> None:
+    line = json.dumps(entry, ensure_ascii=False) if chosen.json else format_entry(entry, sys.stdout, ended=ended)
+    print(line, flush=True)
     _stop_unread()
 
 

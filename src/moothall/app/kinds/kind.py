@@ -44,6 +44,8 @@ class Listing(Frozen):
     """Whether a plain name is offered to others that look first: few names are its own, and it takes long to load."""
     told: bool = False
     """Whether its machines are told events from outside, and wait for them."""
+    bad_outcomes: tuple[str, ...] = ()
+    """Where one end is for all: the outcomes in a run's data, beside reason and rollback, that are bad ones."""
     rules: Mapping[str, str] = field(default_factory=dict)
     """The collections of records by which a whole store is ruled, and the command that writes each anew."""
 
@@ -61,6 +63,7 @@ KINDS = {
         "moothall.app.kinds.arena",
         files=True,
         help="a request is debated, voted on, carried out in a sandbox, audited",
+        bad_outcomes=("blocked", "rolled_back", "aborted"),
         rules={"identity": "moot identity init --force"},
     ),
     "team": Listing(

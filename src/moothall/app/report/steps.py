@@ -181,6 +181,8 @@ def _sentence(name: str, who: str, entry: Entry) -> str:
     before, after = " + ".join(entry["from"]), " + ".join(entry["to"])
     if "ignored" in entry:
         return f"{did}; it was ignored"
+    if entry.get("status") == "done":  # whether that is a good end, the run says, and not its last entry
+        return f"{did} → {after}; the run is over"
     if entry.get("status"):
         return f"{did}; the run is {entry['status']}"
     return did if before == after or not after else f"{did} → {after}"

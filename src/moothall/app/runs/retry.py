@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from moothall.app.kinds.bindings import bind, known_agents
 from moothall.app.runs.context import RunContext, family_of, login_name
-from moothall.app.runs.outcome import Outcome, ended_as
+from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.resume import drive_with_parents
+from moothall.app.runs.view import end_status
 from moothall.errors import Refused
 from moothall.kernel.machine import Budget, Machine
 from moothall.runtime import hall as halls
@@ -39,7 +40,7 @@ async def retry(
 def _require_no_bad_end(stored: Stored) -> None:
     """Refuse a run that ended where its machine wanted it to, although that is not a good end: nothing was broken."""
     states: Sequence[str] = stored.head["snapshot"]["active"] if stored.head else ()
-    if stored.status == "done" and ended_as("done", states, stored.record.bad_ends) != "done":
+    if stored.status == "done" and end_status(stored) != "done":
         run = stored.record.run
         raise Refused(
             f"run {run} took the way to {states[0]}, which its machine calls a bad end: nothing is left to retry; "

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from moothall.app.config.settings import cleaner
+from moothall.app.kinds.ends import BadEnd, bad_end
 from moothall.app.kinds.kind import KINDS
 from moothall.app.report.amounts import Account, date_of
 from moothall.app.runs.news import Said
@@ -46,6 +47,8 @@ class Summary:
     """The folder of the project that it was begun in."""
     holder: str = ""
     """Who drives it now."""
+    ending: str = ""
+    """What became of it, where its last state alone does not say that its end is a bad one."""
 
 
 STATUSES = ("running", "waiting", "done", "failed", "limited", "cancelled", "stuck", "damaged", SET_ASIDE.rstrip(": "))
@@ -127,6 +130,8 @@ class Following:
 
     run: RunId
     next: int = 0
+    ended: str = ""
+    """How the run ended, known when its last entry is told: that entry does not know that its end is a bad one."""
 
     async def wait_for_end(
         self, store: Store, tell: Callable[[Mapping[str, Any]], None], look: Callable[[], object] = lambda: None
@@ -138,10 +143,12 @@ class Following:
         while True:
             stored = await store.load(self.run)
             for entry in await store.entries(self.run, self.next):
+                if entry.get("status") == "done":
+                    self.ended = end_status(await store.load(self.run))
                 tell(cleaner()(entry))
                 self.next = int(entry["seq"]) + 1
             if stored.status != "live" and stored.seq < self.next:
-                return _ended_as(stored)
+                return end_status(stored)
             look()
             await asyncio.sleep(LOOK)
 
@@ -241,10 +248,18 @@ def summary_of(stored: Stored) -> Summary:
         raise Broken(f"the head of run {stored.record.run} is damaged: {error}") from error
 
 
-def _ended_as(stored: Stored) -> str:
+def end_status(stored: Stored) -> str:
     """The status of a run that is over."""
-    active = stored.head["snapshot"]["active"] if stored.head else ()
-    return ended_as(stored.status, active, stored.record.bad_ends)
+    return _end(stored.record, stored.head["snapshot"], stored.status)[0] if stored.head else stored.status
+
+
+def _end(record: Record, snapshot: Mapping[str, Any], status: str) -> tuple[str, BadEnd | None]:
+    """The status of a run, by the end that it came to where it is done, and what that end is where it is a bad one."""
+    ended = ended_as(status, snapshot["active"], record.bad_ends)
+    if ended != status:
+        return ended, BadEnd(f"it ended in {snapshot['active'][0]}")
+    end = bad_end(record.source, snapshot["data"]) if status == "done" else None
+    return (status, None) if end is None else ("failed", end)
 
 
 def _holder_of(stored: Stored) -> str:
@@ -267,10 +282,10 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
         for pending in asking
         for prompt, schema in [question_of(pending["effect"], pending.get("doubt", ""))]
     )
-    ended = ended_as(snapshot["status"], snapshot["active"], record.bad_ends)
+    ended, end = _end(record, snapshot, snapshot["status"])
     status = standing(ended, bool(questions), bool(head["pending"]))
-    if ended != snapshot["status"]:
-        snapshot = {**snapshot, "reason": f"it ended in {snapshot['active'][0]}"}
+    if end is not None:
+        snapshot = {**snapshot, "reason": str(end)}
     if status == "stuck" and _is_told(record):
         status = "waiting"
     reason = "nothing is under way, and no row took what happened last" if status == "stuck" else snapshot["reason"]
@@ -287,4 +302,5 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
         questions,
         head.get("limits", record.limits),
         record.project,
+        ending=end.name if end is not None and snapshot["active"][0] not in record.bad_ends else "",
     )

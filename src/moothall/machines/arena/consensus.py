@@ -22,7 +22,7 @@ from typing import Literal
 
 from moothall.errors import BadValue
 from moothall.kernel.frozen import Frozen
-from moothall.machines.arena.figures import exact_number, field_of, nearest_float
+from moothall.machines.arena.figures import exact_number, field_of, list_of, mapping_of, nearest_float
 from moothall.machines.arena.ratings import (
     NEWCOMER,
     Rating,
@@ -112,9 +112,9 @@ def consensus(
     votes: Iterable[object], *, ratings: Mapping[str, object] | None = None, weights: Mapping[str, float] | None = None
 ) -> Consensus:
     """What the panel thinks of the plan; votes and ratings may be values or mappings with the same fields."""
-    panel = tuple(votes)
-    quick = None if weights else _quick_consensus(panel, ratings or {})
-    return quick or _exact_consensus(panel, ratings or {}, weights or {})
+    panel, known, by_role = list_of(votes, "votes"), mapping_of(ratings, "ratings"), mapping_of(weights, "weights")
+    quick = None if by_role else _quick_consensus(panel, known)
+    return quick or _exact_consensus(panel, known, by_role)
 
 
 def _quick_consensus(panel: tuple[object, ...], ratings: Mapping[str, object]) -> Consensus | None:
@@ -168,9 +168,10 @@ def explain(
     """How the weight of every vote came about, in the order of the votes."""
     by_role = {
         role: exact_number(weight, f"the weight of role {role!r}", least=0)
-        for role, weight in {**ROLE_WEIGHTS, **(weights or {})}.items()
+        for role, weight in {**ROLE_WEIGHTS, **mapping_of(weights, "weights")}.items()
     }
-    weighed = tuple(_weigh(vote, ratings=ratings or {}, by_role=by_role) for vote in votes)
+    known = mapping_of(ratings, "ratings")
+    weighed = tuple(_weigh(vote, ratings=known, by_role=by_role) for vote in list_of(votes, "votes"))
     seen: set[str] = set()
     for part in weighed:
         if part.agent in seen:
@@ -231,7 +232,9 @@ def reason_of(consensus: Consensus, passes: int, *, bands: str = "seed") -> str:
             return f"{value} is at least {PROCEED_FROM} {after} and nobody vetoes"
 
 
-def _check_decision(consensus: Consensus, passes: object, bands: str) -> None:
+def _check_decision(consensus: object, passes: object, bands: str) -> None:
+    if not isinstance(consensus, Consensus):
+        raise BadValue(f"the consensus is {consensus!r}; give what consensus(votes) returns")
     if bands not in BANDS:
         raise BadValue(f"bands {bands!r} are unknown; bands are {', '.join(BANDS)}")
     if isinstance(passes, bool) or not isinstance(passes, int) or passes < 0:

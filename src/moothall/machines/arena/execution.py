@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from moothall.agents.ask import AskAgent, Replied
@@ -37,6 +38,7 @@ from moothall.machines.arena.plan import (
     checks_touched,
     failed_expectations,
     is_same_failure,
+    readable_failure,
     ready_tasks,
     reverse_tasks,
 )
@@ -209,14 +211,19 @@ def failed_tasks(case: Case) -> tuple[str, ...]:
     return tuple(task.id for task in case.plan.tasks if task.id in case.results and case.results[task.id].failure)
 
 
-def failure_text(case: Case) -> str:
-    """What failed, as the critic reads it."""
+def failure_text(case: Case, tell: Callable[[str], str] = str) -> str:
+    """What failed; `tell` is how what was said about it is told."""
     texts = []
     for name in failed_tasks(case):
         result = case.results[name]
-        said = "\n".join(part[-TOLD:] for part in (result.stdout, result.stderr) if part.strip())
-        texts.append(f"{name} ({deed(case.plan.task(name))}): {result.failure}" + (f"\n{said}" if said else ""))
+        said = "\n".join(tell(part)[-TOLD:] for part in (result.stdout, result.stderr) if part.strip())
+        texts.append(f"{name} ({deed(case.plan.task(name))}): {tell(result.failure)}" + (f"\n{said}" if said else ""))
     return "\n\n".join(texts) or case.halted
+
+
+def normalised_text(case: Case) -> str:
+    """What failed, as the critic reads it."""
+    return failure_text(case, lambda text: readable_failure(text, case.workspace))
 
 
 @emitting(AskAgent)
@@ -225,7 +232,7 @@ def diagnose(case: Case, _: Event) -> Move[Case]:
     failure = failure_text(case)
     if ended := _no_healing(case, failure):
         return Move(replace(case, healing_ended=ended))
-    asked = asking(case, "critic", {"plan": plain(case), "failure": failure}, template=DIAGNOSE)
+    asked = asking(case, "critic", {"plan": plain(case), "failure": normalised_text(case)}, template=DIAGNOSE)
     return Move(replace(case, repairs=(*case.repairs, Repair(failure))), effects=(asked,))
 
 

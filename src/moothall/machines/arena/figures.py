@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -62,6 +62,22 @@ def field_of(source: object, name: str, default: Any) -> Any:
     if not isinstance(source, Frozen) and isinstance(source, Mapping):
         return source.get(name, default)
     return getattr(source, name, default)
+
+
+def list_of(source: object, name: str) -> tuple[object, ...]:
+    """What is in a list or another iterable; anything else is refused."""
+    if not isinstance(source, Iterable):
+        raise BadValue(f"{name} are {source!r}, which is not a list; give a list")
+    return tuple(source)
+
+
+def mapping_of(source: object, name: str) -> Mapping[str, Any]:
+    """A mapping, empty where there is none; anything else is refused."""
+    if source is None:
+        return {}
+    if not isinstance(source, Mapping):
+        raise BadValue(f"{name} are {source!r}, which is not a mapping; give one by name")
+    return source
 
 
 def names(text: str) -> frozenset[str]:

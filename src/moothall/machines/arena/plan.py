@@ -311,15 +311,31 @@ def _is_weaker(before: Expectation, after: Expectation) -> bool:
     return any(old is not None and old != new for old, new in pairs)
 
 
-NORMAL = (
+VOLATILE = (
     (re.compile(r"\x1b\[[0-9;?]*[A-Za-z]"), ""),
     (re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)]+", re.IGNORECASE), "<address>"),
     (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"), "<address>"),
     (re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"), "<time>"),
-    (re.compile(r"\b\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?\b"), "<time>"),
+    (re.compile(r"(?<![\w:])\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?\b"), "<time>"),
     (re.compile(r"\b\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|sec|secs|seconds|min|minutes|h|hours)\b"), "<time>"),
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "<address>"),
     (re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), "<number>"),
+)
+"""What is another every time although the failure is the same, and what stands in its place."""
+FOR_READERS = (
+    *VOLATILE,
+    (
+        re.compile(r"(?<![\w.])(?:/private)?/(?:tmp|var/tmp|var/folders|dev/shm)(?:/[\w.@+~-]+)*/(?=[\w-]+\.\w)"),
+        "<path>/",
+    ),
+    (re.compile(r"(?<![\w.])(?:/private)?/(?:tmp|var/tmp|var/folders|dev/shm)(?:/[\w.@+~-]+)+/?"), "<path>"),
+    (re.compile(r"\b(pid|process|thread)(\W{1,3}|\W?id\W{1,3})\d+\b", re.IGNORECASE), r"\1\2<number>"),
+    (re.compile(r"(?<=\w\[)\d{3,7}(?=\]:)|(?<===)\d+(?===)"), "<number>"),
+    (re.compile(r"(?<=: )\s*\d+(?= (?:Killed|Aborted|Terminated|Segmentation fault|Bus error|Trace))"), "<number>"),
+)
+"""What is taken out where somebody looks for the cause: files of the workspace, lines and other numbers stay."""
+NORMAL = (
+    *VOLATILE,
     (re.compile(r"(?:~|\.{1,2})?(?:/[\w.@+~-]+)+/?|\b[A-Za-z]:\\[^\s'\"]+|\b[\w.-]+(?:/[\w.@+-]+)+"), "<path>"),
     (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b"), "<number>"),
     (re.compile(r"(?<!the exit code is )(?<!\d)\d+(?:[.,]\d+)*"), "<number>"),
@@ -333,6 +349,18 @@ def normalised_failure(text: str) -> str:
     for pattern, instead in NORMAL:
         text = pattern.sub(instead, text)
     return text.strip().lower()
+
+
+def readable_failure(text: str, workspace: str = "") -> str:
+    """A failure's text for whoever looks for its cause: without times, addresses, process ids and temporary folders.
+
+    Paths in the workspace begin there.
+    """
+    if len(workspace) > 1:
+        text = re.sub(rf"{re.escape(workspace)}(?![\w.-])", ".", text)
+    for pattern, instead in FOR_READERS:
+        text = pattern.sub(instead, text)
+    return text
 
 
 def is_same_failure(first: str, second: str) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from moothall.errors import BadValue
 from moothall.kernel.frozen import Frozen
-from moothall.machines.arena.figures import clamp, exact_number, field_of, plain_number
+from moothall.machines.arena.figures import clamp, exact_number, field_of, list_of, plain_number
 
 START = 1200
 LOWEST, HIGHEST = Fraction(1, 2), Fraction(3, 2)
@@ -233,7 +233,7 @@ def bradley_terry(duels: Iterable[object]) -> dict[str, Fitted]:
 
     A duel is a `Duel`, or a pair (winner, loser), or a triple (first, second, score of the first).
     """
-    read = [_duel_of(duel) for duel in duels]
+    read = [_duel_of(duel) for duel in list_of(duels, "duels")]
     names = sorted({name for duel in read for name in (duel.first, duel.second)})
     if not names:
         return {}
@@ -254,7 +254,7 @@ def bradley_terry(duels: Iterable[object]) -> dict[str, Fitted]:
 
 def _duel_of(source: object) -> Duel:
     match source:
-        case Duel():
+        case Duel(str(), str()):
             duel = source
         case (str(first), str(second)):
             duel = Duel(first, second)

@@ -296,7 +296,7 @@ function Deeds({ detail, me, restart, at }) {
   const isLive = ["running", "waiting", "stuck"].includes(status);
   return html`<div class="deeds">
     ${!me.read_only && isLive && html`<button class="danger" onClick=${act("/cancel", {}, restart)}>Cancel</button>`}
-    ${!me.read_only && status === "failed" && html`<button class="primary" onClick=${act("/retry", {}, restart)}>Retry</button>`}
+    ${!me.read_only && status === "failed" && !detail.summary.ending && html`<button class="primary" onClick=${act("/retry", {}, restart)}>Retry</button>`}
     ${!me.read_only && status === "limited" && html`<${MoreBudget} limits=${detail.summary.limits} retry=${(budget) => act("/retry", { budget }, restart)()} />`}
     <details class="menu"><summary class="button">More</summary><div class="menu-box">
       ${!me.read_only && status === "set" && html`<button onClick=${act("/resume", {}, restart)}>Resume</button>`}

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from moothall.app.kinds.ends import bad_end
 from moothall.app.report.amounts import lasting
 from moothall.app.report.section import Chart, Listed, Measure, Part, Section, Table
 from moothall.machines.arena.case import Case
+from moothall.machines.arena.consensus import reason_of
+from moothall.machines.arena.machine import NAME
 from moothall.machines.arena.report import report_of, trace_lines
 
 
@@ -19,13 +22,23 @@ def sections_of(case: Case) -> tuple[Section, ...]:
 
 def _decision(case: Case, told: dict[str, Any]) -> Section:
     parts: list[Part] = [case.request]
-    if told["decision"] or told["outcome"]:
-        reason = f": {told['reason']}" if told["reason"] else ""
-        parts.append(f"{(told['decision'] or told['outcome']).replace('_', ' ')}{reason}")
+    if case.decision:
+        parts.append(f"Decision: {case.decision}: {_why_decided(case)}")
+    if case.outcome:
+        end = bad_end(NAME, case)
+        is_told = end is None or (case.decision and case.rollback is None)
+        parts.append(f"End: {case.outcome.replace('_', ' ') if is_told else end}")
     if told["veto"]:
         veto = told["veto"]
         parts.append(f"Veto of {veto['by']}, by the rule {veto['rule']}.")
     return Section("The decision", tuple(parts))
+
+
+def _why_decided(case: Case) -> str:
+    """Why the plan was carried out or not; where it was and had to be rolled back, the case has the reason for that."""
+    if case.rollback is None:
+        return case.reason
+    return f"{case.judge} agreed" if case.judge else reason_of(case.consensus, case.passes, bands=case.bands)
 
 
 def _votes(told: dict[str, Any]) -> Section:

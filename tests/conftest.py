@@ -5,8 +5,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from moothall.kernel.simulate import Evaluate
+from moothall.runtime.ports import Store
 from moothall.scripting.children import is_installed
 from moothall.scripting.javascript import JavaScript
+from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 from tests.postgres import PostgresServer, served
 from tests.replaying import counted, noted
@@ -50,6 +52,18 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store = SqliteStore(tmp_path / "runs.db", durability="normal")
     yield store
     store.close()
+
+
+@pytest.fixture(params=["memory", "strict memory", "sqlite"])
+def each_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """A store of each kind that needs no server, the one in a file with a key."""
+    made: Store = (
+        SqliteStore(tmp_path / "runs.db", b"key")
+        if request.param == "sqlite"
+        else MemoryStore(strict=request.param == "strict memory")
+    )
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -58,6 +58,10 @@ def test_a_role_that_names_the_tools_it_has_replaces_the_list_of_those_it_has_no
         ({"includedTools": ["/^git/"]}, ["git_status", "git_diff"]),
         ({"includedTools": ["/_(file|diff)$/"]}, ["read_file", "write_file", "edit_file", "git_diff"]),
         ({"excludedTools": ["execute_*", "/write/"]}, ["read_file", "edit_file", "git_status", "git_diff"]),
+        ({"excludedTools": ["/WRITE|^EXEC/i"]}, ["read_file", "edit_file", "git_status", "git_diff"]),
+        ({"excludedTools": ["/(WR|ED)+.+_FILE.*/gimsu"]}, ["read_file", "execute_terminal", "git_status", "git_diff"]),
+        ({"includedTools": ["/GIT/"]}, []),
+        ({"includedTools": ["/^GIT/i"]}, ["git_status", "git_diff"]),
         ({"includedTools": ["read.file", "READ_FILE"]}, []),
     ],
 )
@@ -79,6 +83,10 @@ def test_entries_that_match_no_tool_can_be_named() -> None:
         ({"mine": {"level": "clever"}}, "mine.level"),
         ({"mine": {"includedTools": ["a"], "excludedTools": ["b"]}}, "name one of them"),
         ({"mine": {"excludedTools": ["/(/"]}}, "is not a regular expression"),
+        ({"mine": {"excludedTools": ["/(/i"]}}, "'/(/i' is not a regular expression"),
+        ({"mine": {"excludedTools": ["/git/x"]}}, "'x' behind the last / is not a flag; there are g, i, m, s, u"),
+        ({"mine": {"includedTools": ["/git/ii"]}}, "'i' behind the last / is there twice"),
+        ({"mine": {"excludedTools": ["/git/*"]}}, "'*' behind the last / is not a flag"),
         ({"mine": {"parsingTools": [{"type": "function"}]}}, "parsingTools"),
     ],
 )

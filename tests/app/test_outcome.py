@@ -11,6 +11,7 @@ from moothall import (
     DefinitionError,
     EffectFailed,
     Final,
+    GaveUp,
     Machine,
     On,
     Outcome,
@@ -73,6 +74,41 @@ def test_to_unwrap_what_failed_raises_its_reason_and_blames_who_has_to_act() -> 
         posted("nowhere").unwrap()
     with pytest.raises(DefinitionError, match=r"of post failed: .*ZeroDivisionError"):
         posted("Ada", limit=0).unwrap()
+    assert (posted("nowhere").fault, posted("Ada", limit=0).fault) == ("world", "definition")
+
+
+RETURNED = Machine(
+    "returned",
+    data=Parcel,
+    result=lambda parcel: parcel.to.upper(),
+    states=[
+        State("asking", enter=question("Is {to} at home?")),
+        State("going", enter=ask(carry, "{to}")),
+        Final("back", ends="failed"),
+        Final("there"),
+    ],
+    moves=[
+        On("asking", Answered, to="back", when=lambda parcel, answer: not answer.value),
+        On("asking", Answered, to="going"),
+        On("going", Replied, to="there"),
+        On("going", GaveUp, to="back"),
+    ],
+)
+
+
+def test_to_unwrap_what_came_to_a_bad_end_blames_nobody_but_the_world_where_that_led_there() -> None:
+    trial = Trial(RETURNED)
+    trial.run(Parcel("Ada"))
+    outcome = trial.answer(False)
+    assert (outcome.status, outcome.fault, outcome.result) == ("failed", "", "ADA")
+    with pytest.raises(
+        Refused, match=r"of returned failed: it ended in back; what it gave all the same is in `result`"
+    ):
+        outcome.unwrap()
+    trial = Trial(RETURNED)
+    trial.run(Parcel("nowhere"))
+    with pytest.raises(EffectFailed, match="of returned failed: it ended in back"):
+        trial.answer(True).unwrap()
 
 
 def test_to_unwrap_what_ended_at_a_limit_says_which() -> None:

@@ -76,6 +76,17 @@ def test_a_workflow_of_the_folder_has_the_roles_of_the_folder_and_that_is_said(
     assert roles_file(tmp_path / "mine.json") == "config/roles/roles.json"
 
 
+def test_who_lists_workflows_hears_nothing_of_roles(moot: Moot, roles: Path, tmp_path: Path) -> None:
+    (tmp_path / "workflows").mkdir()
+    mine = (SHIPPED / f"{NAME}.json").read_text().replace(NAME, "mine")
+    (tmp_path / "workflows" / "mine.json").write_text(mine)
+    listed = moot("workflows")
+    assert (listed.code, listed.err) == (0, "")
+    assert "mine" in listed.out
+    told = moot("check", str(SHIPPED / f"{NAME}.json")).err
+    assert f"not used: {roles} would replace the shipped roles" in told
+
+
 def test_what_is_trusted_is_listed_whole_and_cannot_steer_a_terminal(moot: Moot, tmp_path: Path) -> None:
     (tmp_path / "moothall.toml").write_text(
         'telemetry = "log,counters:9464"\nmodel = "a\\u001b[2Kb"\non_wait = "tell \\u202e me"\n'

@@ -6,7 +6,7 @@ import pytest
 
 from moothall.app.kinds.workflow.expression import evaluate
 from moothall.kernel.step import Value
-from moothall.machines.workflow.check import Around, find_problems
+from moothall.machines.workflow.check import MEMBERS, Around, find_problems
 from moothall.machines.workflow.document import Problem, read
 from moothall.machines.workflow.names import GLOBALS, keys_set, undeclared_names
 from moothall.machines.workflow.tokens import SURFACE
@@ -47,6 +47,18 @@ MISTAKES: list[tuple[Change, str, str, str]] = [
     (put(CONDITION, "agents.codr"), "E_UNKNOWN_AGENT", CONDITION, "did you mean 'coder'?"),
     (put(CONDITION, "agents.get('codr')"), "E_UNKNOWN_AGENT", CONDITION, "did you mean 'coder'?"),
     (put(CONDITION, "getContext('tlak').messages"), "E_UNKNOWN_CONTEXT", CONDITION, "did you mean 'talk'?"),
+    *(
+        (put(CONDITION, text), "E_UNKNOWN_FIELD", CONDITION, f"did you mean {meant!r}?")
+        for text, meant in (
+            ("getAgent('coder').getLastRespons()", "getLastResponse"),
+            ("this.getAgent(common_data.next)?.getRol() === 'coder'", "getRole"),
+            ("agents.coder.getToolCall().length > 0", "getToolCalls"),
+            ("executionContext.agents['coder'].getParsingTools()[0]", "getParsingToolCalls"),
+            ("agents.get('coder')?.['getLastReply']()", "getLastResponse"),
+            ("contexts.talk.getMesages().length", "messages"),
+            ("getContext('talk').mesages.length", "messages"),
+        )
+    ),
     (put(CONDITION, "comon_data.next"), "E_UNKNOWN_NAME", CONDITION, "did you mean 'common_data'?"),
     (put(CONDITION, "fetch('x')"), "E_UNKNOWN_NAME", CONDITION, "declare it, or write common_data.fetch"),
     (put("/states/1/input", "Hello"), "E_UNKNOWN_NAME", "/states/1/input", "put a text into quotes"),
@@ -74,6 +86,10 @@ def test_a_misspelt_name_is_found_with_its_line_and_a_guess(
         "getAgent(common_data.next)?.getRole()",
         "agents.size > 1 && agents.has('nobody') && [...agents.keys()].length",
         "common_data.next.constructor.name",
+        "getAgent('coder').getLastResponse().toLowerCase().trimmed",
+        "agents.coder.toString() + agents.keys.length + contexts.talk.messages.at(-1).anything",
+        "getAgent('coder')?.getContextRole() && contexts.get('talk').max_length",
+        "agents.get('coder')[common_data.next]()",
         "function.rate?.arguments.whatever",
         "function.rate?.name === 'rate'",
         "Object.keys(common_data).length",
@@ -152,3 +168,11 @@ def test_the_names_that_the_engine_brings_are_those_that_count_as_known() -> Non
     answer = evaluate("Object.getOwnPropertyNames(globalThis)", {})
     assert isinstance(answer, Value)
     assert set(answer.value) - SURFACE == GLOBALS - SURFACE
+
+
+def test_what_the_engine_shows_of_agents_and_contexts_is_what_counts_as_known() -> None:
+    shown = {"agents": {"coder": {"role": "user"}}, "contexts": {"talk": {"messages": [], "max_length": 9}}}
+    for what, text in (("agent", "Object.keys(agents.coder)"), ("context", "Object.keys(contexts.talk)")):
+        answer = evaluate(text, shown)
+        assert isinstance(answer, Value)
+        assert set(answer.value) == MEMBERS[what]

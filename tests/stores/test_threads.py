@@ -1,7 +1,7 @@
 """A thread is read by window, from an index that the store keeps beside the journal."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,6 @@ from moothall.errors import Broken
 from moothall.kernel.step import Append, Snapshot, Tail
 from moothall.runtime.journal import Entry, Head
 from moothall.runtime.ports import Store
-from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
 from tests.stores.values import entry, head, record
 
@@ -28,17 +27,6 @@ OLD = (
     "PRAGMA user_version = 2",
 )
 """Makes of a file what it would have been before there was an index of threads."""
-
-
-@pytest.fixture(params=["memory", "strict memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made: Store = (
-        SqliteStore(tmp_path / "runs.db", b"key")
-        if request.param == "sqlite"
-        else MemoryStore(strict=request.param == "strict memory")
-    )
-    yield made
-    made.close()
 
 
 def saying(seq: int, *messages: Any, thread: str = "talk") -> Entry:
@@ -73,45 +61,45 @@ async def fork(store: Store, run: str, origin: str, shared: int, count: int) -> 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("start", range(len(ALL) + 1))
-async def test_every_window_of_a_thread_has_its_messages_in_order(store: Store, start: int) -> None:
-    await tell(store, "one")
+async def test_every_window_of_a_thread_has_its_messages_in_order(each_store: Store, start: int) -> None:
+    await tell(each_store, "one")
     for end in range(start, len(ALL) + 1):
-        assert await store.thread("one", "talk", start, end) == ALL[start:end]
-    assert await store.thread("one", "aside", 1, 4) == ["aside 1", "aside 2", "aside 3"]
+        assert await each_store.thread("one", "talk", start, end) == ALL[start:end]
+    assert await each_store.thread("one", "aside", 1, 4) == ["aside 1", "aside 2", "aside 3"]
 
 
 @pytest.mark.anyio
-async def test_threads_of_other_runs_and_names_do_not_mix(store: Store) -> None:
-    await tell(store, "one")
-    await tell(store, "two", [["b0"], ["b1"], ["b2"]])
-    assert await store.thread("two", "talk", 0, 3) == ["b0", "b1", "b2"]
-    assert await store.thread("one", "talk", 0, 7) == ALL
-    await store.forget("one")
-    assert await store.thread("two", "talk", 1, 3) == ["b1", "b2"]
+async def test_threads_of_other_runs_and_names_do_not_mix(each_store: Store) -> None:
+    await tell(each_store, "one")
+    await tell(each_store, "two", [["b0"], ["b1"], ["b2"]])
+    assert await each_store.thread("two", "talk", 0, 3) == ["b0", "b1", "b2"]
+    assert await each_store.thread("one", "talk", 0, 7) == ALL
+    await each_store.forget("one")
+    assert await each_store.thread("two", "talk", 1, 3) == ["b1", "b2"]
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("run", "thread", "end"), [("one", "talk", 8), ("one", "nothing", 1)])
 async def test_messages_that_are_not_there_are_reported_as_missing(
-    store: Store, run: str, thread: str, end: int
+    each_store: Store, run: str, thread: str, end: int
 ) -> None:
-    await tell(store, "one")
+    await tell(each_store, "one")
     with pytest.raises(Broken, match=f"run one: messages of its thread '{thread}' are missing"):
-        await store.thread(run, thread, 0, end)
+        await each_store.thread(run, thread, 0, end)
 
 
 @pytest.mark.anyio
-async def test_a_fork_has_what_was_said_before_it_and_its_own(store: Store) -> None:
-    await tell(store, "one")
-    await fork(store, "two", "one", 2, 3)
-    assert await store.thread("two", "talk", 1, 3) == ["a1", "a2"]
-    await tell(store, "two", [["b3"], ["b4"]], first=4, count=3)
-    await fork(store, "three", "two", 4, 4)
-    await tell(store, "three", [["c4"], ["c5"]], first=6, count=4)
-    assert await store.thread("two", "talk", 0, 5) == ["a0", "a1", "a2", "b3", "b4"]
-    assert await store.thread("three", "talk", 1, 6) == ["a1", "a2", "b3", "c4", "c5"]
-    assert await store.thread("three", "talk", 5, 6) == ["c5"]
-    assert await store.thread("one", "talk", 0, 7) == ALL
+async def test_a_fork_has_what_was_said_before_it_and_its_own(each_store: Store) -> None:
+    await tell(each_store, "one")
+    await fork(each_store, "two", "one", 2, 3)
+    assert await each_store.thread("two", "talk", 1, 3) == ["a1", "a2"]
+    await tell(each_store, "two", [["b3"], ["b4"]], first=4, count=3)
+    await fork(each_store, "three", "two", 4, 4)
+    await tell(each_store, "three", [["c4"], ["c5"]], first=6, count=4)
+    assert await each_store.thread("two", "talk", 0, 5) == ["a0", "a1", "a2", "b3", "b4"]
+    assert await each_store.thread("three", "talk", 1, 6) == ["a1", "a2", "b3", "c4", "c5"]
+    assert await each_store.thread("three", "talk", 5, 6) == ["c5"]
+    assert await each_store.thread("one", "talk", 0, 7) == ALL
 
 
 # the file
@@ -220,11 +208,11 @@ async def test_what_every_turn_looks_up_is_found_by_an_index(file: Path, name: s
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("cause", ["tell-1", "3.0", "0.1-began-1", "3x.5", "77.0", "9" * 30 + ".1", "3e1f", ""])
-async def test_every_cause_is_found_again_and_no_other(store: Store, cause: str) -> None:
-    await store.begin(record("one"), head(0), entry(0))
+async def test_every_cause_is_found_again_and_no_other(each_store: Store, cause: str) -> None:
+    await each_store.begin(record("one"), head(0), entry(0))
     for seq in range(1, 8):
-        await store.commit("one", head(seq), replace(entry(seq), cause=f"{seq - 1}.0"))
-    assert await store.find("one", cause) == (4 if cause == "3.0" else None)
+        await each_store.commit("one", head(seq), replace(entry(seq), cause=f"{seq - 1}.0"))
+    assert await each_store.find("one", cause) == (4 if cause == "3.0" else None)
     if cause != "3.0":
-        await store.commit("one", head(8), replace(entry(8), cause=cause))
-        assert await store.find("one", cause) == 8
+        await each_store.commit("one", head(8), replace(entry(8), cause=cause))
+        assert await each_store.find("one", cause) == 8

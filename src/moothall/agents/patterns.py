@@ -1,4 +1,7 @@
-"""Which tools an entry of a role's lists means: a name, a name with `*`, or a `/regular expression/`.
+"""Which tools an entry of a role's lists means: a name, a name with `*`, or a `/regular expression/flags`.
+
+The flags are those of JavaScript. An entry that looks like an expression is never taken for a name: an excluded tool
+would stay allowed.
 
 Role files come from others, and a regular expression can take for ever on a short name. Those with one repeat at most
 are matched here. All others are matched in a process of their own, which is ended after a while.
@@ -23,23 +26,36 @@ LONGEST = 500
 MANY = 10
 """For how many repeats something counts of which nobody knows what it costs."""
 SECONDS = 2.0
-_SEARCH = "import re, sys; sys.exit(0 if re.search(sys.argv[1], sys.argv[2]) else 1)"
+FLAGS = {"g": 0, "i": int(re.IGNORECASE), "m": int(re.MULTILINE), "s": int(re.DOTALL), "u": 0}
+"""What the flags of JavaScript mean here: every name is looked at once, and every text is Unicode."""
+NO_MATCH = 3
+"""What the process ends with that found nothing; one that could not look ends with something else."""
+_SEARCH = f"import re, sys; sys.exit(0 if re.search(sys.argv[1], sys.argv[2], int(sys.argv[3])) else {NO_MATCH})"
 
 
 def check_entry(entry: str) -> None:
     """Refuse an entry that no tool could be held against."""
     if len(entry) > LONGEST:
         raise ValueError(f"{entry[:40]!r}… has more than {LONGEST} characters")
-    if is_expression(entry):
-        try:
-            re.compile(entry[1:-1])
-        except (re.error, RecursionError, OverflowError) as error:
-            raise ValueError(f"{entry!r} is not a regular expression: {error}") from error
+    if not is_expression(entry):
+        return
+    pattern, _, flags = entry[1:].rpartition("/")
+    if unknown := [flag for at, flag in enumerate(flags) if flag not in FLAGS or flag in flags[:at]]:
+        told = "is there twice" if unknown[0] in FLAGS else f"is not a flag; there are {', '.join(FLAGS)}"
+        raise ValueError(f"{entry!r} is not a regular expression: {unknown[0]!r} behind the last / {told}")
+    try:
+        re.compile(pattern, _flags(flags))
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"{entry!r} is not a regular expression: {error}") from error
 
 
 def is_expression(entry: str) -> bool:
     """Whether an entry is a regular expression."""
-    return len(entry) > 2 and entry.startswith("/") and entry.endswith("/")
+    return entry.startswith("/") and entry.rfind("/") > 1
+
+
+def _flags(letters: str) -> int:
+    return sum(FLAGS[letter] for letter in letters)
 
 
 @lru_cache(maxsize=4096)
@@ -47,13 +63,17 @@ def is_match(entry: str, tool: str) -> bool:
     """Whether an entry means a tool."""
     if not is_expression(entry):
         return _is_like(entry.split("*"), tool)
-    pattern = entry[1:-1]
-    if _repeats(parser.parse(pattern)) <= 1:
-        return re.search(pattern, tool) is not None
+    pattern, _, letters = entry[1:].rpartition("/")
+    flags = _flags(letters)
+    if _repeats(parser.parse(pattern, flags)) <= 1:
+        return re.search(pattern, tool, flags) is not None
+    search = [sys.executable, "-I", "-c", _SEARCH, pattern, tool, str(flags)]
     try:
-        asked = subprocess.run([sys.executable, "-I", "-c", _SEARCH, pattern, tool], timeout=SECONDS, check=False)
+        asked = subprocess.run(search, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired as error:
         raise DefinitionError(f"{entry!r} takes too long on the name {tool!r}; write it more simply") from error
+    if asked.returncode not in (0, NO_MATCH):
+        raise DefinitionError(f"{entry!r} cannot be held against the name {tool!r}; write it more simply")
     return asked.returncode == 0
 
 

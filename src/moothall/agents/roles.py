@@ -3,8 +3,8 @@
 A role comes from the library that ships with Moothall, each prompt a file of its own, or from a user's file of roles.
 Every field is optional. A user's role is laid over the shipped one of the same name, field by field.
 
-Tools are named exactly, with `*`, or as `/regular expression/`. A role either names the tools that it has, or those
-that it has not.
+Tools are named exactly, with `*`, or as `/regular expression/flags`. A role either names the tools that it has, or
+those that it has not.
 
 Files of roles are also written for other programs. What is not known here is passed over with a word and a guess; a
 role that cannot be read is wrong only where it is used.

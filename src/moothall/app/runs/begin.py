@@ -181,7 +181,9 @@ async def driven(hall: Hall, run: RunId, *, at_once: bool = False) -> Outcome:
     head = await drive(hall, run, at_once=at_once)
     below = await questions_below(hall, run, head) if head.pending else ()
     outcome = outcome_of(machine, run, head, below)
-    return replace(outcome, fault=await _fault(hall.store, run)) if outcome.status == "failed" else outcome
+    if outcome.status != "failed":
+        return outcome
+    return replace(outcome, fault=await _fault(hall.store, run) or outcome.fault)
 
 
 async def _fault(store: Store, run: RunId) -> str:

@@ -41,7 +41,11 @@ class Question:
 
 @slotted
 class Outcome(Frozen, Generic[R]):
-    """How a run stands: done, failed, limited, cancelled, stuck, waiting for a person, or running elsewhere."""
+    """How a run stands: done, failed, limited, cancelled, stuck, waiting for a person, or running elsewhere.
+
+    `unwrap()` is the result of a run that is done. For all others it raises: `DefinitionError` where the run failed
+    in its definition, `EffectFailed` where the world failed it, else `Refused`, also where its table led to a bad end.
+    """
 
     run: RunId
     machine: str
@@ -53,7 +57,10 @@ class Outcome(Frozen, Generic[R]):
     spent: Mapping[str, float] = field(default_factory=dict)
     data: Any = None
     fault: str = ""
-    """Where it failed, if it did: in its `definition`, at the `provider` of a model, or elsewhere in the `world`."""
+    """Where it failed, if it did: in its `definition`, at the `provider` of a model, or elsewhere in the `world`.
+
+    A run that came to a bad end because its table says so has no fault.
+    """
 
     def unwrap(self) -> R:
         """The result of a run that is done; for every other run, an error that says why there is none."""
@@ -65,7 +72,9 @@ class Outcome(Frozen, Generic[R]):
         """Why there is no result, and what to do about it."""
         run, states = f"run {self.run} of {self.machine}", " and ".join(self.states)
         if self.status == "failed":
-            blamed = EffectFailed if self.fault in ("world", "provider") else DefinitionError
+            if not self.fault:
+                return Refused(f"{run} failed: {self.reason}; what it gave all the same is in `result`")
+            blamed = DefinitionError if self.fault == "definition" else EffectFailed
             return blamed(f"{run} failed: {self.reason}")
         if self.status == "waiting":
             asked = "; ".join(question.prompt for question in self.questions)
@@ -89,8 +98,11 @@ def outcome_of(machine: Machine, run: RunId, head: Head, below: tuple[Question, 
         reason = f"it waits to be told an event, such as {names}; tell it: moot send {run} EVENT"
     elif status == "stuck":
         reason = _stuck(machine, snapshot)
-    result = outcome(machine, snapshot.output, snapshot.data)
-    return Outcome(run, machine.name, status, snapshot.active, result, reason, asked, head.spent, snapshot.data)
+    result, fault = (
+        outcome(machine, snapshot.output, snapshot.data),
+        "definition" if snapshot.status == "failed" else "",
+    )
+    return Outcome(run, machine.name, status, snapshot.active, result, reason, asked, head.spent, snapshot.data, fault)
 
 
 def questions_of(run: RunId, head: Head) -> tuple[Question, ...]:

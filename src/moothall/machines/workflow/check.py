@@ -23,6 +23,7 @@ from moothall.machines.workflow.names import (
     fields_read,
     keys_read,
     keys_set,
+    members_read,
     parts_named,
     parts_read,
     undeclared_names,
@@ -192,6 +193,11 @@ def _twice(pointer: str, what: str, name: str) -> Problem:
 _LONGEST = 128
 _DECISION = frozenset(("name", "arguments"))
 """What `function.TOOL` has."""
+MEMBERS = {
+    "agent": frozenset(("getLastResponse", "getToolCalls", "getParsingToolCalls", "getRole", "getContextRole")),
+    "context": frozenset(("name", "messages", "max_length")),
+}
+"""What scripts find in an agent and in a context; a test asks the engine."""
 _INHERITED = frozenset(
     (
         "__proto__",
@@ -741,7 +747,7 @@ def _free_names(view: _View, _: Around, sound: Sequence[Source]) -> Iterator[Pro
 
 
 def _parts_named(view: _View, _: Around, sound: Sequence[Source]) -> Iterator[Problem]:
-    """Agents and contexts that a script names and the workflow does not have."""
+    """Agents and contexts that a script names and the workflow does not have, and what these have not."""
     known = {
         "agent": {_text(agent, "agent_role") for _, agent in view.agents},
         "context": {_text(context, "name") for _, context in view.contexts},
@@ -751,6 +757,10 @@ def _parts_named(view: _View, _: Around, sound: Sequence[Source]) -> Iterator[Pr
             if name not in known[what] | _INHERITED | _CONTAINER:
                 why = f"no {what} is called {ascii(name)[:60]}"
                 yield _error(f"E_UNKNOWN_{what.upper()}", source.pointer, why, _guess(name, known[what] - {""}))
+        for what, name, member in members_read(source.text):
+            if member not in MEMBERS[what] | _INHERITED and name not in _INHERITED | _CONTAINER:
+                why = f"no {what} has {ascii(member)[:60]}"
+                yield _error("E_UNKNOWN_FIELD", source.pointer, why, _guess(member, MEMBERS[what]))
 
 
 def _fields_read(view: _View, around: Around, sound: Sequence[Source]) -> Iterator[Problem]:

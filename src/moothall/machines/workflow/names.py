@@ -63,6 +63,8 @@ class Chain(NamedTuple):
     after: Token
     argument: str
     """The text that it is called with first, where that is written out."""
+    then: str = ""
+    """The property that is read of what it gives, where it is called."""
 
 
 def undeclared_names(text: str) -> tuple[str, ...]:
@@ -129,6 +131,7 @@ def chains(text: str) -> Iterator[Chain]:
     tokens, is_whole, fault = scan(text)
     if not is_whole or fault:
         return
+    closings = {start: end for end, start in openings(tokens).items()}
     for at, token in enumerate(tokens):
         if token.kind != "name" or _at(tokens, at - 1).text in DOTS:
             continue
@@ -139,7 +142,8 @@ def chains(text: str) -> Iterator[Chain]:
         inside = _at(tokens, end + 1) if _at(tokens, end).text == "(" else NOTHING
         argument = inside.text[1:-1] if inside.kind == "string" and "\\" not in inside.text else ""
         before = _at(tokens, at - 2).text, _at(tokens, at - 1).text
-        yield Chain(tuple(parts), before, _at(tokens, end), argument)
+        called = _property(tokens, closings[end] + 1) if inside is not NOTHING and end in closings else None
+        yield Chain(tuple(parts), before, _at(tokens, end), argument, called[0] if called is not None else "")
 
 
 def _property(tokens: tuple[Token, ...], at: int) -> tuple[str, int] | None:
@@ -233,6 +237,24 @@ def parts_named(text: str) -> tuple[tuple[str, str], ...]:
             found.append((what, parts[1]))
         elif parts[1:] == ("get",) and chain.argument:
             found.append((what, chain.argument))
+    return tuple(dict.fromkeys(found))
+
+
+def members_read(text: str) -> tuple[tuple[str, str, str], ...]:
+    """What a script reads of agents and contexts: which of the two it is, its name where that is seen, and the member.
+
+    The name is "" where a call gives the agent or context.
+    """
+    found = []
+    for chain in chains(text):
+        parts = chain.parts[1:] if chain.parts[0] in ("this", "executionContext") else chain.parts
+        what = _NAMING.get(parts[0]) if parts else None
+        if what is None:
+            continue
+        if parts in (("getAgent",), ("getContext",), ("agents", "get"), ("contexts", "get")):
+            found += [(what, "", chain.then)] if chain.then else []
+        elif parts[0] in ("agents", "contexts") and len(parts) > 2:
+            found.append((what, parts[1], parts[2]))
     return tuple(dict.fromkeys(found))
 
 

@@ -17,7 +17,7 @@ from moothall.kernel.codec import decode
 from moothall.machines.schema import NAME, Shape, choice, inner, objects, shape, text, texts
 from moothall.machines.workflow.document import Document, Problem, escape_key
 
-_TOOLS = "Tools by their exact names, with `*`, or as `/regular expression/`."
+_TOOLS = "Tools by their exact names, with `*`, or as `/regular expression/`, with the flags `g`, `i`, `m`, `s`, `u`."
 SHAPE = Shape(
     "File of roles",
     "Roles",

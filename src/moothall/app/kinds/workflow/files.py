@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from os.path import exists, isdir, isfile, realpath
@@ -42,6 +42,8 @@ ROLES_BESIDE = "roles.json"
 _NAME = re.compile(SCHEMA["$defs"]["Workflow"]["properties"]["workflow_name"]["pattern"])
 
 
+Tell = Callable[[str], object]
+"""Who is told what replaces something shipped."""
 Stamps = tuple[tuple[str, int, int], ...]
 """The state of files: their paths, when they were changed, and how long they are."""
 
@@ -100,17 +102,18 @@ class Shelf:
     """Workflow files, each of which is read and checked once.
 
     Files change: a shelf is kept while one command looks at them, and never by what lives longer. Where the user names
-    functions, what the files call `py:NAME` has to be among them.
+    functions, what the files call `py:NAME` has to be among them. `tell` is told which shipped roles are replaced.
     """
 
-    def __init__(self, functions: str = "") -> None:
+    def __init__(self, functions: str = "", tell: Tell = tell_once) -> None:
+        self._tell = tell
         self._functions = frozenset(functions_in(functions)) if functions else None
         self._opened: dict[tuple[str, str], Opened] = {}
 
     def opened(self, path: Path, roles_from: str = "") -> Opened:
         """The file, with the roles of this file, or of the one that belongs to it."""
         resolved = Path(realpath(path))
-        roles_from = roles_from or roles_file(resolved)
+        roles_from = roles_from or roles_file(resolved, self._tell)
         key = str(resolved), realpath(roles_from) if roles_from else ""
         if key not in self._opened:
             self._opened[key] = _open(path, roles_from, self._functions)
@@ -194,13 +197,13 @@ def file_of(name: str, beside: Path | None = None) -> Path | None:
     return own if _may_replace(own, f"the shipped workflow {name}") else shipped_one
 
 
-def _may_replace(path: Path, what: str) -> bool:
+def _may_replace(path: Path, what: str, tell: Tell = tell_once) -> bool:
     """Whether a file of the current folder takes the place of something shipped: it is trusted. That is told."""
     found = read_project(Path(realpath(path)), state_directory())
     if found.unused:
-        tell_once(f"not used: {found.file} would replace {what}: {found.unused}")
+        tell(f"not used: {found.file} would replace {what}: {found.unused}")
     else:
-        tell_once(f"{found.file} replaces {what}")
+        tell(f"{found.file} replaces {what}")
     return not found.unused
 
 
@@ -251,9 +254,10 @@ class Listed(Frozen):
 def list_workflows() -> list[Listed]:
     """The workflows that can be run by name from here, each once: the user's own before the shipped ones."""
     found: dict[str, Listed] = {}
+    shelf = Shelf(tell=lambda text: None)  # which roles are replaced, who runs a workflow is told
     for folder in (*FOLDERS, SHIPPED):
         for path in sorted(folder.glob("*.json")) if isdir(folder) else ():
-            checked_file = check_file(path)
+            checked_file = shelf.checked(path)
             for _, workflow in workflows_in(document_at(path).value):
                 name = workflow.get("workflow_name") if isinstance(workflow, dict) else None
                 if isinstance(name, str) and name not in found and (found_at := file_of(name)) is not None:
@@ -279,26 +283,26 @@ def _faults(sources: Sequence[Source]) -> Sequence[str]:
     return [fault or "" for fault in engine().syntax_all(asked)]
 
 
-def roles_file(path: Path) -> str:
+def roles_file(path: Path, tell: Tell = tell_once) -> str:
     """The file of roles where none is named: beside the workflow, of the current folder, or of a folder around it."""
     here, folder = Path.cwd(), path.parent
     beside = folder / ROLES_BESIDE
     if isfile(beside) and beside != path and folder != here:
-        _tell_of_replaced(beside)
+        _tell_of_replaced(beside, tell)
         return str(beside)
     for own in (Path(ROLES_BESIDE), ROLES):
         if not isfile(own) or here / own == path:
             continue
         if path.is_relative_to(here):
-            _tell_of_replaced(own)
+            _tell_of_replaced(own, tell)
             return str(own)
-        if _may_replace(own, "the shipped roles"):
+        if _may_replace(own, "the shipped roles", tell):
             return str(own)
     around = (folder / ROLES, folder.parent / "roles" / ROLES_BESIDE)
     return next((str(file) for file in around if isfile(file)), "")
 
 
-def _tell_of_replaced(path: Path) -> None:
+def _tell_of_replaced(path: Path, tell: Tell) -> None:
     replaced = sorted(shipped_roles().keys() & roles_in(str(path)).keys())
     if replaced:
-        tell_once(f"{path} replaces the shipped role{'s' if len(replaced) > 1 else ''} {', '.join(replaced)}")
+        tell(f"{path} replaces the shipped role{'s' if len(replaced) > 1 else ''} {', '.join(replaced)}")

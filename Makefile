@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 TESTS  := $(filter-out %__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 # half of them by the time that they take
 HALF   := $(addprefix tests/,agents conformance crashes golden interop kernel lookback machines models mutants performers \
-            runtime sandboxes scripting simulation stores testing toolservers typing web workspaces)
+            runtime sandboxes scripting simulation stores testing toolservers typing workspaces)
 
 # run what a mark selects, in two processes
 define tests

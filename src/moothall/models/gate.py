@@ -8,16 +8,15 @@ no failure of the provider, and a call that was cancelled says nothing about it.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-from moothall.agents.ports import Model, Reply, Request, Turns, open_ahead
+from moothall.agents.ports import Model, PayFor, Reply, Request, Turns, open_ahead, unlimited
 from moothall.errors import EffectFailed
 from moothall.kernel.frozen import Frozen
 from moothall.models.purse import Purse
+from moothall.runtime.turns import OwnTurns
 
-MINUTE = 60.0
 SOON = 1.0
 """How long to wait, in seconds, while another call finds out whether the provider is back."""
 
@@ -44,7 +43,7 @@ class Gate:
         self._failures = 0
         self._closed_until = 0.0
         self._is_probing = False
-        self._begun: deque[float] = deque(maxlen=measure.per_minute)
+        self._turns = OwnTurns(now)
         self._rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     def room(self) -> asyncio.Semaphore:
@@ -65,11 +64,8 @@ class Gate:
 
     def take_turn(self) -> float:
         """Begin a call now, and 0.0; or how many seconds it has to wait before there is room in the minute."""
-        begun, now = self._begun, self._now()
-        if begun.maxlen and len(begun) == begun.maxlen and (pause := begun[0] + MINUTE - now) > 0:
-            return pause
-        begun.append(now)
-        return 0.0
+        per_minute = self._measure.per_minute
+        return self._turns.take(self._name, per_minute) if per_minute else 0.0
 
     async def wait_for_turn(self, turns: Turns | None) -> None:
         """Wait until a call may begin, by this process's own count, or by that of all who share one."""
@@ -103,7 +99,7 @@ class GatedModel:
     def __init__(self, model: Model, gate: Gate, purse: Purse | None = None) -> None:
         self._model = model
         self._gate = gate
-        self._purse = purse
+        self._pay_for: PayFor = unlimited if purse is None else purse.pay_for
 
     async def open(self) -> None:
         """Open the model within."""
@@ -111,26 +107,22 @@ class GatedModel:
 
     async def reply(self, request: Request) -> Reply:
         async with self._gate.room():
-            if self._purse is not None:
-                self._purse.require_money()
-            is_probe = self._gate.enter()
-            try:
-                await self._gate.wait_for_turn(request.turns)
-                reply = await self._model.reply(request)
-                self._pay(reply.usage)
-            except EffectFailed as failure:
-                self._pay(failure.usage)
-                if failure.final:
-                    self._gate.succeeded()
-                else:
-                    self._gate.failed()
-                raise
-            finally:
-                if is_probe:
-                    self._gate.probed()
-            self._gate.succeeded()
-            return reply
+            return await self._pay_for(lambda: self._pass(request))
 
-    def _pay(self, usage: Mapping[str, float]) -> None:
-        if self._purse is not None:
-            self._purse.pay(usage)
+    async def _pass(self, request: Request) -> Reply:
+        """Have the provider asked, and learn from how that ends."""
+        is_probe = self._gate.enter()
+        try:
+            await self._gate.wait_for_turn(request.turns)
+            reply = await self._model.reply(request)
+        except EffectFailed as failure:
+            if failure.final:
+                self._gate.succeeded()
+            else:
+                self._gate.failed()
+            raise
+        finally:
+            if is_probe:
+                self._gate.probed()
+        self._gate.succeeded()
+        return reply

@@ -21,7 +21,6 @@ from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry, e
 from moothall.runtime.ports import (
     EVERYTHING,
     LEASE,
-    MINUTE,
     SET_ASIDE,
     Audit,
     Lease,
@@ -31,6 +30,7 @@ from moothall.runtime.ports import (
     Scope,
     Stored,
 )
+from moothall.runtime.turns import OwnTurns
 from moothall.stores.plain import read, to_bytes
 from moothall.stores.threads import Piece, appended_pieces, cut, join_parts, said_in, within
 
@@ -64,7 +64,7 @@ class MemoryStore:
         self._records: dict[tuple[str, str], SharedRecord] = {}
         self._outbox: list[Outgoing] = []
         self._mirrors: dict[str, int] = {}
-        self._begun: dict[str, list[float]] = {}
+        self._turns = OwnTurns(time.monotonic)
 
     async def begin(self, record: Record, head: Head, entry: Entry, lease: Lease | None = None) -> None:
         if record.run in self._runs:
@@ -228,12 +228,7 @@ class MemoryStore:
             kept.lease = Lease(kept.lease.owner, kept.lease.token, kept.lease.until)
 
     async def take_turn(self, name: str, per_minute: int) -> float:
-        now = time.monotonic()
-        begun = self._begun[name] = [moment for moment in self._begun.get(name, ()) if moment > now - MINUTE]
-        if len(begun) >= per_minute:
-            return begun[-per_minute] + MINUTE - now
-        begun.append(now)
-        return 0.0
+        return self._turns.take(name, per_minute)
 
     async def wait_for_work(self, now: float, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -223,14 +223,18 @@ def fields_read(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(found))
 
 
+def _naming_chains(text: str) -> Iterator[tuple[str, tuple[str, ...], Chain]]:
+    """What of a script leads to agents or contexts: which of the two it is, its parts without `this`, and all of it."""
+    for chain in chains(text):
+        parts = chain.parts[1:] if chain.parts[0] in ("this", "executionContext") else chain.parts
+        if parts and parts[0] in _NAMING:
+            yield _NAMING[parts[0]], parts, chain
+
+
 def parts_named(text: str) -> tuple[tuple[str, str], ...]:
     """The agents and contexts that a script names, each with which of the two it is."""
     found = []
-    for chain in chains(text):
-        parts = chain.parts[1:] if chain.parts[0] in ("this", "executionContext") else chain.parts
-        what = _NAMING.get(parts[0]) if parts else None
-        if what is None:
-            continue
+    for what, parts, chain in _naming_chains(text):
         if parts[0] not in ("agents", "contexts"):
             found += [(what, chain.argument)] if chain.argument and len(parts) == 1 else []
         elif len(parts) > 1 and parts[1] not in ("get", "has", "keys", "values", "size"):
@@ -246,11 +250,7 @@ def members_read(text: str) -> tuple[tuple[str, str, str], ...]:
     The name is "" where a call gives the agent or context.
     """
     found = []
-    for chain in chains(text):
-        parts = chain.parts[1:] if chain.parts[0] in ("this", "executionContext") else chain.parts
-        what = _NAMING.get(parts[0]) if parts else None
-        if what is None:
-            continue
+    for what, parts, chain in _naming_chains(text):
         if parts in (("getAgent",), ("getContext",), ("agents", "get"), ("contexts", "get")):
             found += [(what, "", chain.then)] if chain.then else []
         elif parts[0] in ("agents", "contexts") and len(parts) > 2:

@@ -10,6 +10,7 @@ from typing import Any
 
 from moothall.agents.ask import Returned
 from moothall.agents.workspace import BUILT_IN, Workspace
+from moothall.app.runs.family import with_children
 from moothall.app.toolbox import encode_workspace, saves_of
 from moothall.errors import Refused
 from moothall.kernel.codec import decode
@@ -88,14 +89,12 @@ def _nearest(saves: tuple[Save, ...], changes: list[float], moment: float) -> st
 
 async def _changes(store: Store, top: RunId) -> list[float]:
     """When calls came back that may have changed the workspace, in a run and in those that it started."""
-    family, changes = {top}, []
-    for stored in reversed(await store.runs()):  # whoever starts a run is older than that
-        if stored.record.run in family or stored.record.parent in family:
-            family.add(stored.record.run)
-            for entry in await store.entries(stored.record.run):
-                event = entry["event"]
-                if event["name"] in ENDS and BUILT_IN.get(event.get("tool", ""), ("",))[0] != "pure":
-                    changes.append(float(entry["at"]))
+    changes = []
+    for stored in with_children(await store.runs(), {top}):
+        for entry in await store.entries(stored.record.run):
+            event = entry["event"]
+            if event["name"] in ENDS and BUILT_IN.get(event.get("tool", ""), ("",))[0] != "pure":
+                changes.append(float(entry["at"]))
     return changes
 
 

@@ -17,6 +17,7 @@ from dataclasses import fields
 from typing import Any
 
 from moothall.app.config.settings import cleaner
+from moothall.app.runs.family import with_children
 from moothall.app.runs.view import export as export_plain
 from moothall.errors import Broken, Conflict, Refused
 from moothall.kernel.frozen import Frozen
@@ -67,11 +68,7 @@ def _family(runs: Mapping[RunId, Stored], run: RunId) -> list[RunId]:
     while origin and origin in runs:
         wanted.add(origin)
         origin = runs[origin].record.origin
-    oldest = list(runs)[::-1]
-    for name in oldest:  # whoever starts a run is older than that
-        if runs[name].record.parent in wanted:
-            wanted.add(name)
-    return [name for name in oldest if name in wanted]
+    return [stored.record.run for stored in with_children([*runs.values()], wanted)]
 
 
 def _has_secret(parcel: PackedRun) -> bool:

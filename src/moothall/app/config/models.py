@@ -18,7 +18,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Awaitable
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
-from moothall.agents.ports import Call, Model, Reply
+from moothall.agents.ports import Model, PayFor, unlimited
 from moothall.agents.secrets import Cleaner
 from moothall.app.config.settings import (
     LEVELS,
@@ -262,10 +261,10 @@ def daily_purse() -> Purse | None:
     return None if limit is None else Purse(state_directory() / "spent-today.json", limit, time.time)
 
 
-def pay_daily(call: Call) -> Awaitable[Reply]:
-    """Make a call of an agent that is a function, and pay for it out of what is left to spend today."""
+def daily_payment() -> PayFor:
+    """What pays for the calls of agents that are functions: what is left to spend today, where that is limited."""
     purse = daily_purse()
-    return call() if purse is None else purse.pay_for(call)
+    return unlimited if purse is None else purse.pay_for
 
 
 def _endpoint(named: Named) -> Endpoint:

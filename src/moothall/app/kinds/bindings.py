@@ -16,7 +16,7 @@ from moothall.agents.ports import Model
 from moothall.agents.roles import Role, library_role, role_of, roles
 from moothall.analysis import verify
 from moothall.analysis.verify import Finding
-from moothall.app.config.models import BY_LEVEL, at_level, is_offline, open_model, pay_daily
+from moothall.app.config.models import BY_LEVEL, at_level, daily_payment, is_offline, open_model
 from moothall.app.kinds.guests import adapt_guests
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import child_machine, source_of
@@ -100,7 +100,7 @@ def bind_functions(machine: Machine, provided: Provided) -> Bindings:
         prompts=provided.prompts,
         roles=_personas(provided.roles),
         models=models,
-        pay_for=pay_daily,
+        pay_for=daily_payment(),
     )
     performers = {
         AskAgent.kind: Performer(AskAgent, agents),

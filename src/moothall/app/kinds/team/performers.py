@@ -15,7 +15,7 @@ from typing import Any
 from moothall.agents.ask import AskAgent, CallTool
 from moothall.agents.ports import Model, Reply, Request, open_ahead
 from moothall.agents.roles import Role
-from moothall.app.config.models import pay_daily
+from moothall.app.config.models import daily_payment
 from moothall.app.kinds.bindings import Provided, RunModels, child_part
 from moothall.app.kinds.team.files import PERSONA, Prompts, persona_name, roster_at
 from moothall.app.kinds.team.plan import PlanChecker, Planner
@@ -63,7 +63,7 @@ def bind_team(machine: Machine, provided: Provided) -> Bindings:
         prompts=prompts,
         roles=lambda name: Role(),
         models=models,
-        pay_for=pay_daily,
+        pay_for=daily_payment(),
     )
     performers = {
         AskAgent.kind: Performer(AskAgent, agents),

@@ -12,7 +12,7 @@ from moothall.agents.ask import CallTool, Tool
 from moothall.agents.conversation import Converse
 from moothall.agents.ports import Model
 from moothall.agents.workspace import BUILT_IN, Policy, policy_for
-from moothall.app.config.models import BY_LEVEL, at_level, open_model, pay_daily
+from moothall.app.config.models import BY_LEVEL, at_level, daily_payment, open_model
 from moothall.app.kinds.bindings import Provided, child_part
 from moothall.app.kinds.check import Check, Examined, Told
 from moothall.app.kinds.functions import functions_in, tools_in
@@ -219,7 +219,7 @@ def bind_workflow(machine: WorkflowMachine, provided: Provided) -> Bindings:
     known = {**toolbox.functions, **own.functions, **provided.functions}
     checks = {**toolbox.checks, **own.checks, **provided.checks}
     parsing = frozenset(tool.function.name for role in plan.roles.values() for tool in role.parsingTools)
-    played = ConversePerformer(plan.seats, plan.roles, known, _Models(provided.model), parsing, pay_for=pay_daily)
+    played = ConversePerformer(plan.seats, plan.roles, known, _Models(provided.model), parsing, pay_for=daily_payment())
     performers = {
         Converse.kind: Performer(Converse, played),
         CallTool.kind: Performer(CallTool, ToolPerformer(known, checks, toolbox.look, toolbox.save, toolbox.lacks)),

@@ -39,11 +39,19 @@ async def commit(message: str) -> str:
 commit = tool(commit, repeats="at-most-once", policy="ask")  # type: ignore[assignment]
 
 
-def keep_failures(job: Job, returned: Returned) -> Job:
+def tests_pass(job: Job, returned: Returned[dict[str, object]]) -> bool:
+    return returned.value["exit_code"] == 0
+
+
+def is_good(job: Job, reply: Replied[Verdict]) -> bool:
+    return reply.value.good
+
+
+def keep_failures(job: Job, returned: Returned[dict[str, str]]) -> Job:
     return replace(job, notes=f"the tests fail: {returned.value['stderr'][-2000:]}")
 
 
-def keep_verdict(job: Job, reply: Replied) -> Job:
+def keep_verdict(job: Job, reply: Replied[Verdict]) -> Job:
     return replace(job, notes=reply.value.notes, message=f"{job.task}\n\n{reply.value.notes}")
 
 
@@ -61,9 +69,9 @@ ASSISTANT = Machine(
     ],
     moves=[
         On("coding",     Replied,   to="testing"),
-        On("testing",    Returned,  to="reviewing",  when=lambda job, returned: returned.value["exit_code"] == 0),
+        On("testing",    Returned,  to="reviewing",  when=tests_pass),
         On("testing",    Returned,  to="coding",     do=keep_failures, at_most=5),
-        On("reviewing",  Replied,   to="approving",  when=lambda job, reply: reply.value.good, do=keep_verdict),
+        On("reviewing",  Replied,   to="approving",  when=is_good, do=keep_verdict),
         On("reviewing",  Replied,   to="coding",     do=keep_verdict, at_most=3),
         On("approving",  otherwise, to="committing", when=yes),
         On("approving",  otherwise, to="left"),

@@ -44,7 +44,7 @@ class Models(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *told: object) -> None:
+    def log_message(self, format: str, *told: object) -> None:
         """Say nothing about requests."""
 
 

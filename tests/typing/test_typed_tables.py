@@ -1,5 +1,6 @@
 """Type checkers know what a table is about: they refuse its mistakes, and have nothing to say about what is right."""
 
+import json
 import os
 import re
 import subprocess
@@ -24,6 +25,21 @@ def complaints(*files: Path) -> tuple[set[int], str]:
     return {int(line) for line in re.findall(r"\.py:(\d+): error:", checked.stdout)}, checked.stdout
 
 
+def complaints_of_pyright(*files: Path) -> list[int]:
+    """The lines that pyright refuses."""
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson", *map(str, files)]
+    checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
+    if not checked.stdout.startswith("{"):
+        pytest.skip("pyright cannot be fetched: it needs node and the registry of npm")
+    findings = json.loads(checked.stdout)["generalDiagnostics"]
+    return sorted(finding["range"]["start"]["line"] + 1 for finding in findings)
+
+
+def marked(file: Path, mark: str) -> list[int]:
+    """The lines of a file that have this mark."""
+    return [number for number, line in enumerate(file.read_text().splitlines(), 1) if f"  # {mark}" in line]
+
+
 def as_code(text: str, folder: Path) -> Path:
     """A text of this folder as a Python file; here it is a text, so that whoever checks the tests does not read it."""
     file = folder / f"{text}.py"
@@ -34,9 +50,9 @@ def as_code(text: str, folder: Path) -> Path:
 @pytest.mark.slow
 def test_mypy_refuses_every_mistake_in_a_table_and_nothing_else(tmp_path: Path) -> None:
     file = as_code("mistakes", tmp_path)
-    wrong = {number for number, line in enumerate(file.read_text().splitlines(), 1) if "  # wrong" in line}
+    wrong = marked(file, "wrong")
     assert len(wrong) == 17
-    assert complaints(file)[0] == wrong
+    assert complaints(file)[0] == set(wrong)
 
 
 @pytest.mark.slow
@@ -47,6 +63,23 @@ def test_mypy_takes_what_authors_write_every_day(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_examples_pass_a_strict_type_checker() -> None:
     assert "Success" in complaints(*sorted((ROOT / "examples").glob("*.py")))[1]
+
+
+@pytest.mark.slow
+def test_pyright_refuses_every_mistake_in_a_table_and_nothing_else(tmp_path: Path) -> None:
+    file = as_code("mistakes", tmp_path)
+    assert complaints_of_pyright(file) == marked(file, "wrong")
+
+
+@pytest.mark.slow
+def test_pyright_takes_what_authors_write_every_day(tmp_path: Path) -> None:
+    file = as_code("right", tmp_path)
+    assert complaints_of_pyright(file) == marked(file, "pyright wants a function")
+
+
+@pytest.mark.slow
+def test_the_examples_pass_pyright() -> None:
+    assert complaints_of_pyright(*sorted((ROOT / "examples").glob("*.py"))) == []
 
 
 def test_an_annotation_may_name_the_types_of_a_table_at_run_time() -> None:

@@ -581,3 +581,25 @@ async def test_who_finds_its_lease_lost_stops_performing_and_says_who_has_the_ru
             await driving
     assert hands.stopped == ["bread"]
     assert (await lease_of(any_store)).owner == f"{ALIVE}:other"
+
+
+@pytest.mark.unreplayed("the store forgets an entry")
+@pytest.mark.anyio
+async def test_a_run_whose_store_has_lost_an_entry_is_set_aside_and_does_not_go_in_circles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, hands = MemoryStore(), Hands()
+    hall = hall_of(hands, store)
+    await begun(hall, line("bread", "milk", "eggs"))
+    commit, taken = store.commit, []
+
+    async def forget_the_second(run: str, head: Any, *given: Any) -> None:
+        taken.append(head.seq)
+        if len(taken) != 2:
+            await commit(run, head, *given)
+
+    monkeypatch.setattr(store, "commit", forget_the_second)
+    with pytest.raises(Broken, match=r"its journal ends at entry 1, and entry 2 was committed here; nothing of it"):
+        await asyncio.wait_for(drive(hall, RUN), SOON)
+    assert "its journal ends at entry 1" in (await store.load(RUN)).status
+    assert [what for what, _ in hands.calls] == ["bread", "milk", "eggs"]

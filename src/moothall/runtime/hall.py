@@ -353,9 +353,21 @@ async def reopen(
     hall: Hall, run: RunId, machine: Machine, stored: Stored | None = None, insisted: Insistence | None = None
 ) -> Head:
     """Open a run of the store, under its definition or one that adopts it; who has just loaded it passes it on."""
-    head = await _reopen(hall, run, machine, stored or await hall.store.load(run), insisted)
+    head = await _reopen(hall, run, machine, stored or await _load(hall, run), insisted)
     _tell_drive(hall, run, head)
     return head
+
+
+async def _load(hall: Hall, run: RunId) -> Stored:
+    """A run as it is stored; it is set aside if the store has lost what it took from this hall before."""
+    known = hall.runs.get(run)
+    committed = known.head.seq if known is not None and known.is_open else 0
+    stored = await hall.store.load(run)
+    if stored.seq < committed:
+        reason = f"its journal ends at entry {stored.seq}, and entry {committed} was committed here"
+        await hall.store.set_aside(run, reason)
+        raise Broken(f"run {run} is set aside: {reason}; {looked(run)}")
+    return stored
 
 
 async def _reopen(hall: Hall, run: RunId, machine: Machine, stored: Stored, insisted: Insistence | None) -> Head:

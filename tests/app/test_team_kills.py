@@ -18,6 +18,7 @@ from moothall.machines.team.state import THREAD, TRANSITIONS, Conversation, Star
 from moothall.runtime.ports import Store
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.family import Killed, killed
+from tests.runtime.world import PROCESSES
 
 pytestmark = pytest.mark.anyio
 RUN = "talk"
@@ -62,7 +63,9 @@ AGENTS = {"creative_partner": creative_partner, "game_designer": game_designer, 
 async def live(store: Store, deaths: int) -> None:
     """One life: begin or go on, and tell the run what is to be told, each thing once."""
     broadcast = Broadcast()
-    context = RunContext(new_hall(store, broadcast, Later(deaths)), broadcast, AGENTS)
+    hall = new_hall(store, broadcast, Later(deaths))
+    hall.owner = next(PROCESSES)
+    context = RunContext(hall, broadcast, AGENTS)
     machine = find("team")
     if await exists(store, RUN):
         await resuming.resume(context, RUN, machine)

@@ -37,20 +37,28 @@ WAYS = [
 ]
 
 
-@pytest.fixture
-def mark(tmp_path: Path) -> Path:
-    """What the file of the machine makes whenever it is loaded; the run is over."""
-    mark = tmp_path / "loaded"
-    (tmp_path / "theirs.py").write_text(CODE.format(mark=mark))
-    ran = moot("run", str(tmp_path / "theirs.py"), "--run-id", "mine", home=tmp_path)
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a run is over whose machine leaves a mark whenever its file is loaded."""
+    place = tmp_path_factory.mktemp("theirs")
+    (place / "theirs.py").write_text(CODE.format(mark=place / "loaded"))
+    ran = moot("run", str(place / "theirs.py"), "--run-id", "mine", home=place)
     assert "run " in ran.stderr
-    mark.unlink()
+    assert (place / "loaded").exists()
+    return place
+
+
+@pytest.fixture
+def mark(place: Path) -> Path:
+    """The mark, which is not there yet."""
+    mark = place / "loaded"
+    mark.unlink(missing_ok=True)
     return mark
 
 
 @pytest.mark.parametrize("way", WAYS, ids=" ".join)
-def test_looking_loads_no_code(mark: Path, tmp_path: Path, way: tuple[str, ...]) -> None:
-    ran = moot(*way, home=tmp_path)
+def test_looking_loads_no_code(mark: Path, place: Path, way: tuple[str, ...]) -> None:
+    ran = moot(*way, home=place)
     assert not mark.exists()
     assert "Traceback" not in ran.stderr
     if way[0] in ("metrics", "costs") and way[1:]:
@@ -58,15 +66,15 @@ def test_looking_loads_no_code(mark: Path, tmp_path: Path, way: tuple[str, ...])
         assert ran.returncode == 0
 
 
-def test_a_replay_says_what_it_needs_and_takes_it(mark: Path, tmp_path: Path) -> None:
-    refused = moot("replay", "mine", home=tmp_path)
+def test_a_replay_says_what_it_needs_and_takes_it(place: Path) -> None:
+    refused = moot("replay", "mine", home=place)
     assert refused.returncode == 4
-    assert f"--machine {tmp_path / 'theirs.py'}" in refused.stderr
-    taken = moot("replay", "mine", "--machine", str(tmp_path / "theirs.py"), home=tmp_path)
+    assert f"--machine {place / 'theirs.py'}" in refused.stderr
+    taken = moot("replay", "mine", "--machine", str(place / "theirs.py"), home=place)
     assert (taken.returncode, taken.stdout) == (0, "mine: the same again, 2 entries\n")
 
 
-def test_figures_are_whole_with_the_machine_that_is_named(mark: Path, tmp_path: Path) -> None:
-    ran = moot("costs", "mine", "--machine", str(tmp_path / "theirs.py"), home=tmp_path)
+def test_figures_are_whole_with_the_machine_that_is_named(place: Path) -> None:
+    ran = moot("costs", "mine", "--machine", str(place / "theirs.py"), home=place)
     assert ran.returncode == 0
     assert "not loaded unless you name it" not in ran.stderr

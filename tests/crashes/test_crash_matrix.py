@@ -109,6 +109,10 @@ def outcomes(desk: Desk) -> Any:
 
 BOTH = [(scenario, serving) for scenario in SCENARIOS for serving in (False, True)]
 NAMES = [f"{scenario.name}-{'served' if serving else 'driven'}" for scenario, serving in BOTH]
+CASES = [
+    pytest.param(scenario, serving, id=name, marks=[pytest.mark.slow] if serving else [])
+    for (scenario, serving), name in zip(BOTH, NAMES, strict=True)
+]
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +120,7 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> Matrix:
     return Matrix(tmp_path_factory.mktemp("crashes"))
 
 
-@pytest.mark.parametrize(("scenario", "serving"), BOTH, ids=NAMES)
+@pytest.mark.parametrize(("scenario", "serving"), CASES)
 def test_who_dies_at_any_point_leaves_a_run_that_goes_on_as_if_nothing_had_happened(
     matrix: Matrix, scenario: Scenario, serving: bool
 ) -> None:

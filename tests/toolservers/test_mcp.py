@@ -67,6 +67,7 @@ async def called_for_long(folder: Path) -> Any:
     return await calling
 
 
+@pytest.mark.slow
 def test_a_call_that_takes_longer_than_a_server_is_kept_without_work_is_not_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,12 +141,14 @@ def test_a_server_that_speaks_one_protocol_alone_is_understood(
     assert ("initialize" in asked) == (protocol == "legacy")
 
 
+@pytest.mark.slow
 def test_a_server_that_lies_about_its_schema_is_not_believed() -> None:
     with pytest.raises(EffectFailed, match="is not of type 'integer'") as failure:
         asyncio.run(called("lie", pinned_as="lie"))
     assert failure.value.final
 
 
+@pytest.mark.slow
 def test_a_server_whose_tools_have_changed_is_not_called() -> None:
     with pytest.raises(ServerChanged, match="sink is new; look at it, then run `moot trust`"):
         asyncio.run(called("drift"))
@@ -248,6 +251,7 @@ def test_an_agent_waits_for_a_person_before_a_server_is_called(moot: Moot, home:
     assert moot("answer", "r", "--yes", "--quiet").out == "at two\n"
 
 
+@pytest.mark.slow
 def test_a_server_that_has_changed_ends_the_run_and_is_not_called(moot: Moot, home: Path) -> None:
     server = home.parent / "server.py"
     server.write_text(Path(SERVED).read_text())
@@ -260,6 +264,7 @@ def test_a_server_that_has_changed_ends_the_run_and_is_not_called(moot: Moot, ho
     assert "has changed since it was trusted: sink is new" in ran.err
 
 
+@pytest.mark.slow
 def test_a_call_whose_server_crashed_waits_for_a_person(moot: Moot, home: Path) -> None:
     set_server(home, "crash", 'policy = "allow"')
     moot("trust", "--server", "harbour")
@@ -278,6 +283,7 @@ def test_a_server_over_http_serves_tools_in_a_run(moot: Moot, home: Path, tmp_pa
         assert returned(moot, "r") == [{"result": "14:20 in Brest"}]
 
 
+@pytest.mark.slow
 def test_the_servers_of_a_project_are_started_by_trusting_it_and_not_before(moot: Moot, home: Path) -> None:
     started = home.parent / "started"
     server = home.parent / "server.py"

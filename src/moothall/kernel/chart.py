@@ -154,10 +154,7 @@ class Row:
 
 def _joins(event: When | Sequence[When]) -> tuple[All, ...]:
     """What a row waits for all of."""
-    if isinstance(event, All):
-        return (event,)
-    is_list = isinstance(event, Sequence) and not isinstance(event, str)
-    return tuple(item for item in event if isinstance(item, All)) if is_list else ()  # type: ignore[union-attr]
+    return () if isinstance(event, type) else tuple(item for item in sequence(event) if isinstance(item, All))
 
 
 class Place:
@@ -498,9 +495,14 @@ def _is_count(number: object) -> bool:
     return type(number) is int and number >= 0
 
 
-def sequence(actions: Any) -> Sequence[Action]:
+LISTS = (tuple, list)
+"""The usual sequences; whether something is any other takes long to find out."""
+
+
+def sequence(actions: Any) -> Sequence[Any]:
     """Actions as a sequence, also where the author wrote a single one."""
-    return actions if isinstance(actions, Sequence) and not isinstance(actions, str) else (actions,)
+    is_list = type(actions) in LISTS or (isinstance(actions, Sequence) and not isinstance(actions, str))
+    return actions if is_list else (actions,)
 
 
 def bind(

@@ -296,8 +296,9 @@ def _lines(chart: Chart, name: Callable[[Any], str]) -> Iterator[str]:
 
     `name` says what guards and actions are called there.
     """
+    names = partial(labels, name=name)
     for place in chart.places:
-        yield f"{place.parent} {place.kind} {place.name}{_details(place.node, partial(labels, name=name))}"
+        yield f"{place.parent} {place.kind} {place.name}{_details(place.node, names)}"
     for row in chart.rows:
         on = row.on
         guard = f" if {name(on.when)}" if on.when is not None else ""

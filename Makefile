@@ -9,12 +9,13 @@ TESTS  := $(filter-out %__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 # half of them by the time that they take
 HALF   := $(addprefix tests/,agents conformance crashes golden interop kernel lookback machines models mutants performers \
             runtime sandboxes scripting simulation stores testing toolservers typing workspaces)
+SOAKED := $(addprefix tests/,kernel mutants sandboxes simulation)
 
-# run what a mark selects, in two processes
+# run what a mark selects, in two processes: these folders, and the others
 define tests
 mkdir -p build; \
-$(BIN)/pytest -m "$(1)" $(HALF) >build/other-half.log 2>&1 & half=$$!; \
-$(BIN)/pytest -m "$(1)" $(filter-out tests/house $(HALF),$(TESTS)); rest=$$?; \
+$(BIN)/pytest -m "$(1)" $(2) >build/other-half.log 2>&1 & half=$$!; \
+$(BIN)/pytest -m "$(1)" $(filter-out tests/house $(2),$(TESTS)); rest=$$?; \
 wait $$half; half=$$?; cat build/other-half.log; exit $$((rest | half))
 endef
 
@@ -28,10 +29,10 @@ demo: $(READY) ## run the demonstration, offline
 	$(BIN)/python examples/demo.py
 
 test: $(READY) system ## run the quick tests, on two cores
-	@$(call tests,not soak and not slow)
+	@$(call tests,not soak and not slow,$(HALF))
 
 test-slow: $(READY) system ## run the slow tests, the quick ones on other Pythons, and what a wheel installs
-	@$(call tests,slow and not soak)
+	@$(call tests,slow and not soak,$(HALF))
 	tools/other-pythons
 	PYTHON=$(PYTHON) tools/try-wheel
 
@@ -50,7 +51,7 @@ screenshots: $(READY) system ## take the pictures of the page that the documents
 	$(BIN)/python tools/screenshots
 
 soak: $(READY) system ## run the long tests
-	$(BIN)/pytest -m soak
+	@$(call tests,soak,$(SOAKED))
 	$(BIN)/pytest tests/kernel tests/conformance tests/interop --cov --cov-report=
 	$(BIN)/coverage report --include='src/moothall/kernel/*' --skip-covered --show-missing --fail-under=95
 

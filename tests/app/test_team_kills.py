@@ -1,7 +1,6 @@
 """Killed at every write, with a workflow and a panel in flight: nothing is said twice, and nothing is lost."""
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,13 @@ from moothall.app.kinds.source import find
 from moothall.app.runs import begin as beginning
 from moothall.app.runs import resume as resuming
 from moothall.app.runs.begin import Terms
-from moothall.app.runs.context import RunContext, SystemClock, exists, new_hall
+from moothall.app.runs.context import RunContext, exists, new_hall
 from moothall.app.runs.news import Broadcast
 from moothall.kernel.events import Event
 from moothall.machines.team.state import THREAD, TRANSITIONS, Conversation, StartWorkflow, UserSaid
 from moothall.runtime.ports import Store
 from moothall.stores.sqlite import SqliteStore
+from moothall.testing import TestClock
 from tests.runtime.family import Killed, killed
 
 pytestmark = pytest.mark.anyio
@@ -27,13 +27,6 @@ STORY: dict[str, Event] = {
     "flow": StartWorkflow(text="", machine="coder_reviewer", input={"input": "sum two numbers"}, at=2.0),
     "word": UserSaid(text="Begin", at=3.0),
 }
-
-
-class Later(SystemClock):
-    """A clock after so many deaths: the leases of the dead have run out."""
-
-    def __init__(self, deaths: int) -> None:
-        self.now = lambda: time.time() + deaths * 1000.0
 
 
 async def creative_partner(prompt: str) -> Any:
@@ -61,8 +54,9 @@ AGENTS = {"creative_partner": creative_partner, "game_designer": game_designer, 
 
 async def live(store: Store, deaths: int) -> None:
     """One life: begin or go on, and tell the run what is to be told, each thing once."""
-    broadcast = Broadcast()
-    context = RunContext(new_hall(store, broadcast, Later(deaths)), broadcast, AGENTS)
+    broadcast, clock = Broadcast(), TestClock()
+    clock.advance(deaths * 1_000.0)  # the leases of the dead have run out
+    context = RunContext(new_hall(store, broadcast, clock), broadcast, AGENTS)
     machine = find("team")
     if await exists(store, RUN):
         await resuming.resume(context, RUN, machine)

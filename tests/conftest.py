@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,7 @@ from moothall.runtime.ports import Store
 from moothall.scripting.children import is_installed
 from moothall.scripting.javascript import JavaScript
 from moothall.stores.memory import MemoryStore
+from moothall.stores.postgresql import PostgresStore
 from moothall.stores.sqlite import SqliteStore
 from tests.postgres import PostgresServer, served
 from tests.replaying import counted, noted
@@ -47,20 +48,36 @@ def evaluate() -> Iterator[Evaluate | None]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    """A store in a file of its own, which is `runs.db` in the test's folder."""
-    store = SqliteStore(tmp_path / "runs.db", durability="normal")
+def file(tmp_path: Path) -> Path:
+    """Where the store of the test is, or will be."""
+    return tmp_path / "runs.db"
+
+
+@pytest.fixture
+def address(file: Path) -> str:
+    """That file as users name a store."""
+    return f"sqlite:{file}"
+
+
+@pytest.fixture
+def audit_key() -> bytes:
+    """With what the journals of `store` are chained; with nothing unless a module says so."""
+    return b""
+
+
+@pytest.fixture
+def store(file: Path, audit_key: bytes) -> Iterator[SqliteStore]:
+    """A store in a file of its own."""
+    store = SqliteStore(file, audit_key, durability="normal")
     yield store
     store.close()
 
 
 @pytest.fixture(params=["memory", "strict memory", "sqlite"])
-def each_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+def each_store(request: pytest.FixtureRequest, file: Path) -> Iterator[Store]:
     """A store of each kind that needs no server, the one in a file with a key."""
     made: Store = (
-        SqliteStore(tmp_path / "runs.db", b"key")
-        if request.param == "sqlite"
-        else MemoryStore(strict=request.param == "strict memory")
+        SqliteStore(file, b"key") if request.param == "sqlite" else MemoryStore(strict=request.param == "strict memory")
     )
     yield made
     made.close()
@@ -78,6 +95,14 @@ def database(postgres: PostgresServer) -> Iterator[str]:
     """The address of a PostgreSQL database that is the test's own."""
     with postgres.database() as address:
         yield address
+
+
+@pytest.fixture
+async def postgres_store(database: str) -> AsyncIterator[PostgresStore]:
+    """A store in that database."""
+    store = PostgresStore(database)
+    yield store
+    store.close()
 
 
 @pytest.fixture

@@ -75,11 +75,6 @@ TWO_SIDES = Machine(
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
-
-
-@pytest.fixture
 def elsewhere(file: Path, store: SqliteStore) -> Iterator[SqliteStore]:
     """The same file, opened as another process would."""
     other = SqliteStore(file)

@@ -48,11 +48,6 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "PULSE", QUICK)
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
-
-
 async def left(store: Store, clock: MovableClock, run: RunId, machine: Machine) -> None:
     """A run that somebody began and left."""
     hall = hall_of(Hands(), store, clock)

@@ -1,11 +1,9 @@
 """Nobody passes without a token, from another host or from another origin; what is sent and how often is bounded."""
 
-from pathlib import Path
-
 import pytest
 from starlette.testclient import TestClient
 
-from moothall.web.gate import LARGEST, Gate, Receive, Scope, Send
+from moothall.web.gate import LARGEST, Gate, Pace, Receive, Scope, Send
 from tests.web.door import ADA, ADDRESS, BOB, app, client, routes
 
 OTHERS = ["/", "/inbox", "/run/x", "/static/main.js", "/static/vendor/none.js", "/openapi.json", "/nowhere", "/docs"]
@@ -119,18 +117,14 @@ def test_a_body_has_a_largest_size_also_where_it_does_not_say_its_own(address: s
         assert answer.status_code == 413
 
 
-def test_who_asks_too_often_is_told_to_wait(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("moothall.web.gate.BURST", 5.0)
-    monkeypatch.setattr("moothall.web.gate.A_SECOND", 0.0)
-    with client(address) as found:
+def test_who_asks_too_often_is_told_to_wait(address: str) -> None:
+    with client(address, pace=Pace(a_second=0.0, burst=5.0)) as found:
         assert [found.get("/nowhere").status_code for _ in range(6)] == [404] * 5 + [429]
         assert found.get("/api/me", headers={"authorization": f"Bearer {BOB.token}"}).status_code == 200
 
 
-def test_tokens_cannot_be_guessed_at_speed(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("moothall.web.gate.TRIES", 3.0)
-    monkeypatch.setattr("moothall.web.gate.TRIES_A_SECOND", 0.0)
-    with client(address, person=None) as found:
+def test_tokens_cannot_be_guessed_at_speed(address: str) -> None:
+    with client(address, person=None, pace=Pace(tries_a_second=0.0, tries=3.0)) as found:
         answers = [found.get("/api/me", headers={"authorization": f"Bearer {n}"}).status_code for n in range(4)]
         assert answers == [401, 401, 401, 429]
         assert found.get("/api/me").status_code == 401, "without a token nothing is guessed"

@@ -60,17 +60,14 @@ def test_what_a_server_does_wrong_ends_as_documented(
 async def called_for_long(folder: Path) -> Any:
     server = Toolserver(command=(sys.executable, SERVED, "gate"), folder=str(folder))
     pins = await MCPServer("harbour", server, None, os.environ).tools()
-    calling = asyncio.create_task(MCPServer("harbour", server, pins, os.environ).call("tide", TIDE))
+    calling = asyncio.create_task(MCPServer("harbour", server, pins, os.environ, rest=0.001).call("tide", TIDE))
     while not (folder / "calls.log").exists() and not calling.done():  # noqa: ASYNC110 (another process writes it)
         await asyncio.sleep(0.01)
     (folder / "stuck").unlink()
     return await calling
 
 
-def test_a_call_that_takes_longer_than_a_server_is_kept_without_work_is_not_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("moothall.toolservers.mcp.REST", 0.001)
+def test_a_call_that_takes_longer_than_a_server_is_kept_without_work_is_not_given_up(tmp_path: Path) -> None:
     (tmp_path / "stuck").touch()
     assert asyncio.run(called_for_long(tmp_path)) == {"result": "14:20 in Brest"}
 

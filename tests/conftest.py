@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from moothall.app.config.settings import VARIABLES
 from moothall.kernel.simulate import Evaluate
 from moothall.runtime.ports import Store
 from moothall.scripting.children import is_installed
@@ -11,6 +12,7 @@ from moothall.scripting.javascript import JavaScript
 from moothall.stores.memory import MemoryStore
 from moothall.stores.postgresql import PostgresStore
 from moothall.stores.sqlite import SqliteStore
+from tests.cli.ran import Moot, in_this_process
 from tests.postgres import PostgresServer, served
 from tests.replaying import counted, noted
 
@@ -45,6 +47,22 @@ def evaluate() -> Iterator[Evaluate | None]:
         return
     with JavaScript() as engine:
         yield engine
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where runs and settings are while the test lasts; nothing of the user's own is touched or read."""
+    monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path / "home"))
+    for name in (*VARIABLES.values(), "MOOTHALL_SECRETS"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def moot(capsys: pytest.CaptureFixture[str]) -> Iterator[Moot]:
+    """`moot` in this process: arguments in, exit code and output out."""
+    with in_this_process(capsys) as run:
+        yield run
 
 
 @pytest.fixture

@@ -1,15 +1,18 @@
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from moothall.app.config.settings import VARIABLES
 from moothall.kernel.simulate import Evaluate
 from moothall.runtime.ports import Store
 from moothall.scripting.children import is_installed
 from moothall.scripting.javascript import JavaScript
 from moothall.stores.memory import MemoryStore
+from moothall.stores.postgresql import PostgresStore
 from moothall.stores.sqlite import SqliteStore
+from tests.cli.ran import Moot, in_this_process
 from tests.postgres import PostgresServer, served
 from tests.replaying import counted, noted
 
@@ -47,20 +50,52 @@ def evaluate() -> Iterator[Evaluate | None]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    """A store in a file of its own, which is `runs.db` in the test's folder."""
-    store = SqliteStore(tmp_path / "runs.db", durability="normal")
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where runs and settings are while the test lasts; nothing of the user's own is touched or read."""
+    monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path / "home"))
+    for name in (*VARIABLES.values(), "MOOTHALL_SECRETS"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def moot(capsys: pytest.CaptureFixture[str]) -> Iterator[Moot]:
+    """`moot` in this process: arguments in, exit code and output out."""
+    with in_this_process(capsys) as run:
+        yield run
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where the store of the test is, or will be."""
+    return tmp_path / "runs.db"
+
+
+@pytest.fixture
+def address(file: Path) -> str:
+    """That file as users name a store."""
+    return f"sqlite:{file}"
+
+
+@pytest.fixture
+def audit_key() -> bytes:
+    """With what the journals of `store` are chained; with nothing unless a module says so."""
+    return b""
+
+
+@pytest.fixture
+def store(file: Path, audit_key: bytes) -> Iterator[SqliteStore]:
+    """A store in a file of its own."""
+    store = SqliteStore(file, audit_key, durability="normal")
     yield store
     store.close()
 
 
 @pytest.fixture(params=["memory", "strict memory", "sqlite"])
-def each_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+def each_store(request: pytest.FixtureRequest, file: Path) -> Iterator[Store]:
     """A store of each kind that needs no server, the one in a file with a key."""
     made: Store = (
-        SqliteStore(tmp_path / "runs.db", b"key")
-        if request.param == "sqlite"
-        else MemoryStore(strict=request.param == "strict memory")
+        SqliteStore(file, b"key") if request.param == "sqlite" else MemoryStore(strict=request.param == "strict memory")
     )
     yield made
     made.close()
@@ -78,6 +113,14 @@ def database(postgres: PostgresServer) -> Iterator[str]:
     """The address of a PostgreSQL database that is the test's own."""
     with postgres.database() as address:
         yield address
+
+
+@pytest.fixture
+async def postgres_store(database: str) -> AsyncIterator[PostgresStore]:
+    """A store in that database."""
+    store = PostgresStore(database)
+    yield store
+    store.close()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from moothall.kernel.events import GaveUp
 from moothall.performers.agents import AgentPerformer
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.ports import Context
+from tests.agents.attentive import Attentive
 
 CONTEXT = Context("run-1", "run-1.3.0", 2, 1)
 
@@ -23,18 +24,6 @@ CONTEXT = Context("run-1", "run-1.3.0", 2, 1)
 class Verdict:
     good: bool
     notes: str = ""
-
-
-class Attentive:
-    """A model that keeps what it was asked."""
-
-    def __init__(self, reply: Reply) -> None:
-        self.requests: list[Request] = []
-        self._reply = reply
-
-    async def reply(self, request: Request) -> Reply:
-        self.requests.append(request)
-        return self._reply
 
 
 def played_by(given: Any) -> AgentPerformer:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from moothall.agents.ask import AskAgent, CallTool, Replied, Returned, ToolCall, Unusable
-from moothall.agents.ports import Offered, Reply, Request
+from moothall.agents.ports import Offered, Reply
 from moothall.errors import DefinitionError
 from moothall.kernel.events import GaveUp
 from moothall.performers.agents import AgentPerformer, offer_tool
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.ports import WHOLE, Context, Excerpt
+from tests.agents.attentive import Attentive
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -48,18 +49,6 @@ CONTEXT = Context("run-1", "run-1.3.0", 2, 1, desk=Talk())
 async def weather(city: str, days: int = 1, *, key: str = "") -> str:
     """How cold it is in a city."""
     return f"{city} {days} {key}"
-
-
-class Attentive:
-    """A model that keeps what it was asked."""
-
-    def __init__(self, reply: Reply) -> None:
-        self.requests: list[Request] = []
-        self._reply = reply
-
-    async def reply(self, request: Request) -> Reply:
-        self.requests.append(request)
-        return self._reply
 
 
 async def said_by(reply: Any, effect: AskAgent = ASK) -> Any:

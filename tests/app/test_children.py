@@ -99,7 +99,7 @@ HOUSE = delegating(child(DESK, "to"), name="house")
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A file with a family of machines, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     return str(written(tmp_path, FAMILY, "family.py"))
@@ -162,7 +162,7 @@ def test_a_dotted_field_is_given_by_its_last_name() -> None:
     assert run(machine, {"letter": {"to": "Ada"}}).result == "DEAR ADA"
 
 
-def test_a_machine_that_starts_itself_runs_into_the_depth_limit_and_says_so(file: str, tmp_path: Path) -> None:
+def test_a_machine_that_starts_itself_runs_into_the_depth_limit_and_says_so(family: str, tmp_path: Path) -> None:
     text = FAMILY.replace('child("writing", "to")', 'child("office", "to")')
     source = written(tmp_path, text, "self.py")
     outcome = run(find(f"{source}:OFFICE"), "Ada")
@@ -281,16 +281,16 @@ async def test_a_list_of_runs_shows_that_a_parent_waits_for_a_person() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_child_whose_parent_was_deleted_can_still_be_answered(file: str) -> None:
-    run(find(f"{file}:DESK"), "Ada", run_id="desk")
+async def test_a_child_whose_parent_was_deleted_can_still_be_answered(family: str) -> None:
+    run(find(f"{family}:DESK"), "Ada", run_id="desk")
     with opened(None) as store:
         await store.forget("desk")
     outcome: Outcome = answer("desk-0-0", "Eve")
     assert (outcome.status, outcome.result) == ("done", "signed Eve")
 
 
-def test_the_outcome_of_a_family_can_be_shown_as_json(file: str) -> None:
-    outcome = run(find(f"{file}:OFFICE"), "Ada", run_id="office")
+def test_the_outcome_of_a_family_can_be_shown_as_json(family: str) -> None:
+    outcome = run(find(f"{family}:OFFICE"), "Ada", run_id="office")
     assert json.loads(json.dumps(outcome.result)) == "DEAR ADA"
     assert resume("office").result == "DEAR ADA"
     assert resume("office-0-0").result == "DEAR ADA"

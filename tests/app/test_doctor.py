@@ -32,13 +32,8 @@ OVER = Machine("over", states=[Final("over")], moves=[])
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
-
-
-@pytest.fixture
-def store(file: Path) -> Path:
-    """A store with a run that waits and two that are done."""
+def used_file(file: Path) -> Path:
+    """The file of a store with a run that waits and two that are done."""
     run(ASKING, run_id="waiting", store=f"sqlite:{file}")
     for name in ("one", "two"):
         run(OVER, run_id=name, store=f"sqlite:{file}")
@@ -98,16 +93,16 @@ def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert "runs" not in checks
 
 
-def test_looking_leaves_every_byte_and_every_file_as_it_was(store: Path) -> None:
-    before = {one.name: one.read_bytes() for one in store.parent.rglob("*") if one.is_file()}
-    assert found(store)["runs"].level == "ok"
-    assert {one.name: one.read_bytes() for one in store.parent.rglob("*") if one.is_file()} == before
+def test_looking_leaves_every_byte_and_every_file_as_it_was(used_file: Path) -> None:
+    before = {one.name: one.read_bytes() for one in used_file.parent.rglob("*") if one.is_file()}
+    assert found(used_file)["runs"].level == "ok"
+    assert {one.name: one.read_bytes() for one in used_file.parent.rglob("*") if one.is_file()} == before
 
 
-def test_a_good_store_has_its_size_its_log_and_its_runs_by_status(store: Path) -> None:
-    checks = found(store)
+def test_a_good_store_has_its_size_its_log_and_its_runs_by_status(used_file: Path) -> None:
+    checks = found(used_file)
     assert checks["store"].level == "ok"
-    assert checks["store"].says.startswith(f"sqlite:{store}: ")
+    assert checks["store"].says.startswith(f"sqlite:{used_file}: ")
     assert checks["store"].says.endswith(" kB, can be written")
     assert said(checks["log"]) == ("ok", "the write-ahead log is on")
     assert said(checks["runs"]) == ("ok", "2 done, 1 waiting")
@@ -148,37 +143,39 @@ def test_a_store_cannot_be_made_below_a_file(file: Path) -> None:
 
 
 @pytest.mark.parametrize(("version", "level", "says"), [(99, "problem", "newer"), (0, "warning", "older")])
-def test_a_store_of_another_moothall_is_told_and_not_changed(store: Path, version: int, level: str, says: str) -> None:
-    change(store, f"PRAGMA user_version = {version}")
-    check = found(store)["store"]
+def test_a_store_of_another_moothall_is_told_and_not_changed(
+    used_file: Path, version: int, level: str, says: str
+) -> None:
+    change(used_file, f"PRAGMA user_version = {version}")
+    check = found(used_file)["store"]
     assert (check.level, says in check.says) == (level, True)
-    db = sqlite3.connect(store)
+    db = sqlite3.connect(used_file)
     assert db.execute("PRAGMA user_version").fetchone() == (version,)
     db.close()
 
 
-def test_a_store_without_its_log_is_worth_knowing_and_stays_so(store: Path) -> None:
-    change(store, "PRAGMA journal_mode = DELETE")
-    checks = found(store)
+def test_a_store_without_its_log_is_worth_knowing_and_stays_so(used_file: Path) -> None:
+    change(used_file, "PRAGMA journal_mode = DELETE")
+    checks = found(used_file)
     assert checks["log"].level == "warning"
     assert "runs" not in checks
-    db = sqlite3.connect(store)
+    db = sqlite3.connect(used_file)
     assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
     db.close()
 
 
-def test_a_store_that_somebody_writes_to_right_now_can_be_written(store: Path) -> None:
-    db = sqlite3.connect(store, isolation_level=None)
+def test_a_store_that_somebody_writes_to_right_now_can_be_written(used_file: Path) -> None:
+    db = sqlite3.connect(used_file, isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
     try:
-        assert look_at(store).level == "ok"
+        assert look_at(used_file).level == "ok"
     finally:
         db.close()
 
 
-def test_a_store_that_may_not_be_written_is_a_problem(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_may_not_be_written_is_a_problem(used_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everywhere
-    assert "no permission" in found(store)["store"].says
+    assert "no permission" in found(used_file)["store"].says
 
 
 def test_what_is_no_address_is_refused() -> None:
@@ -227,13 +224,13 @@ def test_a_network_filesystem_is_worth_knowing(path: str, kind: str, level: str)
 
 
 def test_the_table_of_mounts_is_asked_for_the_store(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    used_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mounts").write_text(f"server:/x {tmp_path.resolve()} nfs rw 0 0\n")
     monkeypatch.setattr(storefile, "MOUNTS", tmp_path / "mounts")
-    assert found(store)["filesystem"].level == "warning"
+    assert found(used_file)["filesystem"].level == "warning"
     monkeypatch.setattr(storefile, "MOUNTS", tmp_path / "none")
-    assert "filesystem" not in found(store)
+    assert "filesystem" not in found(used_file)
 
 
 @pytest.mark.parametrize(("free", "level"), [(10_000_000, "problem"), (100_000_000, "warning"), (10**12, "ok")])
@@ -276,30 +273,30 @@ def test_a_holder_that_is_gone_is_told(dead: int) -> None:
     assert (check.level, "holds 1 run, but is gone" in check.says) == ("warning", True)
 
 
-def test_the_holders_of_a_store_are_named(store: Path, dead: int) -> None:
+def test_the_holders_of_a_store_are_named(used_file: Path, dead: int) -> None:
     change(
-        store,
+        used_file,
         f"UPDATE runs SET owner = '{HOST}:{dead}:word{HERE}', until = {time.time() + 30} WHERE run = 'waiting'",
     )
-    assert f"{HOST}:{dead} holds 1 run, but is gone" in found(store)["holder"].says
+    assert f"{HOST}:{dead} holds 1 run, but is gone" in found(used_file)["holder"].says
 
 
 @pytest.fixture
-def reader(store: Path) -> Iterator[int]:
+def reader(used_file: Path) -> Iterator[int]:
     """Another process that has the store open."""
-    with store.open("rb") as opened, subprocess.Popen(["sleep", "3600"], stdin=opened) as process:
+    with used_file.open("rb") as opened, subprocess.Popen(["sleep", "3600"], stdin=opened) as process:
         yield process.pid
         process.kill()
 
 
-def test_other_processes_that_have_the_store_open_are_found(store: Path, reader: int) -> None:
-    assert others_at(store) == {reader}
-    assert said(found(store)["sharing"]) == ("ok", f"process {reader} has the store open")
+def test_other_processes_that_have_the_store_open_are_found(used_file: Path, reader: int) -> None:
+    assert others_at(used_file) == {reader}
+    assert said(found(used_file)["sharing"]) == ("ok", f"process {reader} has the store open")
 
 
-def test_a_live_holder_counts_as_one_of_them(store: Path, reader: int) -> None:
-    change(store, f"UPDATE runs SET owner = '{HOST}:1:word', until = {time.time() + 30} WHERE run = 'waiting'")
-    check = found(store)["sharing"]
+def test_a_live_holder_counts_as_one_of_them(used_file: Path, reader: int) -> None:
+    change(used_file, f"UPDATE runs SET owner = '{HOST}:1:word', until = {time.time() + 30} WHERE run = 'waiting'")
+    check = found(used_file)["sharing"]
     assert check.level == "warning"
     assert check.says.startswith(f"2 processes have the store open (1, {reader})")
 
@@ -311,17 +308,17 @@ def test_a_store_that_nobody_else_has_open_is_not_worth_a_word() -> None:
 # runs that need a person
 
 
-def test_a_run_that_was_set_aside_is_told(store: Path) -> None:
-    change(store, "UPDATE runs SET status = 'set aside: it limps', wake = NULL WHERE run = 'waiting'")
-    checks = found(store)
+def test_a_run_that_was_set_aside_is_told(used_file: Path) -> None:
+    change(used_file, "UPDATE runs SET status = 'set aside: it limps', wake = NULL WHERE run = 'waiting'")
+    checks = found(used_file)
     assert checks["set aside"].level == "warning"
     assert checks["set aside"].says.startswith("waiting; ")
     assert checks["runs"].says == "2 done, 1 set aside"
 
 
-def test_a_damaged_head_is_worth_knowing(store: Path) -> None:
-    change(store, "UPDATE runs SET head = x'7b' WHERE run = 'one'")
-    assert found(store)["damaged"].says.startswith("one; `moot resume`")
+def test_a_damaged_head_is_worth_knowing(used_file: Path) -> None:
+    change(used_file, "UPDATE runs SET head = x'7b' WHERE run = 'one'")
+    assert found(used_file)["damaged"].says.startswith("one; `moot resume`")
 
 
 @pytest.mark.parametrize(
@@ -332,9 +329,9 @@ def test_a_damaged_head_is_worth_knowing(store: Path) -> None:
     ],
     ids=["record", "journal"],
 )
-def test_a_run_that_cannot_be_read_is_a_problem_and_the_others_are_counted(store: Path, statement: str) -> None:
-    change(store, statement)
-    checks = found(store)
+def test_a_run_that_cannot_be_read_is_a_problem_and_the_others_are_counted(used_file: Path, statement: str) -> None:
+    change(used_file, statement)
+    checks = found(used_file)
     assert checks["unreadable"].level == "problem"
     assert checks["unreadable"].says.startswith("waiting (")
     assert checks["runs"].says == "2 done, 1 unreadable"
@@ -396,10 +393,10 @@ def test_a_clock_that_is_not_the_servers_is_worth_knowing(
 
 
 def test_a_durability_that_means_nothing_does_not_keep_the_doctor_from_the_store(
-    store: Path, monkeypatch: pytest.MonkeyPatch
+    used_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MOOTHALL_DURABILITY", "none")
-    assert found(store)["runs"].level == "ok"
+    assert found(used_file)["runs"].level == "ok"
 
 
 KEYS = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -20,55 +19,51 @@ TAKE_BACK = "when no other worker runs, `moot worker --engine own` takes the sto
 
 
 @pytest.fixture
-async def store(database: str) -> AsyncIterator[PostgresStore]:
+def engine_store(postgres_store: PostgresStore) -> PostgresStore:
     """A store that has no engine yet."""
     pytest.importorskip("temporalio", reason="Temporal's library is not installed")
-    found = PostgresStore(database)
-    try:
-        yield found
-    finally:
-        found.close()
+    return postgres_store
 
 
 async def test_the_first_worker_with_an_engine_binds_the_store_and_others_with_the_same_may_join(
-    store: PostgresStore,
+    engine_store: PostgresStore,
 ) -> None:
-    assert await pump_of(store, "", EVERYTHING) is None
-    assert await store.engine() == ""
-    assert await pump_of(store, HERE, EVERYTHING) is not None
-    assert await store.engine() == f"{HERE}/default"
+    assert await pump_of(engine_store, "", EVERYTHING) is None
+    assert await engine_store.engine() == ""
+    assert await pump_of(engine_store, HERE, EVERYTHING) is not None
+    assert await engine_store.engine() == f"{HERE}/default"
     for same in (HERE, f"{HERE}/", f"{HERE}/default"):
-        assert await pump_of(store, same, EVERYTHING) is not None
+        assert await pump_of(engine_store, same, EVERYTHING) is not None
 
 
-async def test_another_engine_and_a_worker_without_one_are_refused_with_what_to_do(store: PostgresStore) -> None:
-    await pump_of(store, HERE, EVERYTHING)
+async def test_another_engine_and_a_worker_without_one_are_refused_with_what_to_do(engine_store: PostgresStore) -> None:
+    await pump_of(engine_store, HERE, EVERYTHING)
     bound = f"{HERE}/default"
     with pytest.raises(Refused) as none:
-        await pump_of(store, "", EVERYTHING)
+        await pump_of(engine_store, "", EVERYTHING)
     assert str(none.value) == (
         f"the runs of this store are pumped by {bound}; start the worker with --engine {bound}, or {TAKE_BACK}"
     )
     for other in (THERE, f"{HERE}/another"):
         with pytest.raises(Refused, match="pumps the runs of this store, not") as refused:
-            await pump_of(store, other, EVERYTHING)
+            await pump_of(engine_store, other, EVERYTHING)
         assert str(refused.value).endswith(f"; {TAKE_BACK} first")
-    assert await store.engine() == bound
+    assert await engine_store.engine() == bound
 
 
-async def test_own_takes_the_store_back_and_then_another_engine_may_have_it(store: PostgresStore) -> None:
-    await pump_of(store, HERE, EVERYTHING)
-    assert await pump_of(store, "own", EVERYTHING) is None
-    assert await store.engine() == ""
-    assert await pump_of(store, THERE, EVERYTHING) is not None
-    assert await store.engine() == f"{THERE}/default"
+async def test_own_takes_the_store_back_and_then_another_engine_may_have_it(engine_store: PostgresStore) -> None:
+    await pump_of(engine_store, HERE, EVERYTHING)
+    assert await pump_of(engine_store, "own", EVERYTHING) is None
+    assert await engine_store.engine() == ""
+    assert await pump_of(engine_store, THERE, EVERYTHING) is not None
+    assert await engine_store.engine() == f"{THERE}/default"
 
 
 @pytest.mark.parametrize("scope", [Scope(queues=("night",)), Scope(tenants=("ada",))])
-async def test_an_engine_serves_all_queues_and_tenants(store: PostgresStore, scope: Scope) -> None:
+async def test_an_engine_serves_all_queues_and_tenants(engine_store: PostgresStore, scope: Scope) -> None:
     with pytest.raises(Refused, match="leave out --queue and --tenant"):
-        await pump_of(store, HERE, scope)
-    assert await store.engine() == ""
+        await pump_of(engine_store, HERE, scope)
+    assert await engine_store.engine() == ""
 
 
 async def test_only_a_store_on_a_server_can_have_an_engine() -> None:
@@ -87,10 +82,12 @@ async def test_what_is_not_the_address_of_an_engine_is_refused(address: str) -> 
 
 
 @pytest.mark.slow
-async def test_the_doctor_says_which_engine_drives_a_store(store: PostgresStore, tmp_path: Path, database: str) -> None:
+async def test_the_doctor_says_which_engine_drives_a_store(
+    engine_store: PostgresStore, tmp_path: Path, database: str
+) -> None:
     own = moot("doctor", "--store", database, home=tmp_path).stdout
     assert "own: workers of this store" in own
-    await pump_of(store, HERE, EVERYTHING)
+    await pump_of(engine_store, HERE, EVERYTHING)
     bound = moot("doctor", "--store", database, home=tmp_path).stdout
     assert f"{HERE}/default pumps the runs" in bound
     assert f"start workers with --engine {HERE}/default; `moot worker --engine own` takes the store back" in bound
@@ -98,12 +95,12 @@ async def test_the_doctor_says_which_engine_drives_a_store(store: PostgresStore,
 
 @pytest.mark.slow
 async def test_a_worker_without_the_engine_of_its_store_ends_and_says_why(
-    store: PostgresStore, tmp_path: Path, database: str
+    engine_store: PostgresStore, tmp_path: Path, database: str
 ) -> None:
-    await pump_of(store, HERE, EVERYTHING)
+    await pump_of(engine_store, HERE, EVERYTHING)
     ended = moot("worker", "--store", database, "--until-idle", home=tmp_path)
     assert ended.returncode == 1
     assert f"start the worker with --engine {HERE}/default" in ended.stderr
     taken = moot("worker", "--store", database, "--until-idle", "--engine", "own", home=tmp_path)
     assert taken.returncode == 0, taken.stderr
-    assert await store.engine() == ""
+    assert await engine_store.engine() == ""

@@ -11,10 +11,11 @@ from moothall.errors import EffectFailed
 from moothall.kernel.effects import Alarm
 from moothall.kernel.events import Expired
 from moothall.kernel.step import Snapshot
-from moothall.runtime import drive as worker
+from moothall.runtime.crew import Crew
 from moothall.runtime.drive import Drive
 from moothall.runtime.hall import Hall
 from moothall.runtime.journal import Head, Pending, Record, Run
+from moothall.runtime.ports import Store
 from moothall.stores.memory import MemoryStore
 
 NAP = Machine("nap", states=[State("napping"), Final("awake")], moves=[On("napping", Expired, to="awake")])
@@ -32,22 +33,22 @@ class Faltering(MemoryStore):
         return await super().owners()
 
 
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "PULSE", 0.01)
+def quick_hall(store: Store) -> Hall:
+    """A hall that looks for work a hundred times a second."""
+    return Hall(store, SystemClock(), {}, crew=Crew(interval=0.01))
 
 
 @pytest.mark.anyio
 async def test_a_store_out_of_reach_is_not_mistaken_for_one_with_nothing_to_do() -> None:
     store, stop = Faltering(), asyncio.Event()
-    left = await asyncio.wait_for(wait_for_end(Hall(store, SystemClock(), {}), stop, {}), 10)
+    left = await asyncio.wait_for(wait_for_end(quick_hall(store), stop, {}), 10)
     assert (left, stop.is_set(), store.looks) == (0, True, 5)
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("seconds", "stays"), [(0, True), (10, True), (3600, False)])
 async def test_a_worker_stays_for_what_comes_soon_and_not_for_what_is_far_off(seconds: float, stays: bool) -> None:
-    hall, stop = Hall(MemoryStore(), SystemClock(), {}), asyncio.Event()
+    hall, stop = quick_hall(MemoryStore()), asyncio.Event()
     rings = Pending("0.0", Alarm(Expired(), seconds), due=hall.clock.now() + seconds)
     known = hall.remember("mine")
     known.run = Run(Record("mine", NAP.name, NAP.digest, hall.clock.now()), NAP)
@@ -63,7 +64,7 @@ async def test_a_worker_stays_for_what_comes_soon_and_not_for_what_is_far_off(se
 @pytest.mark.anyio
 async def test_without_being_asked_a_worker_never_goes_home_by_itself() -> None:
     store, stop = Faltering(), asyncio.Event()
-    ending = asyncio.create_task(wait_for_end(Hall(store, SystemClock(), {}), stop, None))
+    ending = asyncio.create_task(wait_for_end(quick_hall(store), stop, None))
     await asyncio.sleep(0.05)
     assert (ending.done(), store.looks) == (False, 0)
     stop.set()

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from moothall import Final, Machine, Moothall, On, Returned, State, call
-from moothall.app.runs import view, worker
+from moothall.app.runs import view
 from moothall.app.runs.worker import Duty, work
 from moothall.errors import EffectFailed
 from moothall.runtime.journal import Lane
@@ -147,12 +147,11 @@ async def test_a_worker_deletes_old_runs_from_time_to_time_where_that_is_set(
     hall: Moothall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MOOTHALL_PRUNE", "30")
-    monkeypatch.setattr(worker, "PRUNES", 0.05)
     await begin_old(hall, ("one", "two"), monkeypatch)
     stop, notices = asyncio.Event(), list[str]()
     context = hall.context()
     monkeypatch.setattr(type(context.broadcast), "notice", lambda broadcast, text: notices.append(text))
-    working = asyncio.create_task(work(context, stop, Duty()))
+    working = asyncio.create_task(work(context, stop, Duty(prune_every=0.05)))
     await wait_until(lambda: len(notices) == 1)
     assert await kept(hall) == []
     await hall.run(TASK, Task("three"), run_id="three")  # the next look finds it
@@ -167,10 +166,9 @@ async def test_a_worker_deletes_old_runs_from_time_to_time_where_that_is_set(
 @pytest.mark.parametrize("days", ["", "32"], ids=["off until it is set", "not old enough"])
 async def test_a_worker_deletes_nothing_else(hall: Moothall, days: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOOTHALL_PRUNE", days)
-    monkeypatch.setattr(worker, "PRUNES", 0.01)
     await begin_old(hall, ("one",), monkeypatch)
     await hall.submit(TASK, Task("two"), run_id="two")
-    await worked(hall)
+    await worked(hall, prune_every=0.01)
     assert await kept(hall) == ["one", "two"]
 
 

@@ -2,7 +2,6 @@
 
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 import pytest
 
@@ -20,11 +19,6 @@ def synchronous(store: Store) -> int:
     assert isinstance(store, SqliteStore)
     found: int = store._db.execute("PRAGMA synchronous").fetchone()[0]
     return found
-
-
-@pytest.fixture
-def address(tmp_path: Path) -> str:
-    return f"sqlite:{tmp_path / 'runs.db'}"
 
 
 @pytest.mark.parametrize(("durability", "level"), [(None, FULL), ("full", FULL), ("normal", NORMAL)])

@@ -1,7 +1,6 @@
 """Killed at every write, with a workflow and a panel in flight: nothing is said twice, and nothing is lost."""
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from moothall.app.kinds.source import find
 from moothall.app.runs import begin as beginning
 from moothall.app.runs import resume as resuming
 from moothall.app.runs.begin import Terms
-from moothall.app.runs.context import RunContext, SystemClock, exists, new_hall
+from moothall.app.runs.context import RunContext, exists, new_hall
 from moothall.app.runs.news import Broadcast
 from moothall.kernel.events import Event
 from moothall.machines.team.state import THREAD, TRANSITIONS, Conversation, StartWorkflow, UserSaid
@@ -28,13 +27,6 @@ STORY: dict[str, Event] = {
     "flow": StartWorkflow(text="", machine="coder_reviewer", input={"input": "sum two numbers"}, at=2.0),
     "word": UserSaid(text="Begin", at=3.0),
 }
-
-
-class Later(SystemClock):
-    """A clock after so many deaths: the leases of the dead have run out."""
-
-    def __init__(self, deaths: int) -> None:
-        self.now = lambda: time.time() + deaths * 1000.0
 
 
 async def creative_partner(prompt: str) -> Any:
@@ -60,10 +52,10 @@ async def cfo(prompt: str) -> Any:
 AGENTS = {"creative_partner": creative_partner, "game_designer": game_designer, "ceo": ceo, "cfo": cfo}
 
 
-async def live(store: Store, deaths: int) -> None:
+async def live(store: Store) -> None:
     """One life: begin or go on, and tell the run what is to be told, each thing once."""
     broadcast = Broadcast()
-    hall = new_hall(store, broadcast, Later(deaths))
+    hall = new_hall(store, broadcast)
     hall.owner = next(PROCESSES)
     context = RunContext(hall, broadcast, AGENTS)
     machine = find("team")
@@ -97,7 +89,7 @@ def opened(folder: Path, name: str) -> SqliteStore:
 @pytest.mark.covers("T5", "T57")
 async def test_killed_at_every_write_nothing_is_said_twice_and_nothing_is_lost(tmp_path: Path) -> None:
     store = opened(tmp_path, "whole")
-    await live(store, 0)
+    await live(store)
     whole = await told(store)
     writes = len(await store.entries(RUN)) + sum(
         [len(await store.entries(summary.run)) for summary in await _children(store)]
@@ -113,10 +105,10 @@ async def test_killed_at_every_write_nothing_is_said_twice_and_nothing_is_lost(t
     for write in range(1, writes + 1):
         store = opened(tmp_path, f"killed-{write}")
         try:
-            await live(killed(store, write, before=write % 2 == 0), 0)
+            await live(killed(store, write, before=write % 2 == 0))
         except Killed:
             deaths += 1
-            await live(store, 1)
+            await live(store)
         assert await told(store) == whole, f"killed at write {write}"
         store.close()
     assert deaths >= 18

@@ -123,11 +123,6 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> str:
-    return f"sqlite:{tmp_path / 'runs.db'}"
-
-
 def counted(text: str) -> dict[str, float]:
     """What a page of metrics says: name and labels, and the number."""
     lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
@@ -163,8 +158,8 @@ class Watched:
 
 
 @pytest.fixture
-def watched(store: str) -> Watched:
-    return Watched(store)
+def watched(address: str) -> Watched:
+    return Watched(address)
 
 
 @pytest.fixture
@@ -532,15 +527,15 @@ def test_a_part_is_named_once() -> None:
         parts_of("log,log:file")
 
 
-def test_a_program_is_watched_as_the_environment_says(store: str, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_is_watched_as_the_environment_says(address: str, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOOTHALL_TELEMETRY", f"log:{log}")
-    run(SENT, "Ada", run_id="mine", store=store)
+    run(SENT, "Ada", run_id="mine", store=address)
     assert [one["event"] for one in lines(log)] == ["run.started", "replied"]
     run(WRITING, "Ada", run_id="other", store="memory")
     assert [one["run"] for one in lines(log)] == ["mine", "mine", "other", "other"]
     log.unlink()
-    answer("mine", True, SENT, store=store)
-    assert resume("mine", SENT, store=store).status == "done"
+    answer("mine", True, SENT, store=address)
+    assert resume("mine", SENT, store=address).status == "done"
     assert [one["event"] for one in lines(log)] == ["answered", "returned"]
 
 

@@ -98,11 +98,6 @@ def state_of(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(folder.iterdir()) if path.is_file()}
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path / "home"))
-
-
 ASKED: Mapping[str, Any] = dict.fromkeys(BUILT_IN, "ask")
 WAYS = [*((tool, ALLOWED) for tool in CALLS), ("edit_file", ASKED), ("execute_terminal", ASKED)]
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from moothall.app.runs.moothall import Moothall
 from moothall.sandboxes import bubblewrap
 from moothall.sandboxes.bubblewrap import Bubblewrap
 from moothall.sandboxes.none import Unprotected
-from tests.cli.ran import Moot, Ran, in_this_process
+from tests.cli.ran import Moot, Ran
 
 CODER = ("run", "--role", "coder", "Do it.", "--run-id", "r", "--model", "scripted:script.json")
 
@@ -26,12 +26,6 @@ def has_sandbox(folder: Path) -> bool:
     except SandboxUnavailable:
         return False
     return True
-
-
-@pytest.fixture
-def moot(capsys: pytest.CaptureFixture[str]) -> Iterator[Moot]:
-    with in_this_process(capsys) as ran:
-        yield ran
 
 
 @pytest.fixture

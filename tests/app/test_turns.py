@@ -10,7 +10,21 @@ from typing import Any
 
 import pytest
 
-from moothall import Budget, Final, GaveUp, Machine, On, Replied, Reply, State, ToolCall, answer, ask, run, tool
+from moothall import (
+    Budget,
+    Final,
+    GaveUp,
+    Machine,
+    Moothall,
+    On,
+    Replied,
+    Reply,
+    State,
+    ToolCall,
+    ask,
+    run,
+    tool,
+)
 from moothall.agents.ask import Tool
 from moothall.analysis.certify import Certificate
 from moothall.app.kinds.bindings import Provided, bind
@@ -25,9 +39,10 @@ from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import Store
 from moothall.stores.memory import MemoryStore
 from moothall.stores.sqlite import SqliteStore
+from moothall.testing import TestClock
 from tests.runtime.clock import HastyClock
 from tests.runtime.family import Killed, killed
-from tests.runtime.world import PROCESSES
+from tests.runtime.world import PROCESSES, QUICK
 
 RUN = "trip"
 TURN = "trip-0-0"
@@ -219,14 +234,13 @@ def test_a_tool_that_nobody_brings_is_shown_to_the_agent(script: Callable[..., s
     assert run(trip("weather"), "Norway", model=model).result == "I cannot say."
 
 
-def test_a_tool_that_fails_is_tried_and_then_shown_to_the_agent(
-    script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("moothall.runtime.backoff.PAUSE", 0.0)
+@pytest.mark.anyio
+async def test_a_tool_that_fails_is_tried_and_then_shown_to_the_agent(script: Callable[..., str]) -> None:
     desk = Desk()
     desk.failing = [EffectFailed("the station is closed")] * 3
     model = script([{"calls": [weather("Oslo")]}, "I cannot say."])
-    assert run(trip(desk.weather), "Norway", model=model).result == "I cannot say."
+    async with Moothall(clock=TestClock()) as hall:
+        assert (await hall.run(trip(desk.weather), "Norway", model=model)).result == "I cannot say."
     assert len(desk.calls) == 3
     assert len({key for _, key in desk.calls}) == 1
 
@@ -388,18 +402,20 @@ async def test_a_booking_that_was_lost_is_a_question_and_the_answer_takes_both_r
     assert (await talk_of(hall))[1]["value"] == "room 9"
 
 
-def test_a_booking_that_takes_too_long_is_asked_about_and_answered_through_the_run_that_asked(
-    script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.anyio
+async def test_a_booking_that_takes_too_long_is_asked_about_and_answered_through_the_run_that_asked(
+    script: Callable[..., str],
 ) -> None:
-    monkeypatch.setattr("moothall.runtime.drive.PULSE", 0.01)
     model = script([{"calls": [{"tool": "slow_book", "arguments": {"hotel": "Bristol"}}]}, "All booked."])
-    outcome = run(BOOKED, "Norway", model=model, run_id=RUN)
-    assert outcome.status == "waiting"
-    (question,) = outcome.questions
-    assert (question.run, question.id) == (TURN, "1.0")
-    assert question.prompt == "slow_book: nothing was heard of it for 0.02 s. What became of it?"
-    assert question.schema["properties"]["outcome"]["enum"] == ["done", "failed", "again"]
-    assert answer(RUN, {"outcome": "done", "value": "room 9"}).result == "All booked."
+    async with Moothall() as hall:
+        hall.context().hall.crew.interval = QUICK
+        outcome = await hall.run(BOOKED, "Norway", model=model, run_id=RUN)
+        assert outcome.status == "waiting"
+        (question,) = outcome.questions
+        assert (question.run, question.id) == (TURN, "1.0")
+        assert question.prompt == "slow_book: nothing was heard of it for 0.02 s. What became of it?"
+        assert question.schema["properties"]["outcome"]["enum"] == ["done", "failed", "again"]
+        assert (await hall.answer(RUN, {"outcome": "done", "value": "room 9"})).result == "All booked."
 
 
 async def slow_book(hotel: str) -> str:

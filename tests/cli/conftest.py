@@ -1,20 +1,28 @@
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from moothall.app.config.settings import VARIABLES
 from tests.cli.machines import MACHINES
-from tests.cli.ran import Moot, in_this_process
+from tests.cli.ran import Moot
 
 
 @pytest.fixture
-def moot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Moot]:
+def place(tmp_path: Path) -> Path:
+    """A folder with `machines.py` in it."""
+    (tmp_path / "machines.py").write_text(MACHINES)
+    return tmp_path
+
+
+@pytest.fixture
+def moot(moot: Moot, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Moot:
     """`moot` in this process, in an empty folder with `machines.py` in it, and no settings."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path / "home"))
-    for name in (*VARIABLES.values(), "MOOTHALL_SECRETS"):
-        monkeypatch.delenv(name, raising=False)
     (tmp_path / "machines.py").write_text(MACHINES)
-    with in_this_process(capsys) as run:
-        yield run
+    return moot
+
+
+@pytest.fixture
+def waiting(moot: Moot) -> Moot:
+    """A run `mine` that asks whether to send a letter."""
+    assert moot("run", "machines.py:SENT", "Ada", "--run-id", "mine").code == 5
+    return moot

@@ -50,6 +50,20 @@ def started(*arguments: str, home: Path) -> subprocess.Popen[str]:
     )
 
 
+def hired(folder: Path, store: str, *options: str) -> subprocess.Popen[bytes]:
+    """Start a worker at a store; what it says goes to `worker.log` in the folder."""
+    with (folder / "worker.log").open("ab") as log:
+        return subprocess.Popen(
+            command("worker", "--store", store, *options),
+            cwd=folder,
+            env=environment(folder),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            preexec_fn=heed_signals,
+        )
+
+
 def heed_signals() -> None:
     """A test run in the background is deaf to Ctrl-C, and so would be its children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -10,13 +10,6 @@ from moothall.cli.questions import format_question
 from tests.cli.ran import Moot
 
 
-@pytest.fixture
-def waiting(moot: Moot) -> Moot:
-    """A run `mine` that asks whether to send a letter."""
-    assert moot("run", "machines.py:SENT", "Ada", "--run-id", "mine").code == 5
-    return moot
-
-
 @pytest.mark.parametrize(("said", "state"), [("--yes", "posted"), ("--no", "kept")])
 def test_yes_and_no_lead_where_they_should(waiting: Moot, said: str, state: str) -> None:
     ran = waiting("answer", "mine", said, "--json")

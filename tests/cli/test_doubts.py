@@ -69,12 +69,13 @@ def paid(tmp_path: Path) -> int:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> None:
-    (tmp_path / "home").mkdir(exist_ok=True)
+def made_home(home: Path) -> None:
+    """A process that is started finds its home."""
+    home.mkdir(exist_ok=True)
 
 
 @pytest.fixture
-def doubtful(bank: Moot, home: None, tmp_path: Path) -> Moot:
+def doubtful(bank: Moot, made_home: None, tmp_path: Path) -> Moot:
     """A run `mine` that was killed while it paid what may be paid once."""
     killed(tmp_path, "ONCE")
     return bank
@@ -121,7 +122,7 @@ def test_however_often_it_is_resumed_nothing_is_paid_without_an_answer(doubtful:
 
 
 def test_a_payment_that_can_be_looked_up_is_looked_up_and_nobody_is_asked(
-    bank: Moot, home: None, tmp_path: Path
+    bank: Moot, made_home: None, tmp_path: Path
 ) -> None:
     killed(tmp_path, "CHECKED")
     ran = bank("resume", "mine", "--json")
@@ -129,7 +130,7 @@ def test_a_payment_that_can_be_looked_up_is_looked_up_and_nobody_is_asked(
     assert paid(tmp_path) == 1
 
 
-def test_a_payment_that_may_be_repeated_is_with_the_same_key(bank: Moot, home: None, tmp_path: Path) -> None:
+def test_a_payment_that_may_be_repeated_is_with_the_same_key(bank: Moot, made_home: None, tmp_path: Path) -> None:
     killed(tmp_path, "OFTEN")
     ran = bank("resume", "mine", "--json")
     assert (ran.code, ran.json["result"]) == (0, "receipt for Ada")

@@ -7,13 +7,6 @@ from tests.cli.ran import Moot
 RISK = "durability normal: after a power cut or a crash of the operating system the last commits may be gone"
 
 
-@pytest.fixture
-def waiting(moot: Moot) -> Moot:
-    """A run `mine` that asks whether to send a letter."""
-    moot("run", "machines.py:SENT", "Ada", "--run-id", "mine")
-    return moot
-
-
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

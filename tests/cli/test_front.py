@@ -11,7 +11,6 @@ import pytest
 
 from moothall import __version__
 from moothall.cli.main import COMMANDS
-from tests.cli.machines import MACHINES
 from tests.cli.process import command, environment
 from tests.cli.process import moot as process
 from tests.cli.ran import Moot
@@ -29,12 +28,6 @@ def test_without_a_command_moot_lists_all_of_them(moot: Moot) -> None:
 
 def test_moot_tells_its_version(moot: Moot) -> None:
     assert moot("--version").out == f"moothall {__version__}\n"
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    (tmp_path / "machines.py").write_text(MACHINES)
-    return tmp_path
 
 
 @pytest.mark.slow

@@ -5,17 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.machines import MACHINES
 from tests.cli.process import moot
 from tests.cli.ran import Moot
 from tests.cli.terminal import terminal
 from tests.models.loopback import Fault, Said, loopback_aside
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    (tmp_path / "machines.py").write_text(MACHINES)
-    return tmp_path
 
 
 def test_a_run_asks_a_model_by_its_address(place: Path) -> None:

@@ -2,23 +2,14 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from moothall.app.kinds.workflow.files import SHIPPED, file_of, roles_file
-from tests.cli.ran import Moot, in_this_process
+from tests.cli.ran import Moot
 
 NAME = "hierarchical_development"
-
-
-@pytest.fixture
-def moot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Moot]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path / "home"))
-    with in_this_process(capsys) as run:
-        yield run
 
 
 @pytest.fixture

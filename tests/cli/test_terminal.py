@@ -16,12 +16,6 @@ pytestmark = pytest.mark.slow
 COLOUR = re.compile(r"\x1b\[\d+m")
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    (tmp_path / "machines.py").write_text(MACHINES)
-    return tmp_path
-
-
 def standing(place: Path, run: str) -> list[str]:
     states: list[str] = json.loads(moot("show", run, "--json", home=place).stdout)["summary"]["states"]
     return states

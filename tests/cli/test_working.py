@@ -20,7 +20,7 @@ from tests.cli.machines import MACHINES
 from tests.cli.process import moot as moot_process
 from tests.cli.process import started
 from tests.cli.ran import Moot, Ran
-from tests.faults.place import SOON, wait_for
+from tests.faults.place import SOON, row_of, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -104,15 +104,7 @@ Start = Callable[..., subprocess.Popen[str]]
 
 def row(place: Path, run: str = "mine") -> dict[str, Any]:
     """A run as the file has it."""
-    db = sqlite3.connect(place / "moothall.db")
-    db.row_factory = sqlite3.Row
-    try:
-        found = db.execute("SELECT * FROM runs WHERE run = ?", (run,)).fetchone()
-        return dict(found) if found is not None else {}
-    except sqlite3.OperationalError:
-        return {}
-    finally:
-        db.close()
+    return row_of(place / "moothall.db", run)
 
 
 def change(place: Path, statement: str) -> None:

@@ -23,7 +23,7 @@ from moothall.kernel.machine import Machine
 from moothall.runtime import hall as halls
 from moothall.runtime.ports import LEASE
 from moothall.stores.postgresql import PostgresStore
-from tests.cli.process import command, environment, heed_signals
+from tests.cli.process import hired
 from tests.temporal import TemporalServer, served
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.unreplayed("the machines lie in a folder of the test")]
@@ -87,17 +87,7 @@ class Office:
 
     def hire(self) -> subprocess.Popen[bytes]:
         """Start a worker process; what it says goes to `worker.log`."""
-        options = ("--engine", self.engine) if self.engine else ()
-        with (self.folder / "worker.log").open("ab") as file:
-            return subprocess.Popen(
-                command("worker", "--store", self.address, *options),
-                cwd=self.folder,
-                env=environment(self.folder),
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                preexec_fn=heed_signals,
-            )
+        return hired(self.folder, self.address, *(("--engine", self.engine) if self.engine else ()))
 
     @contextmanager
     def worker(self) -> Iterator[Callable[[], str]]:

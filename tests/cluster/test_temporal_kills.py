@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.process import command, environment, heed_signals
 from tests.kills.test_postgresql_kills import Shop, begin_runs, settle, told
 from tests.postgres import PostgresServer
 from tests.postgres import served as postgres_served
@@ -26,21 +24,7 @@ class PumpedShop(Shop):
     def __init__(self, folder: Path, server: PostgresServer, address: str, temporal: TemporalServer) -> None:
         super().__init__(folder, server, address, seed=3)
         self.temporal = temporal
-
-    def hire(self) -> None:
-        """Start a worker."""
-        with (self.folder / "workers.log").open("ab") as log:
-            self.workers.append(
-                subprocess.Popen(
-                    command("worker", "--store", self.address, "--quiet", "--engine", self.temporal.engine),
-                    cwd=self.folder,
-                    env=environment(self.folder),
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    preexec_fn=heed_signals,
-                )
-            )
+        self.options = ("--engine", temporal.engine)
 
     def kill_temporal(self) -> None:
         """Kill Temporal and start it again."""

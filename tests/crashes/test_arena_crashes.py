@@ -152,13 +152,6 @@ def lived(workshop: Workshop, file: Path, *deaths: int) -> list[list[str]]:
     return complete(stage.loop, tell())
 
 
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("arena") / "empty.db"
-    SqliteStore(file).close()
-    return file
-
-
 def check_rolled_back(workshop: Workshop, where: str) -> None:
     """The way back is complete, and nothing that may run once ran twice."""
     case, ran = workshop.case, Counter(workshop.log)

@@ -116,13 +116,6 @@ def lived(panel: Panel, file: Path, *deaths: int) -> tuple[list[list[str]], Stag
     return complete(stage.loop, tell()), stage
 
 
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("debate") / "empty.db"
-    SqliteStore(file).close()
-    return file
-
-
 @pytest.mark.slow
 @pytest.mark.covers("D3", "D4", "D13", "D28", "D31")
 def test_who_dies_at_any_point_of_any_node_leaves_a_debate_that_ends_the_same_without_a_call_twice(

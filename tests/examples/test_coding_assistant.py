@@ -2,14 +2,13 @@
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.process import EXAMPLES
-from tests.cli.ran import Moot, in_this_process
+from tests.cli.ran import Moot
 
 WRONG, RIGHT = "def double(n):\n    return n + n + 1\n", "def double(n):\n    return n + n\n"
 TESTS = """import unittest
@@ -19,12 +18,6 @@ class Test(unittest.TestCase):
     def test_it(self):
         self.assertEqual(double(4), 8)
 """
-
-
-@pytest.fixture
-def moot(capsys: pytest.CaptureFixture[str]) -> Iterator[Moot]:
-    with in_this_process(capsys) as run:
-        yield run
 
 
 def git(folder: Path, *words: str) -> str:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.ran import Moot, in_this_process
+from tests.cli.ran import Moot
 from tests.faults.place import SOON, Place
 
 
@@ -20,11 +20,10 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 @pytest.fixture
-def here(place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Moot]:
+def here(moot: Moot, place: Place, monkeypatch: pytest.MonkeyPatch) -> Moot:
     """`moot` in this process, on the store of the place, where what counts is the store and not the process."""
     monkeypatch.chdir(place.folder)
     monkeypatch.setenv("MOOTHALL_HOME", str(place.folder))
     for name in ("MOOTHALL_MODEL", "MOOTHALL_STORE"):
         monkeypatch.delenv(name, raising=False)
-    with in_this_process(capsys) as run:
-        yield run
+    return moot

@@ -45,6 +45,30 @@ def check_whole(entries: Entries) -> None:
     assert len(set(causes)) == len(causes)
 
 
+def row_of(file: Path, run: str) -> dict[str, Any]:
+    """A run as the file of a store has it; empty where it has none."""
+    db = sqlite3.connect(file)
+    db.row_factory = sqlite3.Row
+    try:
+        found = db.execute("SELECT * FROM runs WHERE run = ?", (run,)).fetchone()
+        return dict(found) if found is not None else {}
+    except sqlite3.OperationalError:
+        return {}
+    finally:
+        db.close()
+
+
+def begin_together(processes: Sequence[subprocess.Popen[str]]) -> None:
+    """Wait until all of these say that they are there, and let them go on at the same time."""
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "there\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("now\n")
+        process.stdin.flush()
+
+
 @dataclass(frozen=True)
 class Place:
     """The folder, its commands, and its store."""
@@ -99,15 +123,7 @@ class Place:
 
     def row(self, run: str = RUN) -> dict[str, Any]:
         """A run as the file has it; empty where it has none."""
-        db = sqlite3.connect(self.file)
-        db.row_factory = sqlite3.Row
-        try:
-            found = db.execute("SELECT * FROM runs WHERE run = ?", (run,)).fetchone()
-            return dict(found) if found is not None else {}
-        except sqlite3.OperationalError:
-            return {}
-        finally:
-            db.close()
+        return row_of(self.file, run)
 
     def change(self, statement: str, *values: Any) -> None:
         """Do something to the file beside the store."""

@@ -14,7 +14,6 @@ from moothall.kernel.effects import Alarm, AskPerson
 from moothall.kernel.events import Named
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, Parallel, State
-from moothall.runtime import drive as worker
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, answer, reopen
 from moothall.runtime.ports import LEASE
@@ -70,14 +69,9 @@ BESIDE = Machine(
 )
 
 
-@pytest.fixture(autouse=True)
-def _quick_pulse(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "PULSE", QUICK)
-
-
 def hall_at(store: SqliteStore, clock: MovableClock, hands: Hands, word: str = "one") -> Hall:
     """A hall whose process is there."""
-    hall = hall_of(hands, store, clock)
+    hall = hall_of(hands, store, clock, pulse=QUICK)
     hall.owner = f"{ALIVE}:{word}"
     return hall
 
@@ -197,7 +191,7 @@ async def test_a_lease_of_a_holder_that_nobody_can_ask_is_free_when_the_jump_has
     store: SqliteStore, jumps: tuple[float, ...]
 ) -> None:
     clock, hands = MovableClock(NOW), Hands()
-    gone = hall_of(Hands(), store, clock)
+    gone = hall_of(Hands(), store, clock, pulse=QUICK)
     gone.owner = "elsewhere:1:gone"
     clock.move(jumps[0] if jumps[0] > 0 else 0)
     await begun(gone, line("bread"))
@@ -256,7 +250,7 @@ async def test_a_jump_takes_no_run_from_a_holder_that_is_at_work(
 @pytest.mark.anyio
 async def test_a_far_holder_under_another_clock_is_not_overdue_while_it_renews_its_lease(store: SqliteStore) -> None:
     clock, others, machine = MovableClock(NOW), Hands(), line("bread")
-    far, other = hall_of(Hands(), store, clock), hall_at(store, MovableClock(NOW + HOUR), others, "other")
+    far, other = hall_of(Hands(), store, clock, pulse=QUICK), hall_at(store, MovableClock(NOW + HOUR), others, "other")
     far.owner = "elsewhere:1:far"
     await begun(far, machine)
     await reopen(other, RUN, machine)
@@ -317,7 +311,7 @@ async def test_an_alarm_that_nobody_waits_for_rings_once_when_a_worker_comes(
         states=[State("waiting", enter=Alarm(Named("rang"), 60)), Final("awake")],
         moves=[On("waiting", "rang", to="awake")],
     )
-    await begun(hall_of(Hands(), store, clock), machine)
+    await begun(hall_of(Hands(), store, clock, pulse=QUICK), machine)
     hall = hall_at(store, clock, hands)
 
     async def open_run(run: str) -> None:

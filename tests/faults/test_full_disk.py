@@ -44,18 +44,6 @@ class Porter:
         return Fetched(context.key + BULKY)
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
-
-
-@pytest.fixture
-def store(file: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(file)
-    yield store
-    store.close()
-
-
 def fill(store: SqliteStore) -> None:
     """From now on the file cannot grow by a single page."""
     (pages,) = store._db.execute("PRAGMA page_count").fetchone()

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from moothall.errors import Refused
-from moothall.runtime import drive as worker
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import reopen
 from moothall.runtime.ports import LEASE
@@ -20,8 +19,8 @@ from moothall.stores.sqlite import SqliteStore
 from tests.faults.machines import STEPS
 from tests.faults.place import RUN, Place, check_whole, told, wait_for
 from tests.runtime.clock import MovableClock
+from tests.runtime.world import QUICK, Hands, begun, hall_of, line, pause
 from tests.runtime.world import RUN as TRIAL
-from tests.runtime.world import Hands, begun, hall_of, line, pause
 
 pytestmark = pytest.mark.slow
 
@@ -113,14 +112,13 @@ def test_a_process_that_is_stopped_for_longer_than_a_lease_really_loses_the_run(
 @pytest.mark.anyio
 @pytest.mark.parametrize("ended", [True, False], ids=["when the other has ended it", "before the other has"])
 async def test_a_worker_that_paused_at_any_step_brings_its_result_once(
-    tmp_path: Path, ended: bool, figure: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ended: bool, figure: list[str]
 ) -> None:
-    monkeypatch.setattr(worker, "PULSE", 0.005)
     machine = line(*STOPS)
     for position, stop in enumerate(STOPS):
         file, clock, hands, others = tmp_path / f"{stop}.db", MovableClock(), Hands(), Hands()
         one_store, other_store = SqliteStore(file, durability="normal"), SqliteStore(file, durability="normal")
-        one, other = hall_of(hands, one_store, clock), hall_of(others, other_store, clock)
+        one, other = hall_of(hands, one_store, clock, pulse=QUICK), hall_of(others, other_store, clock, pulse=QUICK)
         one.owner, other.owner = (f"{socket.gethostname()}:{os.getpid()}:{word}" for word in ("one", "other"))
         hands.shut(stop)
         others.shut(*(() if ended else (stop,)))

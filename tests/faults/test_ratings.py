@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from moothall.stores.sqlite import SqliteStore
+from tests.faults.place import begin_together
 from tests.runtime.rated import ANN, RATINGS
 
 PROCESSES = 8
@@ -53,13 +54,7 @@ def play(file: Path, runs: int, at_once: int) -> None:
         )
         for nth in range(PROCESSES)
     ]
-    for player in players:
-        assert player.stdout is not None
-        assert player.stdout.readline() == "there\n"
-    for player in players:
-        assert player.stdin is not None
-        player.stdin.write("go\n")
-        player.stdin.flush()
+    begin_together(players)
     for player in players:
         player.communicate()
         assert player.returncode == 0

@@ -17,7 +17,6 @@ import pytest
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import On
-from moothall.runtime import drive as worker
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, cancel, reopen
 from moothall.runtime.journal import Reader
@@ -28,8 +27,8 @@ from tests.faults.machines import STEPS
 from tests.faults.place import RUN, Place, check_whole, wait_for
 from tests.faults.walks import left, statuses
 from tests.runtime.clock import MovableClock
+from tests.runtime.world import QUICK, Fetch, Fetched, Hands, begun, fan, hall_of, line
 from tests.runtime.world import RUN as TRIAL
-from tests.runtime.world import Fetch, Fetched, Hands, begun, fan, hall_of, line
 
 pytestmark = pytest.mark.slow
 
@@ -42,16 +41,11 @@ CANCELLED = 8
 CROWD = 20
 
 
-@pytest.fixture(autouse=True)
-def _quick_pulse(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "PULSE", 0.005)
-
-
 @asynccontextmanager
 async def two_halls(file: Path, hands: Callable[..., Awaitable[Event]]) -> AsyncIterator[tuple[Hall, Hall]]:
     """One hall that drives and one that cancels, on the same file, both alive."""
     stores = [SqliteStore(file, durability="normal") for _ in range(2)]
-    halls = [hall_of(hands, store, MovableClock()) for store in stores]
+    halls = [hall_of(hands, store, MovableClock(), pulse=QUICK) for store in stores]
     for word, hall in zip(("one", "other"), halls, strict=True):
         hall.owner = f"{ALIVE}:{word}"
     yield halls[0], halls[1]

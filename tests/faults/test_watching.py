@@ -4,7 +4,6 @@ import asyncio
 import select
 import threading
 import time
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -46,11 +45,9 @@ async def fetch(effect: Fetch, context: Context) -> Event:
 
 
 @pytest.fixture
-def store(place: Place) -> Iterator[SqliteStore]:
-    """The store that commands find in the place."""
-    store = SqliteStore(place.file, durability="normal")
-    yield store
-    store.close()
+def file(place: Place) -> Path:
+    """The store is the one that commands find in the place."""
+    return place.file
 
 
 async def journal_of(store: SqliteStore, *observers: Observer, run: RunId = RUN) -> Entries:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.place import Place, check_whole
+from tests.faults.place import Place, begin_together, check_whole
 
 WRITERS = 8
 SOURCE = Path(__file__).parents[2]
@@ -75,13 +75,7 @@ def written(place: Place, own: int, shared: int) -> list[list[dict[str, Any]]]:
         for nth in range(WRITERS)
     ]
     place.processes.extend(writers)
-    for writer in writers:
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == "there\n"
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write("now\n")
-        writer.stdin.flush()
+    begin_together(writers)
     said = [writer.communicate(timeout=120) for writer in writers]
     assert [err for _, err in said] == [""] * len(writers)
     return [json.loads(out) for out, _ in said]

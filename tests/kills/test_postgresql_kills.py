@@ -24,7 +24,7 @@ from moothall.app.kinds.source import find
 from moothall.app.runs.replay import replay
 from moothall.kernel.machine import Machine
 from moothall.runtime.ports import SET_ASIDE, Store
-from tests.cli.process import command, environment, heed_signals
+from tests.cli.process import hired
 from tests.postgres import PostgresServer, served
 
 PATIENCE = 300.0
@@ -37,6 +37,7 @@ class Shop:
         shutil.copy(Path(__file__).with_name("payments.py"), folder)
         self.folder, self.server, self.address = folder, server, address
         self.chance = random.Random(seed)
+        self.options: tuple[str, ...] = ()
         self.workers: list[subprocess.Popen[bytes]] = []
         self.happened: Counter[str] = Counter()
         self.machine: Machine = find(f"{folder / 'payments.py'}:SHOP")
@@ -52,17 +53,7 @@ class Shop:
 
     def hire(self) -> None:
         """Start a worker."""
-        self.workers.append(
-            subprocess.Popen(
-                command("worker", "--store", self.address, "--quiet"),
-                cwd=self.folder,
-                env=environment(self.folder),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                preexec_fn=heed_signals,
-            )
-        )
+        self.workers.append(hired(self.folder, self.address, "--quiet", *self.options))
 
     def at_work(self) -> list[subprocess.Popen[bytes]]:
         """The workers that hold runs now."""

@@ -1,10 +1,13 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests.cli.ran import Moot, in_this_process
+from moothall.cli.main import main
+from tests.cli.ran import Moot
+from tests.lookback.gallery import Gallery, built
 
 SETTINGS = ("MODEL", "STORE", "DURABILITY", "ON_WAIT", "ANCHORS", "AUDIT_KEY")
 
@@ -21,8 +24,18 @@ def settle(folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def moot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Moot]:
-    """`moot` in this process, in a folder of its own: arguments in, exit code and output out."""
+def moot(moot: Moot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Moot:
+    """`moot` in this process, in a folder of its own."""
     settle(tmp_path, monkeypatch)
-    with in_this_process(capsys) as run:
-        yield run
+    return moot
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gallery]:
+    """Runs of many kinds, to be spoilt and put back."""
+    folder = tmp_path_factory.mktemp("gallery")
+    with pytest.MonkeyPatch.context() as patch:
+        settle(folder, patch)
+        made = built(folder, lambda *command: SimpleNamespace(code=main([*command, "--quiet"]), err=""))
+    yield made
+    made.close()

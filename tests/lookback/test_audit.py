@@ -4,28 +4,15 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 
 import pytest
 
-from moothall.cli.main import main
 from tests.cli.ran import Moot
-from tests.lookback.conftest import settle
-from tests.lookback.gallery import ATTACKS, LIVE, RESTING, RUNS, Attack, Gallery, built
+from tests.lookback.gallery import ATTACKS, LIVE, RESTING, RUNS, Attack, Gallery
 
 pytestmark = pytest.mark.slow
 
 TIMES = 200
-
-
-@pytest.fixture(scope="module")
-def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gallery]:
-    folder = tmp_path_factory.mktemp("gallery")
-    with pytest.MonkeyPatch.context() as patch:
-        settle(folder, patch)
-        made = built(folder, lambda *command: SimpleNamespace(code=main([*command, "--quiet"]), err=""))
-    yield made
-    made.close()
 
 
 @pytest.fixture(autouse=True)

@@ -1,36 +1,22 @@
 """One changed byte in any entry is found: by reading, by `moot replay` or by `moot audit`."""
 
 from collections import Counter
-from collections.abc import Iterator
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import orjson
 import pytest
 
 from moothall.app.runs.replay import replay
-from moothall.cli.main import main
 from moothall.errors import MoothallError
 from moothall.stores.seals import Sealing
 from moothall.stores.sqlite import SqliteStore
-from tests.lookback.conftest import settle
-from tests.lookback.gallery import LIVE, RUNS, Gallery, built, changed, flipped, resealed
+from tests.lookback.gallery import LIVE, RUNS, Gallery, changed, flipped, resealed
 
 pytestmark = pytest.mark.slow
 
 MUTATIONS = 1_000
 PARTS = ("event", "from", "to", "taken", "effects", "appends", "status")
-
-
-@pytest.fixture(scope="module")
-def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gallery]:
-    folder = tmp_path_factory.mktemp("mutations")
-    with pytest.MonkeyPatch.context() as patch:
-        settle(folder, patch)
-        made = built(folder, lambda *command: SimpleNamespace(code=main([*command, "--quiet"]), err=""))
-        yield made
-    made.close()
 
 
 def moved(gallery: Gallery, chance: Random, run: str) -> None:

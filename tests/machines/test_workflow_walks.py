@@ -72,7 +72,7 @@ OURS = ("Error: ", "`emits`", "it gave", "microsteps")
 """What a reason says where a move broke, and not the author's script."""
 
 
-class World:
+class Anybody:
     """An engine, agents, tools and people that say anything that fits."""
 
     def __init__(self, seed: int) -> None:
@@ -120,18 +120,18 @@ class World:
 
 @pytest.mark.parametrize("seed", range(120))
 def test_a_walk_ends_in_words_of_the_workflow_and_every_snapshot_is_json(seed: int) -> None:
-    world = World(seed)
-    workflow = decode(Workflow, clean(world.chance.choice([*FILES, PARALLEL, PARALLEL])), "file")
+    anybody = Anybody(seed)
+    workflow = decode(Workflow, clean(anybody.chance.choice([*FILES, PARALLEL, PARALLEL])), "file")
     machine = machine_of(workflow, roles({}), [Use("add")])
-    walk = Simulation(machine, first_work(workflow, "x"), evaluate=world.evaluate)
+    walk = Simulation(machine, first_work(workflow, "x"), evaluate=anybody.evaluate)
     for _ in range(60):
         if not walk.live or not walk.open:
             break
-        wanted = world.chance.choice(walk.open)
-        walk.answer(wanted, world.end(wanted.effect))
+        wanted = anybody.chance.choice(walk.open)
+        walk.answer(wanted, anybody.end(wanted.effect))
         assert (
             decode(type(walk.snapshot.data), json.loads(json.dumps(encode(walk.snapshot.data)))) == walk.snapshot.data
         )
-        if world.chance.random() < 0.1:
+        if anybody.chance.random() < 0.1:
             walk.settle()
     assert not [word for word in OURS if word in walk.snapshot.reason], walk.snapshot.reason

@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 
 SET = (
-    *("MOOTHALL_MODEL", "MOOTHALL_STORE", "MOOTHALL_DURABILITY", "MOOTHALL_ON_WAIT"),
     *("MOOTHALL_LEVEL_BASE", "MOOTHALL_LEVEL_SMART", "MOOTHALL_LEVEL_FAST"),
     *("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
     *("GOOGLE_API_KEY", "GEMINI_API_KEY"),
@@ -11,8 +10,7 @@ SET = (
 
 
 @pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing here touches the user's own runs, settings or keys."""
-    monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path / "home"))
     for name in SET:
         monkeypatch.delenv(name, raising=False)

@@ -40,7 +40,7 @@ def ask(model: CassetteModel, asked: Request) -> Reply:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def tape(tmp_path: Path) -> Path:
     return tmp_path / "tapes" / "one.jsonl"
 
 
@@ -55,35 +55,35 @@ def missed(file: Path, asked: Request, name: str = "") -> str:
     return str(raised.value)
 
 
-def test_what_was_recorded_is_said_again_without_a_model(file: Path) -> None:
+def test_what_was_recorded_is_said_again_without_a_model(tape: Path) -> None:
     other = replace(request(tools=(LOOK,)), nth=2)
-    record(file, (request(), TEXT), (other, CALLING))
-    replayed = CassetteModel(file, "replay")
+    record(tape, (request(), TEXT), (other, CALLING))
+    replayed = CassetteModel(tape, "replay")
     assert ask(replayed, other) == CALLING
     assert ask(replayed, request()) == TEXT
 
 
-def test_auto_asks_only_what_was_never_asked(file: Path) -> None:
+def test_auto_asks_only_what_was_never_asked(tape: Path) -> None:
     inner = Counted(TEXT, Reply("another"))
-    model = CassetteModel(file, "auto", inner, "openai:m")
+    model = CassetteModel(tape, "auto", inner, "openai:m")
     assert [ask(model, request()) for _ in range(3)] == [TEXT] * 3
     assert (ask(model, replace(request(), prompt="Write about wind"))).text == "another"
     assert inner.calls == 2
 
 
-def test_record_always_asks_and_the_latest_reply_counts(file: Path) -> None:
-    record(file, (request(), Reply("old")), (request(), Reply("new")))
-    assert ask(CassetteModel(file, "replay"), request()) == Reply("new")
+def test_record_always_asks_and_the_latest_reply_counts(tape: Path) -> None:
+    record(tape, (request(), Reply("old")), (request(), Reply("new")))
+    assert ask(CassetteModel(tape, "replay"), request()) == Reply("new")
 
 
-def test_a_line_is_json_that_a_person_can_read(file: Path) -> None:
-    record(file, (request(), TEXT))
-    [line] = file.read_text("utf-8").splitlines()
+def test_a_line_is_json_that_a_person_can_read(tape: Path) -> None:
+    record(tape, (request(), TEXT))
+    [line] = tape.read_text("utf-8").splitlines()
     told: dict[str, Any] = json.loads(line)
     assert told["prompt"] == "Write about tides"
     assert told["reply"]["text"] == "The sea rises."
     assert {"model", "agent", "nth", "prompt_hash", "messages", "tools", "schema"} == set(told["asked"])
-    assert file.stat().st_mode & 0o077 == 0
+    assert tape.stat().st_mode & 0o077 == 0
 
 
 CHANGES = {
@@ -97,58 +97,58 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("asked", "words"), CHANGES.values(), ids=CHANGES.keys())
-def test_a_miss_names_the_nearest_question_and_what_differs(file: Path, asked: Request, words: str) -> None:
+def test_a_miss_names_the_nearest_question_and_what_differs(tape: Path, asked: Request, words: str) -> None:
     far = replace(request(), prompt="Something else altogether", nth=9, agent="clerk")
-    record(file, (far, TEXT), (request(), TEXT))
-    told = missed(file, asked)
+    record(tape, (far, TEXT), (request(), TEXT))
+    told = missed(tape, asked)
     assert "the nearest is line 2, where it differs: " in told
     assert words in told
     assert told.count("is now") == 1
     assert told.endswith("record it with mode=auto")
 
 
-def test_another_model_is_a_miss_and_no_model_takes_any(file: Path) -> None:
-    record(file, (request(), TEXT), name="openai:m")
-    assert "model: '\"openai:m\"' is now '\"openai:n\"'" in missed(file, request(), "openai:n")
-    assert ask(CassetteModel(file, "replay", None, ""), request()) == TEXT
+def test_another_model_is_a_miss_and_no_model_takes_any(tape: Path) -> None:
+    record(tape, (request(), TEXT), name="openai:m")
+    assert "model: '\"openai:m\"' is now '\"openai:n\"'" in missed(tape, request(), "openai:n")
+    assert ask(CassetteModel(tape, "replay", None, ""), request()) == TEXT
 
 
-def test_the_difference_in_a_long_prompt_is_shown_where_it_is(file: Path) -> None:
-    record(file, (replace(request(), prompt="x" * 5_000 + "tides"), TEXT))
-    told = missed(file, replace(request(), prompt="x" * 5_000 + "winds"))
+def test_the_difference_in_a_long_prompt_is_shown_where_it_is(tape: Path) -> None:
+    record(tape, (replace(request(), prompt="x" * 5_000 + "tides"), TEXT))
+    told = missed(tape, replace(request(), prompt="x" * 5_000 + "winds"))
     assert "…xxxxxxxxxxxxxxxxxxxxtides' is now '…xxxxxxxxxxxxxxxxxxxxwinds'" in told
 
 
-def test_half_a_line_that_a_crash_left_is_passed_over_and_taken_away(file: Path) -> None:
-    record(file, (request(), TEXT))
-    whole = file.read_bytes()
-    file.write_bytes(whole + whole[: len(whole) // 2])
-    assert ask(CassetteModel(file, "replay"), request()) == TEXT
-    record(file, (replace(request(), nth=2), TEXT))
-    assert len(list(read(file))) == 2
+def test_half_a_line_that_a_crash_left_is_passed_over_and_taken_away(tape: Path) -> None:
+    record(tape, (request(), TEXT))
+    whole = tape.read_bytes()
+    tape.write_bytes(whole + whole[: len(whole) // 2])
+    assert ask(CassetteModel(tape, "replay"), request()) == TEXT
+    record(tape, (replace(request(), nth=2), TEXT))
+    assert len(list(read(tape))) == 2
 
 
-def test_a_line_in_the_middle_that_is_none_is_named(file: Path) -> None:
-    record(file, (request(), TEXT))
-    file.write_bytes(b'{"asked": 1}\n' + file.read_bytes())
-    assert "line 1 cannot be read: " in missed(file, request())
+def test_a_line_in_the_middle_that_is_none_is_named(tape: Path) -> None:
+    record(tape, (request(), TEXT))
+    tape.write_bytes(b'{"asked": 1}\n' + tape.read_bytes())
+    assert "line 1 cannot be read: " in missed(tape, request())
 
 
-def test_failures_are_not_recorded(file: Path) -> None:
+def test_failures_are_not_recorded(tape: Path) -> None:
     class Failing:
         async def reply(self, request: Request) -> Reply:
             raise EffectFailed("down")
 
     with pytest.raises(EffectFailed):
-        ask(CassetteModel(file, "record", Failing()), request())
-    assert not file.exists()
+        ask(CassetteModel(tape, "record", Failing()), request())
+    assert not tape.exists()
 
 
-def test_any_text_can_be_recorded(file: Path) -> None:
+def test_any_text_can_be_recorded(tape: Path) -> None:
     said = Reply("a\x00b \u2028 → 👩‍🚀")
     asked = replace(request(), prompt="half \ud800 a character")
-    record(file, (asked, said))
-    assert ask(CassetteModel(file, "replay"), asked) == said
+    record(tape, (asked, said))
+    assert ask(CassetteModel(tape, "replay"), asked) == said
 
 
 APPENDING = """
@@ -163,27 +163,27 @@ for number in range(50):
 
 
 @pytest.mark.slow
-def test_lines_of_several_processes_do_not_run_into_each_other(file: Path) -> None:
+def test_lines_of_several_processes_do_not_run_into_each_other(tape: Path) -> None:
     path = os.pathsep.join(sys.path)
     writers = [
-        subprocess.Popen([sys.executable, "-c", APPENDING, file, name], env={**os.environ, "PYTHONPATH": path})
+        subprocess.Popen([sys.executable, "-c", APPENDING, tape, name], env={**os.environ, "PYTHONPATH": path})
         for name in ("a", "b", "c")
     ]
     assert [writer.wait() for writer in writers] == [0, 0, 0]
-    lines = list(read(file))
+    lines = list(read(tape))
     said = {name: [line.reply.text for line in lines if line.asked.model == name] for name in ("a", "b", "c")}
     assert said == {name: [str(number) for number in range(50)] for name in "abc"}
 
 
 @pytest.mark.parametrize("mode", ["record", "auto"])
-def test_who_is_to_record_needs_a_model(file: Path, mode: Any) -> None:
+def test_who_is_to_record_needs_a_model(tape: Path, mode: Any) -> None:
     with pytest.raises(DefinitionError, match=f"mode={mode} asks a model; name one with ,model=NAME"):
-        CassetteModel(file, mode)
+        CassetteModel(tape, mode)
 
 
-def test_a_cassette_that_is_not_there_is_named(file: Path) -> None:
+def test_a_cassette_that_is_not_there_is_named(tape: Path) -> None:
     with pytest.raises(DefinitionError, match="there is no such file; record one"):
-        CassetteModel(file, "replay")
+        CassetteModel(tape, "replay")
 
 
 @pytest.mark.parametrize("place", ["file/one.jsonl", "folder", "nowhere"])
@@ -208,16 +208,16 @@ TOLD = Reply(
 )
 
 
-def test_a_cassette_has_no_secret_in_it_and_says_the_same_when_it_is_played(file: Path) -> None:
+def test_a_cassette_has_no_secret_in_it_and_says_the_same_when_it_is_played(tape: Path) -> None:
     clean = Cleaner([Secret("ACME_API_KEY", PLANTED)])
     asked = replace(request(messages=({"role": "user", "text": PLANTED},)), prompt=f"use {PLANTED}", system=PLANTED)
-    live = ask(CassetteModel(file, "record", Counted(TOLD), f"openai:{PLANTED}", clean=clean), asked)
-    assert PLANTED not in file.read_text("utf-8")
+    live = ask(CassetteModel(tape, "record", Counted(TOLD), f"openai:{PLANTED}", clean=clean), asked)
+    assert PLANTED not in tape.read_text("utf-8")
     assert live.value == {"key": ["[secret:ACME_API_KEY]"]}
-    assert ask(CassetteModel(file, "replay", clean=clean), asked) == live
+    assert ask(CassetteModel(tape, "replay", clean=clean), asked) == live
 
 
 @pytest.mark.parametrize("plant", FORMATS, ids=lambda plant: plant.name)
-def test_a_key_that_is_known_by_its_format_is_never_recorded(file: Path, plant: Plant) -> None:
-    ask(CassetteModel(file, "record", Counted(Reply(plant.text)), "openai:m"), request())
-    assert plant.secret not in json.loads(file.read_text("utf-8"))["reply"]["text"]
+def test_a_key_that_is_known_by_its_format_is_never_recorded(tape: Path, plant: Plant) -> None:
+    ask(CassetteModel(tape, "record", Counted(Reply(plant.text)), "openai:m"), request())
+    assert plant.secret not in json.loads(tape.read_text("utf-8"))["reply"]["text"]

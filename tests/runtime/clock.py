@@ -15,7 +15,7 @@ EPOCH = 1_000.0
 class MovableClock:
     """Stands still until `move`; whoever waits comes back when the time has been reached."""
 
-    def __init__(self, now: float = 1_000.0) -> None:
+    def __init__(self, now: float = EPOCH) -> None:
         self._now = now
         self._waiting: list[tuple[float, asyncio.Future[None]]] = []
         self._arrived = asyncio.Event()
@@ -35,9 +35,13 @@ class MovableClock:
 
     def move(self, seconds: float) -> None:
         """Let time pass."""
-        self._now += seconds
-        due = [one for one in self._waiting if one[0] <= self._now]
-        self._waiting = [one for one in self._waiting if one not in due]
+        self.move_to(self._now + seconds)
+
+    def move_to(self, moment: float) -> None:
+        """Let it be this time."""
+        self._now = moment
+        due = [waiting for waiting in self._waiting if waiting[0] <= moment]
+        self._waiting = [waiting for waiting in self._waiting if waiting not in due]
         for _, reached in due:
             if not reached.done():
                 reached.set_result(None)
@@ -49,22 +53,18 @@ class MovableClock:
             await self._arrived.wait()
 
 
-class HastyClock:
-    """Jumps to whatever moment someone waits for, and remembers the jumps."""
+class HastyClock(MovableClock):
+    """Moves by itself to whatever moment someone waits for, and remembers the jumps."""
 
-    def __init__(self, now: float = 1_000.0) -> None:
-        self._now = now
+    def __init__(self, now: float = EPOCH) -> None:
+        super().__init__(now)
         self.jumps: list[float] = []
-
-    def now(self) -> float:
-        """The latest moment that was waited for."""
-        return self._now
 
     async def wait_until(self, moment: float) -> None:
         """Be there at once."""
         await asyncio.sleep(0)
-        self.jumps.append(max(0.0, moment - self._now))
-        self._now = max(self._now, moment)
+        self.jumps.append(max(0.0, moment - self.now()))
+        self.move_to(max(self.now(), moment))
 
 
 class FastClock:

@@ -11,6 +11,7 @@ from moothall.kernel.effects import AskPerson, Effect, StartChild
 from moothall.kernel.events import Answered, ChildDone
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
+from moothall.runtime.crew import PULSE
 from moothall.runtime.hall import Bindings, ChildSpec, Hall, begin, reopen
 from moothall.runtime.journal import Head, Record, RunId
 from moothall.runtime.ports import Clock, Performer, Store
@@ -45,10 +46,14 @@ def _read(machine: Machine, given: Any) -> Any:
 
 
 def family_hall(
-    hands: Callable[..., Any], *machines: Machine, store: Store | None = None, clock: Clock | None = None
+    hands: Callable[..., Any],
+    *machines: Machine,
+    store: Store | None = None,
+    clock: Clock | None = None,
+    pulse: float = PULSE,
 ) -> Hall:
     """A hall in which these machines may start each other."""
-    hall = hall_of(hands, store, clock)
+    hall = hall_of(hands, store, clock, pulse=pulse)
     family = Family({one.name: one for one in machines}, hall.performers)
 
     async def open_run(run: RunId) -> None:

@@ -15,7 +15,6 @@ from moothall.kernel.effects import Alarm, Effect, StartChild
 from moothall.kernel.events import ChildDone, Exhausted, GaveUp, Named
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, Parallel, State
-from moothall.runtime import drive as worker
 from moothall.runtime.children import DEPTH, child_id, start_child, tell_parent
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, advance, answer, begin, cancel, reopen
@@ -38,10 +37,9 @@ from tests.runtime.family import (
     parent_begun,
     sending,
 )
-from tests.runtime.world import ATTEMPTS, RUN, Basket, Fetch, Fetched, Hands, happened, journal, keep
+from tests.runtime.world import ATTEMPTS, QUICK, RUN, Basket, Fetch, Fetched, Hands, happened, journal, keep
 
 ALIVE = f"{socket.gethostname()}:{os.getpid()}"
-QUICK = 0.01
 SOON = 10.0
 ERRAND = errand("bread", "milk")
 PARENT = sending(StartChild("errand"))
@@ -55,11 +53,6 @@ def impatient(start: StartChild) -> Machine:
 
 IMPATIENT = impatient(StartChild("errand", budget={"calls": 4}))
 LIMITS = Mapping[str, float]
-
-
-@pytest.fixture
-def _quick_pulse(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "PULSE", QUICK)
 
 
 async def driven(hall: Hall, run: RunId = RUN) -> Any:
@@ -775,11 +768,10 @@ async def test_the_wall_time_that_is_left_is_passed_down() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("_quick_pulse")
 async def test_a_child_is_stopped_when_the_wall_time_of_its_parent_is_over() -> None:
     clock, hands = MovableClock(), Hands()
     hands.shut("bread")
-    hall = family_hall(hands, PARENT, ERRAND, clock=clock)
+    hall = family_hall(hands, PARENT, ERRAND, clock=clock, pulse=QUICK)
     driving = await at_work(hall, PARENT, hands, {"seconds": 60})
     clock.move(61)
     async with asyncio.timeout(SOON):
@@ -837,19 +829,18 @@ async def until_there(hall: Hall, state: str) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("_quick_pulse")
 async def test_a_parent_at_work_hears_of_a_child_that_is_driven_elsewhere(tmp_path: Path) -> None:
     here, there = (SqliteStore(tmp_path / "runs.db", durability="normal") for _ in range(2))
     hands, others = Hands(), Hands()
     hands.shut("bread", "tea")
-    first = family_hall(hands, BUSY, ERRAND, store=here)
+    first = family_hall(hands, BUSY, ERRAND, store=here, pulse=QUICK)
     first.owner = f"{ALIVE}:first"
     await parent_begun(first, BUSY)
     driving = asyncio.create_task(drive(first, RUN))
     await hands.wait_for_calls(2)
     await lost(driving)
     others.shut("milk")
-    elsewhere = family_hall(others, BUSY, ERRAND, store=there)
+    elsewhere = family_hall(others, BUSY, ERRAND, store=there, pulse=QUICK)
     elsewhere.owner = f"{ALIVE}:elsewhere"
     away = asyncio.create_task(child_driven(elsewhere))
     await others.wait_for_calls(2)

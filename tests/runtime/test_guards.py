@@ -14,8 +14,7 @@ from moothall.kernel.events import Answered, Event, Exhausted, Named
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, Parallel, State, anywhere, otherwise
 from moothall.kernel.step import Append, Move
-from moothall.runtime import budget, crew, decide
-from moothall.runtime import drive as worker
+from moothall.runtime import budget, decide
 from moothall.runtime.decide import Incoming, first
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, advance, answer, begin, questions, reopen
@@ -24,6 +23,7 @@ from moothall.runtime.ports import Context, Performer
 from moothall.stores.memory import MemoryStore
 from tests.runtime.clock import HastyClock, MovableClock
 from tests.runtime.world import (
+    QUICK,
     RUN,
     Basket,
     Fetch,
@@ -39,13 +39,7 @@ from tests.runtime.world import (
     line,
 )
 
-QUICK = 0.01
 SOON = 10.0
-
-
-@pytest.fixture
-def _quick_pulse(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "PULSE", QUICK)
 
 
 def replace_all(basket: Basket, event: Fetched) -> Basket:
@@ -413,12 +407,11 @@ def test_a_late_reply_that_is_ignored_does_not_begin_the_count_anew() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("_quick_pulse")
 @pytest.mark.parametrize("machine", [line("bread"), fan("bread", "milk")], ids=["in place", "in tasks"])
 async def test_wall_time_stops_a_slow_effect_within_a_pulse(machine: Machine) -> None:
     clock, hands = MovableClock(), Hands()
     hands.shut("bread", "milk")
-    hall = hall_of(hands, clock=clock)
+    hall = hall_of(hands, clock=clock, pulse=QUICK)
     head = await begun(hall, machine, limits={"seconds": 60})
     driving = asyncio.create_task(drive(hall, RUN))
     await hands.wait_for_calls(len(head.pending))
@@ -431,7 +424,6 @@ async def test_wall_time_stops_a_slow_effect_within_a_pulse(machine: Machine) ->
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("_quick_pulse")
 async def test_a_row_may_take_the_end_of_the_time_and_what_costs_nothing_may_follow() -> None:
     machine = Machine(
         "hurried",
@@ -445,7 +437,7 @@ async def test_a_row_may_take_the_end_of_the_time_and_what_costs_nothing_may_fol
     )
     clock, hands = MovableClock(), Hands()
     hands.shut("bread")
-    hall = hall_of(hands, clock=clock)
+    hall = hall_of(hands, clock=clock, pulse=QUICK)
     await begun(hall, machine, limits={"seconds": 60})
     driving = asyncio.create_task(drive(hall, RUN))
     await hands.wait_for_calls(1)
@@ -588,11 +580,10 @@ BESIDE = Machine(
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("_quick_pulse")
 @pytest.mark.parametrize("machine", [SLOW, BESIDE], ids=["in place", "in tasks"])
 async def test_who_does_not_heed_being_stopped_is_stopped_again(machine: Machine) -> None:
     clock, hands, faltered = MovableClock(), Stubborn(3), asyncio.Event()
-    hall = hall_of(hands, clock=clock)
+    hall = hall_of(hands, clock=clock, pulse=QUICK)
     await begun(hall, machine)
     hall.observers.append(lambda run, entry, head: faltered.set())
     driving = asyncio.create_task(drive(hall, RUN))
@@ -697,10 +688,10 @@ async def test_what_is_dropped_at_the_end_has_a_moment_to_put_its_things_away() 
 
 
 @pytest.mark.anyio
-async def test_the_moment_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew, "GRACE", QUICK)
+async def test_the_moment_is_short() -> None:
     hands = Tidy()
     hall = hall_of(hands)
+    hall.crew.grace = QUICK
     await begun(hall, FIRST_WINS)
     async with asyncio.timeout(SOON):
         assert (await drive(hall, RUN)).snapshot.status == "done"

@@ -15,8 +15,8 @@ from moothall.kernel.effects import AskPerson
 from moothall.kernel.events import Named
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, Parallel, State
-from moothall.runtime import drive as worker
 from moothall.runtime import hall as halls
+from moothall.runtime.crew import PULSE
 from moothall.runtime.decide import Incoming, decide
 from moothall.runtime.drive import CRASHES, drive
 from moothall.runtime.hall import Hall, advance, answer, cancel, reopen
@@ -26,6 +26,7 @@ from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import HastyClock, MovableClock
 from tests.runtime.world import (
     PROCESSES,
+    QUICK,
     RUN,
     Basket,
     Fetch,
@@ -44,7 +45,6 @@ from tests.runtime.world import (
 )
 
 ALIVE = f"{socket.gethostname()}:{os.getpid()}"
-QUICK = 0.01
 SOON = 10.0
 
 ASKING_LATER = Machine(
@@ -75,11 +75,6 @@ TWO_SIDES = Machine(
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
-
-
-@pytest.fixture
 def elsewhere(file: Path, store: SqliteStore) -> Iterator[SqliteStore]:
     """The same file, opened as another process would."""
     other = SqliteStore(file)
@@ -94,14 +89,9 @@ def any_store(request: pytest.FixtureRequest, file: Path) -> Iterator[Store]:
     store.close()
 
 
-@pytest.fixture
-def quick_pulse(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "PULSE", QUICK)
-
-
-def alive(hands: Hands, store: Store, clock: MovableClock, word: str) -> Hall:
+def alive(hands: Hands, store: Store, clock: MovableClock, word: str, *, pulse: float = PULSE) -> Hall:
     """A hall whose process is there."""
-    hall = hall_of(hands, store, clock)
+    hall = hall_of(hands, store, clock, pulse=pulse)
     hall.owner = f"{ALIVE}:{word}"
     return hall
 
@@ -197,10 +187,9 @@ async def test_a_holder_in_another_container_of_this_host_is_not_taken_for_gone(
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("quick_pulse")
 async def test_a_holder_on_another_host_is_left_alone_until_it_is_overdue(any_store: Store) -> None:
     clock = MovableClock()
-    far, near = hall_of(Hands(), any_store, clock), hall_of(Hands(), any_store, clock)
+    far, near = hall_of(Hands(), any_store, clock, pulse=QUICK), hall_of(Hands(), any_store, clock, pulse=QUICK)
     far.owner = "elsewhere:1:far"
     await begun(far, line("bread"))
     await reopen(near, RUN, line("bread"))
@@ -212,12 +201,12 @@ async def test_a_holder_on_another_host_is_left_alone_until_it_is_overdue(any_st
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("quick_pulse")
 async def test_a_holder_that_is_alive_but_overdue_is_taken_over_and_who_waits_for_that_is_told(
     any_store: Store,
 ) -> None:
     clock, said = MovableClock(), list[str]()
-    one, other = alive(Hands(), any_store, clock, "one"), alive(Hands(), any_store, clock, "other")
+    one = alive(Hands(), any_store, clock, "one", pulse=QUICK)
+    other = alive(Hands(), any_store, clock, "other", pulse=QUICK)
     other.notice = said.append
     await begun(one, line("bread"))
     clock.move(LEASE + 1)
@@ -237,7 +226,7 @@ async def test_who_looks_at_an_overdue_lease_waits_by_the_clock_of_the_hall(any_
     await clock.wait_until(clock.now() + LEASE + 1)
     await reopen(near, RUN, line("bread"))
     assert (await drive(near, RUN)).snapshot.status == "done"
-    assert clock.jumps[1:] == [worker.PULSE] * halls.FAR_LOOKS
+    assert clock.jumps[1:] == [PULSE] * halls.FAR_LOOKS
 
 
 @pytest.mark.anyio
@@ -269,14 +258,14 @@ async def test_an_old_token_commits_nothing_renews_nothing_and_lets_go_of_nothin
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("quick_pulse")
 async def test_the_result_of_a_holder_that_paused_too_long_enters_once_and_the_new_holder_keeps_the_run(
     any_store: Store,
 ) -> None:
     clock, hands, others = MovableClock(), Hands(), Hands()
     hands.shut("bread")
     others.shut("bread", "milk")
-    one, other = alive(hands, any_store, clock, "one"), alive(others, any_store, clock, "other")
+    one = alive(hands, any_store, clock, "one", pulse=QUICK)
+    other = alive(others, any_store, clock, "other", pulse=QUICK)
     machine = line("bread", "milk")
     await begun(one, machine)
     paused = asyncio.create_task(drive(one, RUN))
@@ -456,14 +445,13 @@ async def test_what_is_told_in_the_same_hall_is_noticed_at_once(any_store: Store
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("quick_pulse")
 @pytest.mark.parametrize("machine", [line("bread"), fan("bread", "milk")], ids=["in place", "in tasks"])
 async def test_a_cancel_by_another_hall_stops_what_is_performed_within_a_pulse(
     store: SqliteStore, elsewhere: SqliteStore, machine: Machine
 ) -> None:
     hands = Hands()
     hands.shut("bread", "milk")
-    one, other = hall_of(hands, store), hall_of(Hands(), elsewhere)
+    one, other = hall_of(hands, store, pulse=QUICK), hall_of(Hands(), elsewhere, pulse=QUICK)
     one.owner = f"{ALIVE}:one"
     await begun(one, machine)
     driving = asyncio.create_task(drive(one, RUN))
@@ -479,13 +467,12 @@ async def test_a_cancel_by_another_hall_stops_what_is_performed_within_a_pulse(
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("quick_pulse")
 async def test_an_answer_by_another_hall_is_noticed_and_what_is_still_wanted_is_not_repeated(
     store: SqliteStore, elsewhere: SqliteStore
 ) -> None:
     hands = Hands()
     hands.shut("bread", "milk")
-    one, other = hall_of(hands, store), hall_of(Hands(), elsewhere)
+    one, other = hall_of(hands, store, pulse=QUICK), hall_of(Hands(), elsewhere, pulse=QUICK)
     one.owner = f"{ALIVE}:one"
     await begun(one, TWO_SIDES)
     driving = asyncio.create_task(drive(one, RUN))
@@ -510,7 +497,6 @@ async def _finished(hands: Hands, what: str) -> bool:
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("quick_pulse")
 async def test_news_that_leave_the_only_effect_wanted_do_not_interrupt_it(
     store: SqliteStore, elsewhere: SqliteStore
 ) -> None:
@@ -522,7 +508,7 @@ async def test_news_that_leave_the_only_effect_wanted_do_not_interrupt_it(
     )
     hands = Hands()
     hands.shut("bread")
-    one, other = hall_of(hands, store), hall_of(Hands(), elsewhere)
+    one, other = hall_of(hands, store, pulse=QUICK), hall_of(Hands(), elsewhere, pulse=QUICK)
     one.owner = f"{ALIVE}:one"
     await begun(one, machine)
     driving = asyncio.create_task(drive(one, RUN))
@@ -542,11 +528,11 @@ async def _seen(hall: Hall, seq: int) -> bool:
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("quick_pulse")
 async def test_the_pulse_keeps_the_lease_of_a_long_effect(any_store: Store) -> None:
     clock, hands = MovableClock(), Hands()
     hands.shut("bread")
-    one, other = alive(hands, any_store, clock, "one"), alive(Hands(), any_store, clock, "other")
+    one = alive(hands, any_store, clock, "one", pulse=QUICK)
+    other = alive(Hands(), any_store, clock, "other", pulse=QUICK)
     await begun(one, line("bread"))
     driving = asyncio.create_task(drive(one, RUN))
     await hands.wait_for_calls(1)
@@ -566,11 +552,10 @@ async def test_the_pulse_keeps_the_lease_of_a_long_effect(any_store: Store) -> N
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("quick_pulse")
 async def test_who_finds_its_lease_lost_stops_performing_and_says_who_has_the_run(any_store: Store) -> None:
     clock, hands = MovableClock(), Hands()
     hands.shut("bread")
-    one = alive(hands, any_store, clock, "one")
+    one = alive(hands, any_store, clock, "one", pulse=QUICK)
     await begun(one, line("bread"))
     driving = asyncio.create_task(drive(one, RUN))
     await hands.wait_for_calls(1)

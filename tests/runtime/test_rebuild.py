@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -41,10 +41,8 @@ NUL = "\x00" + "ab" * 16
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "runs.db", b"a key", durability="normal")
-    yield store
-    store.close()
+def audit_key() -> bytes:
+    return b"a key"
 
 
 def damage(store: SqliteStore) -> None:
@@ -233,10 +231,10 @@ async def test_repairing_a_head_leaves_the_lease_alone(store: SqliteStore) -> No
 
 
 @pytest.mark.anyio
-async def test_a_head_is_not_made_from_a_journal_that_is_damaged_too(store: SqliteStore, tmp_path: Path) -> None:
+async def test_a_head_is_not_made_from_a_journal_that_is_damaged_too(store: SqliteStore, file: Path) -> None:
     hall = await driven(store, line("bread", "milk"))
     damage(store)
-    with closing(sqlite3.connect(tmp_path / "runs.db")) as db, db:
+    with closing(sqlite3.connect(file)) as db, db:
         db.execute("DELETE FROM entries WHERE seq = 0")
     db.close()
     with pytest.raises(Broken, match="run trial: entries of its journal are missing"):

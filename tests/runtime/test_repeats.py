@@ -13,7 +13,6 @@ from moothall.kernel.effects import Effect, Repeats
 from moothall.kernel.events import Event, Named
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
-from moothall.runtime import drive as worker
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import Bindings, Hall, advance, answer, questions, reopen
 from moothall.runtime.ports import LEASE, Context, Performer
@@ -22,18 +21,12 @@ from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import HastyClock, MovableClock
 from tests.runtime.test_crashes import Died, mortal
 from tests.runtime.till import ARGUMENTS, Till, in_doubt, keep_receipt, lost_in_the_middle, opened, paying
-from tests.runtime.world import PROCESSES, RUN, Basket, Fetched, begun, happened, journal, keep, lease_in
+from tests.runtime.world import PROCESSES, QUICK, RUN, Basket, Fetched, begun, happened, journal, keep, lease_in
 
 KEY = "trial.0.0"
 ONCE = paying("at-most-once")
 CHECKED = paying("check-first")
-QUICK = 0.01
 SOON = 10.0
-
-
-@pytest.fixture
-def _quick_pulse(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "PULSE", QUICK)
 
 
 # what each kind costs, and what it does after a crash
@@ -408,11 +401,10 @@ async def test_an_exception_of_a_call_that_may_be_made_once_is_its_end(error: Ex
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("_quick_pulse")
 async def test_a_time_out_of_a_call_that_may_be_made_once_is_a_doubt_and_not_an_end() -> None:
     till, clock = Till(), MovableClock()
     till.gate = asyncio.Event()
-    hall = till.hall(clock=clock)
+    hall = till.hall(clock=clock, pulse=QUICK)
     await begun(hall, paying("at-most-once", timeout=30))
     driving = asyncio.create_task(drive(hall, RUN))
     await till.wait_for_call()
@@ -428,12 +420,11 @@ async def test_a_time_out_of_a_call_that_may_be_made_once_is_a_doubt_and_not_an_
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("_quick_pulse")
 @pytest.mark.parametrize("repeats", ["pure", "idempotent", "check-first"])
 async def test_a_time_out_of_any_other_call_is_followed_by_another_attempt(repeats: Repeats) -> None:
     till, clock = Till(), MovableClock()
     till.gate = asyncio.Event()
-    hall = till.hall(clock=clock)
+    hall = till.hall(clock=clock, pulse=QUICK)
     await begun(hall, paying(repeats, timeout=30))
     driving = asyncio.create_task(drive(hall, RUN))
     await till.wait_for_call()
@@ -449,11 +440,10 @@ async def test_a_time_out_of_any_other_call_is_followed_by_another_attempt(repea
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("_quick_pulse")
 async def test_wall_time_that_stops_a_call_that_may_be_made_once_leaves_a_doubt() -> None:
     till, clock = Till(), MovableClock()
     till.gate = asyncio.Event()
-    hall = till.hall(clock=clock)
+    hall = till.hall(clock=clock, pulse=QUICK)
     await begun(hall, ONCE, limits={"seconds": 60})
     driving = asyncio.create_task(drive(hall, RUN))
     await till.wait_for_call()
@@ -464,11 +454,10 @@ async def test_wall_time_that_stops_a_call_that_may_be_made_once_leaves_a_doubt(
 
 
 @pytest.mark.anyio
-@pytest.mark.usefixtures("_quick_pulse")
 async def test_who_lost_the_lease_in_the_middle_and_got_it_back_does_not_pay_twice() -> None:
     till, store, clock = Till(), MemoryStore(strict=True), MovableClock()
     till.gate = asyncio.Event()
-    hall = till.hall(store, clock)
+    hall = till.hall(store, clock, pulse=QUICK)
     hall.owner = f"{socket.gethostname()}:{os.getpid()}:one"
     await begun(hall, ONCE)
     driving = asyncio.create_task(drive(hall, RUN))

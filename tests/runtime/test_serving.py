@@ -16,16 +16,14 @@ from moothall.kernel.effects import Send
 from moothall.kernel.events import Event, Named
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
-from moothall.runtime import drive as worker
 from moothall.runtime.hall import Hall, begin, leave, let_go, reopen
 from moothall.runtime.journal import Record, RunId
 from moothall.runtime.ports import LEASE, Context, Gone, Store
 from moothall.runtime.serve import REST, serve
 from moothall.stores.sqlite import SqliteStore
 from tests.runtime.clock import MovableClock
-from tests.runtime.world import Basket, Fetch, Fetched, Hands, asking, hall_of, line
+from tests.runtime.world import QUICK, Basket, Fetch, Fetched, Hands, asking, hall_of, line
 
-QUICK = 0.01
 SOON = 20.0
 LATER = Machine(
     "later",
@@ -41,16 +39,6 @@ GREEDY = Machine(
 )
 TWO = line("bread", "milk")
 MACHINES = {machine.name: machine for machine in (LATER, GREEDY, TWO, asking(within=60))}
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "PULSE", QUICK)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
 
 
 async def left(store: Store, clock: MovableClock, run: RunId, machine: Machine) -> None:
@@ -98,7 +86,7 @@ async def test_a_worker_drives_all_runs_that_are_due(store: SqliteStore) -> None
     runs = [f"run-{number}" for number in range(7)]
     for run in runs:
         await left(store, clock, run, TWO)
-    async with serving(hall_of(hands, store, clock), most=3):
+    async with serving(hall_of(hands, store, clock, pulse=QUICK), most=3):
         await until_status(store, "done", *runs)
     assert Counter(hands.asked) == {"bread": 7, "milk": 7}
 
@@ -106,7 +94,7 @@ async def test_a_worker_drives_all_runs_that_are_due(store: SqliteStore) -> None
 @pytest.mark.anyio
 async def test_a_run_that_begins_later_is_driven_too(store: SqliteStore, file: Path) -> None:
     clock, elsewhere = MovableClock(), SqliteStore(file)
-    async with serving(hall_of(Hands(), store, clock)):
+    async with serving(hall_of(Hands(), store, clock, pulse=QUICK)):
         await left(elsewhere, clock, "late", TWO)
         await until_status(store, "done", "late")
     assert (await elsewhere.load("late")).status == "done"
@@ -118,7 +106,7 @@ async def test_a_worker_rings_timers_and_ends_overdue_questions_when_their_time_
     clock = MovableClock()
     await left(store, clock, "timer", LATER)
     await left(store, clock, "question", MACHINES["asking"])
-    async with serving(hall_of(Hands(), store, clock)):
+    async with serving(hall_of(Hands(), store, clock, pulse=QUICK)):
         await left(store, clock, "marker", TWO)
         await until_status(store, "done", "marker")
         await until_status(store, "live", "timer", "question")
@@ -136,7 +124,7 @@ async def test_a_run_that_cannot_be_opened_is_left_alone_and_does_not_stop_the_o
     clock, tried = MovableClock(), list[str]()
     for run in ("strange-1", "strange-2", "good-1", "good-2"):
         await left(store, clock, run, TWO)
-    hall = hall_of(Hands(), store, clock)
+    hall = hall_of(Hands(), store, clock, pulse=QUICK)
     inner, stop = opening(hall), asyncio.Event()
 
     async def open_run(run: RunId) -> None:
@@ -162,7 +150,7 @@ async def test_a_worker_that_stops_lets_go_of_every_run(store: SqliteStore) -> N
     runs = [f"run-{number}" for number in range(5)]
     for run in runs:
         await left(store, clock, run, TWO)
-    hall = hall_of(hands, store, clock)
+    hall = hall_of(hands, store, clock, pulse=QUICK)
     async with serving(hall):
         await hands.wait_for_calls(5)
         assert {(await store.load(run)).lease.owner for run in runs} == {hall.owner}
@@ -179,7 +167,7 @@ async def test_a_worker_that_stops_in_the_middle_of_commits_lets_go_of_every_run
     runs = [f"run-{number}" for number in range(5)]
     for run in runs:
         await left(store, clock, run, TWO)
-    async with serving(hall_of(hands, store, clock)):
+    async with serving(hall_of(hands, store, clock, pulse=QUICK)):
         await hands.wait_for_calls(5)
         hands.open("bread")
         for _ in range(1_000):
@@ -195,9 +183,9 @@ async def test_a_worker_that_stops_in_the_middle_of_commits_lets_go_of_every_run
 @pytest.mark.anyio
 async def test_a_worker_takes_over_what_another_left_without_a_word_once_it_is_overdue(store: SqliteStore) -> None:
     clock = MovableClock()
-    gone = hall_of(Hands(), store, clock)
+    gone = hall_of(Hands(), store, clock, pulse=QUICK)
     await begin(gone, Record("lost", TWO.name, TWO.digest, clock.now()), TWO, Basket())
-    async with serving(hall_of(Hands(), store, clock)):
+    async with serving(hall_of(Hands(), store, clock, pulse=QUICK)):
         clock.move(LEASE + 1)
         await until_status(store, "done", "lost")
     assert (await store.load("lost")).status == "done"
@@ -215,7 +203,7 @@ async def test_two_workers_share_thirty_runs_and_perform_nothing_twice(store: Sq
     runs = [f"run-{number:02}" for number in range(30)]
     for run in runs:
         await left(store, clock, run, TWO)
-    halls = [hall_of(fetch, store, clock), hall_of(fetch, elsewhere, clock)]
+    halls = [hall_of(fetch, store, clock, pulse=QUICK), hall_of(fetch, elsewhere, clock, pulse=QUICK)]
     for number, hall in enumerate(halls):
         hall.owner = f"{socket.gethostname()}:{os.getpid()}:{number}"
     async with serving(*halls, most=8):
@@ -230,7 +218,7 @@ async def test_two_workers_share_thirty_runs_and_perform_nothing_twice(store: Sq
 async def test_runs_begin_while_others_are_committed_in_groups(store: SqliteStore) -> None:
     clock, hands = MovableClock(), Hands()
     runs = [f"run-{number:02}" for number in range(20)]
-    hall = hall_of(hands, store, clock)
+    hall = hall_of(hands, store, clock, pulse=QUICK)
     async with serving(hall):
         for run in runs:
             await left(store, clock, run, TWO)
@@ -243,7 +231,7 @@ async def test_runs_begin_while_others_are_committed_in_groups(store: SqliteStor
 async def test_a_run_whose_next_step_cannot_be_kept_is_set_aside_and_not_paid_for_again(store: SqliteStore) -> None:
     clock, hands = MovableClock(), Hands()
     await left(store, clock, "greedy", GREEDY)
-    async with serving(hall_of(hands, store, clock)):
+    async with serving(hall_of(hands, store, clock, pulse=QUICK)):
         await until_status(
             store, "set aside: a value of the run cannot be stored as JSON: Integer exceeds 64-bit range", "greedy"
         )
@@ -257,7 +245,7 @@ async def test_a_run_whose_next_step_cannot_be_kept_is_set_aside_and_not_paid_fo
 async def test_a_worker_ends_when_the_file_of_its_store_is_taken_away(store: SqliteStore, file: Path) -> None:
     clock = MovableClock()
     await left(store, clock, "one", TWO)
-    hall = hall_of(Hands(), store, clock)
+    hall = hall_of(Hands(), store, clock, pulse=QUICK)
     os.unlink(file)
     async with asyncio.timeout(SOON):
         with pytest.raises(Gone):

@@ -10,6 +10,7 @@ from moothall.kernel.events import GaveUp
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.performers.tools import ToolPerformer
+from moothall.runtime.crew import PULSE, Crew
 from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, reopen
 from moothall.runtime.ports import Clock, Performer, Store
@@ -54,11 +55,13 @@ class Till:
         """Come back when a payment is under way."""
         await self._called.wait()
 
-    def hall(self, store: Store | None = None, clock: Clock | None = None) -> Hall:
+    def hall(self, store: Store | None = None, clock: Clock | None = None, *, pulse: float = PULSE) -> Hall:
         """A hall in a process of its own in which this till is used."""
         performer = Performer(CallTool, ToolPerformer({"pay": self.pay}, {"pay": self.look}))
-        performers = {CallTool.kind: performer}
-        return Hall(store or MemoryStore(strict=True), clock or HastyClock(), performers, owner=next(PROCESSES))
+        performers, crew = {CallTool.kind: performer}, Crew(interval=pulse)
+        return Hall(
+            store or MemoryStore(strict=True), clock or HastyClock(), performers, owner=next(PROCESSES), crew=crew
+        )
 
 
 def keep_receipt(basket: Basket, returned: Returned) -> Basket:

@@ -12,6 +12,7 @@ from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.kernel.step import Ask
+from moothall.runtime.crew import PULSE, Crew
 from moothall.runtime.decide import Decision
 from moothall.runtime.hall import Hall, begin
 from moothall.runtime.holder import name_of_this_process
@@ -25,6 +26,8 @@ HERE = "".join(name_of_this_process().partition("@")[1:])
 """What the names of holders end with, where tests run in a container."""
 PROCESSES = (f"{socket.gethostname()}:{2**31 - 1}:{number}{HERE}" for number in count())
 """Holders of runs that are gone as soon as somebody else asks: their process does not exist."""
+QUICK = 0.01
+"""The pulse of a hall in which something happens with it."""
 Costs = Mapping[str, Mapping[str, float]]
 
 
@@ -105,10 +108,13 @@ class Hands:
         return [what for what, _ in self.calls]
 
 
-def hall_of(hands: Callable[..., Any], store: Store | None = None, clock: Clock | None = None) -> Hall:
+def hall_of(
+    hands: Callable[..., Any], store: Store | None = None, clock: Clock | None = None, *, pulse: float = PULSE
+) -> Hall:
     """A hall in which these hands fetch."""
     performers = {Fetch.kind: Performer(Fetch, hands)}
-    return Hall(store or MemoryStore(), clock or HastyClock(), performers, owner=next(PROCESSES))
+    crew = Crew(interval=pulse)
+    return Hall(store or MemoryStore(), clock or HastyClock(), performers, owner=next(PROCESSES), crew=crew)
 
 
 async def begun(hall: Hall, machine: Machine, data: Any = None, limits: Mapping[str, float] | None = None) -> Head:

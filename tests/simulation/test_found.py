@@ -14,7 +14,8 @@ from moothall.kernel.events import Answered, AttemptFailed, ChildDone, Exhausted
 from moothall.kernel.machine import Budget, Machine
 from moothall.kernel.nodes import Final, On, State
 from moothall.runtime.children import child_id
-from moothall.runtime.drive import PULSE, drive
+from moothall.runtime.crew import PULSE
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import (
     Bindings,
     ChildSpec,

@@ -44,8 +44,9 @@ def synced(monkeypatch: pytest.MonkeyPatch, brought: threading.Event) -> list[st
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "runs.db", b"key", anchors=tmp_path / "anchors")
+def anchored(file: Path, tmp_path: Path) -> Iterator[SqliteStore]:
+    """A store whose anchors lie beside it, and whose commits are on the disk when they return."""
+    store = SqliteStore(file, b"key", anchors=tmp_path / "anchors")
     yield store
     with suppress(sqlite3.ProgrammingError):  # a test has closed it
         store.close()
@@ -58,47 +59,47 @@ async def begin_moving(store: SqliteStore) -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("crowd", [1, 2])
 async def test_before_something_begins_that_must_not_be_done_twice(
-    store: SqliteStore, synced: list[str], crowd: int
+    anchored: SqliteStore, synced: list[str], crowd: int
 ) -> None:
-    store.crowd = crowd
-    await begin_moving(store)
+    anchored.crowd = crowd
+    await begin_moving(anchored)
     assert synced == []
     began = replace(entry(1), event=Began())
-    await store.commit("one", replace(head(1), pending=MOVING), began)
+    await anchored.commit("one", replace(head(1), pending=MOVING), began)
     assert synced == ["anchors"]
 
 
 @pytest.mark.anyio
-async def test_when_a_run_was_deleted_or_accepted(store: SqliteStore, synced: list[str]) -> None:
-    await store.begin(record(), head(0), entry(0))
-    await store.accept("one")
+async def test_when_a_run_was_deleted_or_accepted(anchored: SqliteStore, synced: list[str]) -> None:
+    await anchored.begin(record(), head(0), entry(0))
+    await anchored.accept("one")
     assert synced == ["anchors"]
-    await store.forget("one")
+    await anchored.forget("one")
     assert synced == ["anchors"] * 2
 
 
 @pytest.mark.anyio
 async def test_once_for_all_that_was_said_in_a_moment(
-    store: SqliteStore, synced: list[str], brought: threading.Event, monkeypatch: pytest.MonkeyPatch
+    anchored: SqliteStore, synced: list[str], brought: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(anchoring, "MOMENT", 0.0)
-    await store.begin(record("one"), head(0), entry(0))
-    await store.begin(record("two"), head(0), entry(0))
+    await anchored.begin(record("one"), head(0), entry(0))
+    await anchored.begin(record("two"), head(0), entry(0))
     assert await asyncio.to_thread(brought.wait, SOON)
-    store.close()
+    anchored.close()
     assert synced == ["anchors"]
 
 
 @pytest.mark.anyio
-async def test_at_the_latest_when_the_store_is_closed(store: SqliteStore, synced: list[str]) -> None:
-    await store.begin(record(), head(0), entry(0))
-    store.close()
+async def test_at_the_latest_when_the_store_is_closed(anchored: SqliteStore, synced: list[str]) -> None:
+    await anchored.begin(record(), head(0), entry(0))
+    anchored.close()
     assert synced == ["anchors"]
 
 
 @pytest.mark.anyio
-async def test_not_where_commits_are_not_either(tmp_path: Path, synced: list[str]) -> None:
-    store = SqliteStore(tmp_path / "runs.db", b"key", anchors=tmp_path / "anchors", durability="normal")
+async def test_not_where_commits_are_not_either(file: Path, tmp_path: Path, synced: list[str]) -> None:
+    store = SqliteStore(file, b"key", anchors=tmp_path / "anchors", durability="normal")
     await store.begin(record(), head(0), entry(0))
     store.close()
     assert synced == []
@@ -106,10 +107,10 @@ async def test_not_where_commits_are_not_either(tmp_path: Path, synced: list[str
 
 @pytest.mark.anyio
 async def test_a_disk_that_does_not_take_them_is_told_and_runs_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
-    store = SqliteStore(tmp_path / "runs.db", b"key", anchors=tmp_path / "anchors", tell=said.append)
+    store = SqliteStore(file, b"key", anchors=tmp_path / "anchors", tell=said.append)
 
     def fail(descriptor: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))

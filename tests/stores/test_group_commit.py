@@ -19,11 +19,6 @@ WRITER = "moothall-writer"
 SOON = 20.0
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
-
-
 async def crowded(store: SqliteStore, runs: list[str] = RUNS) -> None:
     """A store with these runs, as if all of them were being driven."""
     for run in runs:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -22,16 +21,9 @@ from tests.stores.values import entry, head, record
 RUNS = [f"run-{number:02}" for number in range(12)]
 
 
-@pytest.fixture
-async def store(database: str) -> AsyncIterator[PostgresStore]:
-    found = PostgresStore(database)
-    yield found
-    found.close()
-
-
 @pytest.mark.anyio
-async def test_who_looks_for_work_reads_no_run_that_waits_for_a_person(store: PostgresStore) -> None:
-    await store.begin(record("one"), head(0), entry(0))
+async def test_who_looks_for_work_reads_no_run_that_waits_for_a_person(postgres_store: PostgresStore) -> None:
+    await postgres_store.begin(record("one"), head(0), entry(0))
     looks: dict[str, tuple[Any, ...]] = {
         "due": (1.0, 2.0, [], 9, [], [], ""),
         "suspects": (1.0,),
@@ -39,50 +31,56 @@ async def test_who_looks_for_work_reads_no_run_that_waits_for_a_person(store: Po
         "next_wake": (1.0,),
     }
     for name, values in looks.items():
-        plan = "\n".join(row[0] for row in await store._connections.fetch("EXPLAIN " + store._sql[name], *values))
+        plan = "\n".join(
+            row[0] for row in await postgres_store._connections.fetch("EXPLAIN " + postgres_store._sql[name], *values)
+        )
         assert "runs_by_wake" in plan, plan
         assert "Seq Scan" not in plan, plan
 
 
 @pytest.mark.anyio
-async def test_commits_find_their_runs_by_number_in_the_order_in_which_they_were_given(store: PostgresStore) -> None:
-    await store.begin(record("one"), head(0), entry(0))
+async def test_commits_find_their_runs_by_number_in_the_order_in_which_they_were_given(
+    postgres_store: PostgresStore,
+) -> None:
+    await postgres_store.begin(record("one"), head(0), entry(0))
     no_rows: list[Any] = []
     for name, width in (("move_many", 16), ("move_all", 27)):
-        plan = "EXPLAIN " + store._sql[name]
-        told = "\n".join(row[0] for row in await store._connections.fetch(plan, *[no_rows] * width))
+        plan = "EXPLAIN " + postgres_store._sql[name]
+        told = "\n".join(row[0] for row in await postgres_store._connections.fetch(plan, *[no_rows] * width))
         assert "Seq Scan" not in told, told
         assert "runs_pkey" in told, told
 
 
 @pytest.mark.anyio
-async def test_whoever_waits_for_work_hears_of_what_others_tell_a_run(store: PostgresStore, database: str) -> None:
+async def test_whoever_waits_for_work_hears_of_what_others_tell_a_run(
+    postgres_store: PostgresStore, database: str
+) -> None:
     other = PostgresStore(database)
-    await store.begin(record("one"), head(0), entry(0))
-    await asyncio.wait_for(store.wait_for_work(0.0, 600.0), 30)  # from now on it listens
-    waiting = asyncio.create_task(store.wait_for_work(0.0, 600.0))
-    await store.load("one")
+    await postgres_store.begin(record("one"), head(0), entry(0))
+    await asyncio.wait_for(postgres_store.wait_for_work(0.0, 600.0), 30)  # from now on it listens
+    waiting = asyncio.create_task(postgres_store.wait_for_work(0.0, 600.0))
+    await postgres_store.load("one")
     assert not waiting.done()
     await other.commit("one", head(1), entry(1))
     await asyncio.wait_for(waiting, 30)
-    assert await store.seq("one") == 1
+    assert await postgres_store.seq("one") == 1
     other.close()
 
 
 @pytest.mark.anyio
 async def test_a_commit_survives_that_everybody_is_cut_off_and_a_stale_token_does_not_commit(
-    store: PostgresStore, postgres: PostgresServer
+    postgres_store: PostgresStore, postgres: PostgresServer
 ) -> None:
-    await store.begin(record("one"), head(0), entry(0), Lease("ours", 1, 100.0))
+    await postgres_store.begin(record("one"), head(0), entry(0), Lease("ours", 1, 100.0))
     assert await asyncio.to_thread(postgres.cut_connections) > 0
     held = Lease("ours", 1, 100.0)
-    await store.commit("one", head(1), entry(1), held, held)
-    taken = await store.claim("one", held, "theirs", 200.0)
+    await postgres_store.commit("one", head(1), entry(1), held, held)
+    taken = await postgres_store.claim("one", held, "theirs", 200.0)
     assert taken == Lease("theirs", 2, 200.0, 1)
     with pytest.raises(Conflict):
-        await store.commit("one", head(2), entry(2), held, held)
-    await store.commit("one", head(2), entry(2), taken, taken)
-    assert [one["seq"] for one in await store.entries("one")] == [0, 1, 2]
+        await postgres_store.commit("one", head(2), entry(2), held, held)
+    await postgres_store.commit("one", head(2), entry(2), taken, taken)
+    assert [one["seq"] for one in await postgres_store.entries("one")] == [0, 1, 2]
 
 
 @pytest.mark.slow
@@ -102,10 +100,10 @@ async def test_a_commit_outlives_a_server_that_is_set_to_answer_before_it_has_wr
 
 @pytest.mark.anyio
 async def test_a_commit_whose_answer_was_lost_counts_once(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    postgres_store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await store.begin(record("one"), head(0), entry(0))
-    tried, lost = store._connections._try, [ConnectionResetError("cut off after it was written")]
+    await postgres_store.begin(record("one"), head(0), entry(0))
+    tried, lost = postgres_store._connections._try, [ConnectionResetError("cut off after it was written")]
 
     async def cut_once(work: Any) -> Any:
         result: Any = await tried(work)
@@ -113,17 +111,17 @@ async def test_a_commit_whose_answer_was_lost_counts_once(
             raise lost.pop()
         return result
 
-    monkeypatch.setattr(store._connections, "_try", cut_once)
-    await store.commit("one", head(1), entry(1))
+    monkeypatch.setattr(postgres_store._connections, "_try", cut_once)
+    await postgres_store.commit("one", head(1), entry(1))
     lost.append(ConnectionResetError("cut off again"))
-    claimed = await store.claim("one", Lease("", 1, 0.0), "ours", 100.0)
+    claimed = await postgres_store.claim("one", Lease("", 1, 0.0), "ours", 100.0)
     assert claimed == Lease("ours", 2, 100.0)
     lost.append(ConnectionResetError("and again"))
-    await store.begin(record("two"), head(0), entry(0))
+    await postgres_store.begin(record("two"), head(0), entry(0))
     assert not lost
-    assert [one["seq"] for one in await store.entries("one")] == [0, 1]
+    assert [one["seq"] for one in await postgres_store.entries("one")] == [0, 1]
     with pytest.raises(Conflict):
-        await store.begin(record("two"), head(0), entry(0))
+        await postgres_store.begin(record("two"), head(0), entry(0))
 
 
 def statements(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -147,18 +145,18 @@ def grown(seq: int, text: str) -> tuple[Head, Entry]:
 
 @pytest.mark.anyio
 async def test_commits_of_several_runs_share_a_statement_and_each_stands_or_falls_alone(
-    store: PostgresStore, database: str, monkeypatch: pytest.MonkeyPatch
+    postgres_store: PostgresStore, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, theirs = Lease("us:1:a", 1, 9_000.0), "them:1:b"
     for run in RUNS:
-        await store.begin(record(run), head(0), entry(0), ours)
+        await postgres_store.begin(record(run), head(0), entry(0), ours)
     other = PostgresStore(database)
     await other.commit("run-03", head(1, "winner"), entry(1, "winner"))
     await other.claim("run-05", ours, theirs, 9_000.0)
-    sizes = statements(store, monkeypatch)
+    sizes = statements(postgres_store, monkeypatch)
     ends = await asyncio.gather(
-        *(store.commit(run, head(1, run), entry(1, run), ours, ours) for run in RUNS),
-        store.commit("run-07", head(1, "twice"), entry(1, "twice"), ours, ours),
+        *(postgres_store.commit(run, head(1, run), entry(1, run), ours, ours) for run in RUNS),
+        postgres_store.commit("run-07", head(1, "twice"), entry(1, "twice"), ours, ours),
         return_exceptions=True,
     )
     assert sizes == [len(RUNS) + 1]
@@ -171,36 +169,36 @@ async def test_commits_of_several_runs_share_a_statement_and_each_stands_or_fall
         assert stored.lease.owner == (theirs if run == "run-05" else "us:1:a")
         if run not in late:
             assert stored.head["snapshot"]["data"] == run
-        assert (await store.audit(run)).verdict != "broken"
+        assert (await postgres_store.audit(run)).verdict != "broken"
     assert (await other.load("run-03")).head["snapshot"]["data"] == "winner"
     other.close()
 
 
 @pytest.mark.anyio
 async def test_what_runs_say_in_one_statement_stands_in_their_own_threads(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    postgres_store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for run in RUNS:
-        await store.begin(record(run), head(0), entry(0))
-    sizes = statements(store, monkeypatch)
+        await postgres_store.begin(record(run), head(0), entry(0))
+    sizes = statements(postgres_store, monkeypatch)
     texts = {run: run * 1000 for run in RUNS}
     await asyncio.gather(
-        *(store.commit(run, *grown(1, texts[run])) for run in RUNS[1:]),
-        store.commit(RUNS[0], head(1, "plain"), entry(1, "plain")),
+        *(postgres_store.commit(run, *grown(1, texts[run])) for run in RUNS[1:]),
+        postgres_store.commit(RUNS[0], head(1, "plain"), entry(1, "plain")),
     )
     assert sizes == [len(RUNS)]
-    assert await store.entries(RUNS[0], 1) != []
+    assert await postgres_store.entries(RUNS[0], 1) != []
     for run in RUNS[1:]:
-        assert await store.thread(run, "talk", 0, 1) == [texts[run]]
-        assert (await store.load(run)).head["snapshot"]["data"] == texts[run]
+        assert await postgres_store.thread(run, "talk", 0, 1) == [texts[run]]
+        assert (await postgres_store.load(run)).head["snapshot"]["data"] == texts[run]
 
 
 @pytest.mark.anyio
 async def test_a_run_whose_commit_fails_does_not_keep_the_others_from_being_written(
-    store: PostgresStore, postgres: PostgresServer, database: str
+    postgres_store: PostgresStore, postgres: PostgresServer, database: str
 ) -> None:
     for run in RUNS:
-        await store.begin(record(run), head(0), entry(0))
+        await postgres_store.begin(record(run), head(0), entry(0))
     postgres.execute(
         "CREATE FUNCTION moothall.curse() RETURNS trigger LANGUAGE plpgsql AS "
         "$$ BEGIN IF NEW.run = 'run-04' THEN RAISE 'the disk has a hole here'; END IF; RETURN NEW; END $$; "
@@ -208,22 +206,24 @@ async def test_a_run_whose_commit_fails_does_not_keep_the_others_from_being_writ
         database.rpartition("/")[2],
     )
     ends = await asyncio.gather(
-        *(store.commit(run, head(1, run), entry(1, run)) for run in RUNS), return_exceptions=True
+        *(postgres_store.commit(run, head(1, run), entry(1, run)) for run in RUNS), return_exceptions=True
     )
     failed = {run: str(end) for run, end in zip(RUNS, ends, strict=True) if end is not None}
     assert [*failed] == ["run-04"]
     assert "the disk has a hole here" in failed["run-04"]
-    assert {tuple(kept["seq"] for kept in await store.entries(run)) for run in RUNS if run not in failed} == {(0, 1)}
-    assert [kept["seq"] for kept in await store.entries("run-04")] == [0]
+    assert {tuple(kept["seq"] for kept in await postgres_store.entries(run)) for run in RUNS if run not in failed} == {
+        (0, 1)
+    }
+    assert [kept["seq"] for kept in await postgres_store.entries("run-04")] == [0]
 
 
 @pytest.mark.anyio
 async def test_commits_whose_answer_was_lost_together_count_once_each(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    postgres_store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for run in RUNS:
-        await store.begin(record(run), head(0), entry(0))
-    tried, lost = store._connections._try, [ConnectionResetError("cut off after it was written")]
+        await postgres_store.begin(record(run), head(0), entry(0))
+    tried, lost = postgres_store._connections._try, [ConnectionResetError("cut off after it was written")]
 
     async def cut_once(work: Any) -> Any:
         result: Any = await tried(work)
@@ -231,20 +231,20 @@ async def test_commits_whose_answer_was_lost_together_count_once_each(
             raise lost.pop()
         return result
 
-    monkeypatch.setattr(store._connections, "_try", cut_once)
-    sizes = statements(store, monkeypatch)
-    await asyncio.gather(*(store.commit(run, head(1, run), entry(1, run)) for run in RUNS))
+    monkeypatch.setattr(postgres_store._connections, "_try", cut_once)
+    sizes = statements(postgres_store, monkeypatch)
+    await asyncio.gather(*(postgres_store.commit(run, head(1, run), entry(1, run)) for run in RUNS))
     assert sizes == [len(RUNS)] * 2
-    assert {tuple(kept["seq"] for kept in await store.entries(run)) for run in RUNS} == {(0, 1)}
+    assert {tuple(kept["seq"] for kept in await postgres_store.entries(run)) for run in RUNS} == {(0, 1)}
 
 
 @pytest.mark.anyio
 async def test_two_who_move_the_same_runs_in_batches_never_wait_for_each_other_for_good(
-    store: PostgresStore, postgres: PostgresServer, database: str
+    postgres_store: PostgresStore, postgres: PostgresServer, database: str
 ) -> None:
     other = PostgresStore(database)
     for run in RUNS:
-        await store.begin(record(run), head(0), entry(0))
+        await postgres_store.begin(record(run), head(0), entry(0))
     for run in RUNS:
         await other.load(run)
 
@@ -258,7 +258,9 @@ async def test_two_who_move_the_same_runs_in_batches_never_wait_for_each_other_f
 
     for seq in range(1, 21):
         back = [*reversed(RUNS)]
-        ends = await asyncio.gather(*(move(store, run, seq) for run in RUNS), *(move(other, run, seq) for run in back))
+        ends = await asyncio.gather(
+            *(move(postgres_store, run, seq) for run in RUNS), *(move(other, run, seq) for run in back)
+        )
         winners = [*zip(RUNS, ends[: len(RUNS)], strict=True), *zip(back, ends[len(RUNS) :], strict=True)]
         assert sorted(run for run, won in winners if won) == RUNS
     name = database.rpartition("/")[2]

@@ -21,11 +21,6 @@ from tests.stores.values import entry, head, record
 NOBODY = 65534
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
-
-
 async def begun(file: Path) -> None:
     store = SqliteStore(file)
     await store.begin(record(), head(0), entry(0))

@@ -105,11 +105,6 @@ async def test_a_fork_has_what_was_said_before_it_and_its_own(each_store: Store)
 # the file
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
-
-
 def change(file: Path, *statements: str) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as db:
         for statement in statements:

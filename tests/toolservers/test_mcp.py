@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ pytest.importorskip("mcp", reason="the extra mcp is not installed")
 from moothall.agents.toolserver import CallLost, Pinned, ServerChanged, Toolserver, changes
 from moothall.errors import EffectFailed
 from moothall.toolservers.mcp import MCPServer
-from tests.cli.ran import Moot, in_this_process
+from tests.cli.ran import Moot
 from tests.toolservers.reached import SERVED as SERVED_FILE
 from tests.toolservers.reached import served_over_http
 
@@ -60,7 +59,7 @@ def test_what_a_server_does_wrong_ends_as_documented(
 async def called_for_long(folder: Path) -> Any:
     server = Toolserver(command=(sys.executable, SERVED, "gate"), folder=str(folder))
     pins = await MCPServer("harbour", server, None, os.environ).tools()
-    calling = asyncio.create_task(MCPServer("harbour", server, pins, os.environ).call("tide", TIDE))
+    calling = asyncio.create_task(MCPServer("harbour", server, pins, os.environ, rest=0.001).call("tide", TIDE))
     while not (folder / "calls.log").exists() and not calling.done():  # noqa: ASYNC110 (another process writes it)
         await asyncio.sleep(0.01)
     (folder / "stuck").unlink()
@@ -68,10 +67,7 @@ async def called_for_long(folder: Path) -> Any:
 
 
 @pytest.mark.slow
-def test_a_call_that_takes_longer_than_a_server_is_kept_without_work_is_not_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("moothall.toolservers.mcp.REST", 0.001)
+def test_a_call_that_takes_longer_than_a_server_is_kept_without_work_is_not_given_up(tmp_path: Path) -> None:
     (tmp_path / "stuck").touch()
     assert asyncio.run(called_for_long(tmp_path)) == {"result": "14:20 in Brest"}
 
@@ -195,20 +191,13 @@ def test_it_is_said_what_has_changed(now: Pinned, said: list[str]) -> None:
 
 
 @pytest.fixture
-def moot(capsys: pytest.CaptureFixture[str]) -> Iterator[Moot]:
-    with in_this_process(capsys) as run:
-        yield run
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A state directory, and a folder that is no project."""
-    (tmp_path / "home").mkdir()
-    monkeypatch.setenv("MOOTHALL_HOME", str(tmp_path / "home"))
+    home.mkdir()
     monkeypatch.chdir(tmp_path)
     script = {"coder": [{"calls": [{"tool": "harbour_tide", "arguments": TIDE}]}, {"text": "at two"}]}
     (tmp_path / "script.json").write_text(json.dumps(script))
-    return tmp_path / "home"
+    return home
 
 
 def set_server(home: Path, mode: str, *more: str) -> None:

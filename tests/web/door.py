@@ -7,21 +7,23 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from moothall import Moothall
-from moothall.web.gate import Person
+from moothall.web.gate import PACE, Pace, Person
 from moothall.web.server import Held, application
 
 ADA, BOB = Person("ada", "a" * 43), Person("bob", "b" * 43)
 ADDRESS = "http://127.0.0.1:8484"
 
 
-def app(store: str, *, read_only: bool = False) -> Held:
-    return application(Moothall(store, listeners=()), (ADA, BOB), read_only=read_only)
+def app(store: str, *, read_only: bool = False, pace: Pace = PACE) -> Held:
+    return application(Moothall(store, listeners=()), (ADA, BOB), read_only=read_only, pace=pace)
 
 
 @contextmanager
-def client(store: str, *, person: Person | None = ADA, read_only: bool = False) -> Iterator[TestClient]:
+def client(
+    store: str, *, person: Person | None = ADA, read_only: bool = False, pace: Pace = PACE
+) -> Iterator[TestClient]:
     headers = {"authorization": f"Bearer {person.token}"} if person is not None else {}
-    with TestClient(app(store, read_only=read_only), base_url=ADDRESS, headers=headers) as found:
+    with TestClient(app(store, read_only=read_only, pace=pace), base_url=ADDRESS, headers=headers) as found:
         yield found
 
 

@@ -19,15 +19,14 @@ LETTER, PRIVATE, POEM, ENVELOPE, PARCEL, THRIFTY = (
 )
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(HERE)
-    return f"sqlite:{tmp_path / 'runs.db'}"
 
 
 @pytest.fixture
-def page(store: str) -> Iterator[TestClient]:
-    with client(store) as found:
+def page(address: str) -> Iterator[TestClient]:
+    with client(address) as found:
         yield found
 
 
@@ -297,12 +296,12 @@ with client(store, read_only=True) as page:
 """Looks at a run in a process that has not loaded its code before."""
 
 
-def test_who_only_reads_loads_no_code(store: str) -> None:
-    with client(store) as page:
+def test_who_only_reads_loads_no_code(address: str) -> None:
+    with client(address) as page:
         run = begin(page)
         until(page, run, "waiting")
     answers = subprocess.run(
-        [sys.executable, "-c", LOOKER, store, run], cwd=HERE.parents[1], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", LOOKER, address, run], cwd=HERE.parents[1], capture_output=True, text=True, timeout=60
     )
     assert answers.returncode == 0, answers.stderr
     status, problem, picture = json.loads(answers.stdout)
@@ -310,13 +309,13 @@ def test_who_only_reads_loads_no_code(store: str) -> None:
     assert "not loaded unless you name it" in problem
 
 
-def test_secrets_are_shown_to_nobody(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with client(store) as page:
+def test_secrets_are_shown_to_nobody(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with client(address) as page:
         run = begin(page, to="tulips-and-daffodils-4711")
         until(page, run, "waiting")
     monkeypatch.setenv("FLOWER_TOKEN", "tulips-and-daffodils-4711")
     monkeypatch.setenv("MOOTHALL_SECRETS", "FLOWER_TOKEN")
-    with client(store) as page:
+    with client(address) as page:
         for path in ("", "/steps", "/steps/0", "/at/1", "/export", "/figures"):
             text = page.get(f"/api/runs/{run}{path}").text
             assert "daffodils" not in text, path

@@ -12,6 +12,7 @@ from schemathesis import GenerationMode
 from schemathesis.core import NotSet
 from starlette.testclient import TestClient
 
+from moothall.web.gate import Pace
 from tests.web.door import client
 from tests.web.test_routes import begin, until
 
@@ -31,10 +32,9 @@ def answered(page: TestClient, case: Any) -> int:
 
 @pytest.mark.slow
 @pytest.mark.unreplayed("what strangers send may begin any number of runs")
-def test_no_request_of_any_shape_makes_the_server_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("moothall.web.gate.BURST", 1e9)
+def test_no_request_of_any_shape_makes_the_server_fail(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(HERE)
-    with client(f"sqlite:{tmp_path / 'runs.db'}") as page:
+    with client(address, pace=Pace(burst=1e9)) as page:
         run = begin(page)
         until(page, run, "waiting")
         page.post(f"/api/runs/{run}/answer", json={"value": True})

@@ -252,7 +252,7 @@ class _Feeder:
         """Come back when there may be something to start, or it is time to stop."""
         now = self.hall.clock.now()
         waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(stop.wait())]
-        waits.append(asyncio.ensure_future(self.hall.store.wait_for_work(now, worker.PULSE)))
+        waits.append(asyncio.ensure_future(self.hall.store.wait_for_work(now, self.hall.crew.interval)))
         if self.resting:
             waits.append(asyncio.ensure_future(asyncio.sleep(max(0.05, min(self.resting.values()) - now))))
         await wait_for_first(waits, self.tasks.values())

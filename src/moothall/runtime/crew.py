@@ -17,8 +17,8 @@ from typing import Protocol
 from moothall.kernel.events import Event
 from moothall.runtime.journal import Head, Pending, RunId
 
+PULSE = 0.5
 GRACE = 2.0
-"""How long to wait for effects that were cancelled, in seconds."""
 AT_ONCE = 4
 """How many runs begin before others have the loop."""
 
@@ -91,14 +91,14 @@ class Tasks:
             task.cancel()
         self.leaving.add(task)
 
-    async def wait_for_leaving(self) -> None:
-        """Dismiss whatever is still performed, and wait until it is gone, or long enough."""
+    async def wait_for_leaving(self, seconds: float) -> None:
+        """Dismiss whatever is still performed, and wait until it is gone, but no longer than that."""
         for task in self.flying.values():
             task.cancel()
         self.leaving |= set(self.flying.values())
         self.flying.clear()
         if self.leaving:
-            done, late = await asyncio.wait(self.leaving, timeout=GRACE)
+            done, late = await asyncio.wait(self.leaving, timeout=seconds)
             for task in late:
                 if not task.cancelling():
                     task.cancel()
@@ -156,6 +156,10 @@ class Crew:
 
     drives: dict[RunId, Driven] = field(default_factory=dict)
     pulse: asyncio.Task[None] | None = None
+    interval: float = PULSE
+    """How many seconds are between two beats of the pulse, and between two looks for work."""
+    grace: float = GRACE
+    """How many seconds to wait for effects that were cancelled."""
     entering: deque[asyncio.Future[None]] = field(default_factory=deque)
 
     async def wait_for_turn(self) -> None:

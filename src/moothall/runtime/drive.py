@@ -65,7 +65,6 @@ from moothall.runtime.hall import (
 from moothall.runtime.journal import FAMILY, CancelChild, Head, Pending, RunId, TellParent, shaped
 from moothall.runtime.ports import LEASE, Lease, Records, make_context
 
-PULSE = 0.5
 TURNS = 32
 """After so many turns a run lets others have the loop, also where it never had to wait."""
 CHARACTERS = 4
@@ -102,7 +101,7 @@ async def drive(hall: Hall, run: RunId, *, by_turns: bool = False, at_once: bool
         return await driven.perform_all()
     finally:
         try:
-            await driven.wait_for_leaving()
+            await driven.wait_for_leaving(crew.grace)
             await let_go(hall, run)
         finally:
             del crew.drives[run]
@@ -181,7 +180,7 @@ class Drive(Tasks):
         if lease is not None and lease.owner == hall.owner:
             return
         stored = (await hall.store.load(run)).lease
-        if not await is_forsaken(hall, run, stored, PULSE):
+        if not await is_forsaken(hall, run, stored):
             raise Elsewhere(f"run {run} is being driven by {stored.owner}; it goes on there")
         await take(hall, run, stored)
 
@@ -501,7 +500,7 @@ async def _pulse(hall: Hall) -> None:
     """Renew the leases of the runs that are driven here, stop what takes too long, and notice what others told them."""
     renewed, seen = 0.0, hall.clock.now()
     while True:
-        await asyncio.sleep(PULSE)
+        await asyncio.sleep(hall.crew.interval)
         last, seen = seen, hall.clock.now()
         renewed += abs(seen - last)
         due = renewed > LEASE / 3

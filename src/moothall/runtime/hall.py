@@ -84,7 +84,6 @@ from moothall.runtime.rebuild import Difference, compared, definition_after, reb
 Observer = Callable[[RunId, Entry, Head], None]
 HALF_A_LEASE = LEASE / 2
 """A lease that lasts longer still is not renewed by a commit."""
-LOOK = 0.5
 NEAR_LOOKS, FAR_LOOKS = 6, 24
 """How often to look at a lease that seems overdue: a near holder sees the same clock and renews its lease within a
 pulse; a far one may have another, and renews it when a third of a lease has passed."""
@@ -505,7 +504,7 @@ def is_free(hall: Hall, lease: Lease) -> bool:
     return lease.owner in ("", hall.owner) or is_gone(lease.owner)
 
 
-async def is_forsaken(hall: Hall, run: RunId, lease: Lease, pause: float = LOOK) -> bool:
+async def is_forsaken(hall: Hall, run: RunId, lease: Lease) -> bool:
     """Whether this hall may take a lease that it has seen, after some looks at it where time alone speaks for that.
 
     The clock may have jumped, here or there: a holder that is at work notices that and renews its lease, so one that
@@ -515,6 +514,7 @@ async def is_forsaken(hall: Hall, run: RunId, lease: Lease, pause: float = LOOK)
     if is_free(hall, lease):
         return True
     looks, is_told = NEAR_LOOKS if is_near(lease.owner) else FAR_LOOKS, False
+    pause = hall.crew.interval
     for _ in range(looks):
         if 0 <= lease.until - hall.clock.now() <= 2 * LEASE:
             return False

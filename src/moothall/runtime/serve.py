@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from moothall.errors import Broken, MoothallError
-from moothall.runtime import drive as worker
+from moothall.runtime.drive import drive
 from moothall.runtime.hall import Hall, NotStorable, visiting
 from moothall.runtime.holder import is_gone
 from moothall.runtime.journal import RunId
@@ -53,7 +53,7 @@ async def serve(
             raise
         except MoothallError:  # the store may be out of reach for a while
             pass
-        await service.wait_for_work(stop, SOON if service.on_trial else worker.PULSE)
+        await service.wait_for_work(stop, SOON if service.on_trial else hall.crew.interval)
     if drain and service.tasks:
         await asyncio.wait(service.tasks.values(), timeout=drain)
     left = len(hall.crew.drives)
@@ -105,7 +105,7 @@ class _Service:
     async def wait_for_work(self, stop: asyncio.Event, seconds: float) -> None:
         """Come back when there may be something to take up, a run here has ended, or it is time to stop."""
         waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(stop.wait())]
-        if seconds < worker.PULSE:
+        if seconds < self.hall.crew.interval:
             waits.append(asyncio.ensure_future(asyncio.sleep(seconds)))
         else:
             waits.append(asyncio.ensure_future(self.hall.store.wait_for_work(self.hall.clock.now(), seconds)))
@@ -139,7 +139,7 @@ class _Service:
                 await self.open_run(run)
                 if self.hall.has_open(run):
                     self.latest = self.hall.runs[run].record.lane.tenant
-                await worker.drive(self.hall, run)
+                await drive(self.hall, run)
             except (Broken, NotStorable) as error:
                 with contextlib.suppress(MoothallError):
                     await self._set_aside(run, error)

@@ -32,19 +32,24 @@ from moothall.errors import DefinitionError, EffectFailed, words_of
 
 LARGEST = 200_000
 """The longest result of a call, in characters of JSON."""
-REST = 60.0
-"""After so many seconds without work a server is let go."""
 PAGES = 100
 Asked = tuple[str, Mapping[str, Any], "asyncio.Future[Any]"]
 
 
 class MCPServer:
-    """A server, and the task that talks to it while there is work."""
+    """A server, and the task that talks to it while there is work; after so many seconds without, it is let go."""
 
     def __init__(
-        self, name: str, server: Toolserver, pinned: tuple[Pinned, ...] | None, environment: Mapping[str, str]
+        self,
+        name: str,
+        server: Toolserver,
+        pinned: tuple[Pinned, ...] | None,
+        environment: Mapping[str, str],
+        *,
+        rest: float = 60.0,
     ) -> None:
         self._name, self._server, self._pinned, self._environment = name, server, pinned, environment
+        self._rest = rest
         self._asked: asyncio.Queue[Asked] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
         self._is_reached = False
@@ -90,7 +95,7 @@ class MCPServer:
                     while True:
                         waiting = [future for future in waiting if not future.done()]
                         try:
-                            async with asyncio.timeout(REST):
+                            async with asyncio.timeout(self._rest):
                                 tool, arguments, answer = await asked.get()
                         except TimeoutError:
                             if any(not future.done() for future in waiting):

@@ -28,10 +28,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LARGEST = 1_000_000
 """The most bytes of a body."""
-A_SECOND, BURST = 50.0, 400.0
-"""How many requests of one person are answered in the long run, and at once."""
-TRIES_A_SECOND, TRIES = 5.0, 200.0
-"""How many wrong tokens of one address are looked at; a request that brings none guesses nothing."""
 ADDRESSES = 1_000
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -55,6 +51,22 @@ class Person:
 
     name: str
     token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How many requests of one person are answered, and how many wrong tokens of one address are looked at.
+
+    Both in the long run and at once; a request that brings no token guesses nothing.
+    """
+
+    a_second: float = 50.0
+    burst: float = 400.0
+    tries_a_second: float = 5.0
+    tries: float = 200.0
+
+
+PACE = Pace()
 
 
 @dataclass(slots=True)
@@ -82,9 +94,18 @@ class Bucket:
 class Gate:
     """An ASGI application around another."""
 
-    def __init__(self, app: App, people: tuple[Person, ...], *, host: str, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        app: App,
+        people: tuple[Person, ...],
+        *,
+        host: str,
+        read_only: bool = False,
+        pace: Pace = PACE,
+    ) -> None:
         self._app, self._people, self._host, self._read_only = app, people, host.lower(), read_only
-        self._pace = {person.token: Bucket(A_SECOND, BURST) for person in people}
+        self._pace = pace
+        self._asked = {person.token: Bucket(pace.a_second, pace.burst) for person in people}
         self._tries: dict[str, Bucket] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,7 +119,7 @@ class Gate:
         person = self._person(given)
         if not refusal and person is None:
             refusal = self._unknown(scope, guesses=bool(given))
-        if not refusal and person is not None and not self._pace[person.token].take():
+        if not refusal and person is not None and not self._asked[person.token].take():
             refusal = 429, "too many requests at once; wait a moment"
         if not refusal and self._read_only and scope["method"] not in SAFE and not _only_looks(scope):
             refusal = 403, "this page is read-only; start `moot serve` without --read-only to act"
@@ -142,7 +163,8 @@ class Gate:
         address = str((scope.get("client") or ("?",))[0])
         if len(self._tries) >= ADDRESSES:
             self._tries.clear()
-        if guesses and not self._tries.setdefault(address, Bucket(TRIES_A_SECOND, TRIES)).take():
+        allowed = Bucket(self._pace.tries_a_second, self._pace.tries)
+        if guesses and not self._tries.setdefault(address, allowed).take():
             return 429, "too many wrong tokens; wait a moment"
         return 401, "open the link that `moot serve` printed, or send its token as `Authorization: Bearer`"
 

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from moothall import __version__
 from moothall.app.runs.moothall import Moothall
 from moothall.errors import Conflict, DefinitionError, MoothallError, Refused
-from moothall.web.gate import App, Gate, Person, Receive, Scope, Send
+from moothall.web.gate import PACE, App, Gate, Pace, Person, Receive, Scope, Send
 from moothall.web.host import Hosting
 from moothall.web.routes import frame, plain, router
 
@@ -32,7 +32,12 @@ PATIENCE = 2
 
 
 def application(
-    hall: Moothall, people: tuple[Person, ...], *, host: str = "127.0.0.1", read_only: bool = False
+    hall: Moothall,
+    people: tuple[Person, ...],
+    *,
+    host: str = "127.0.0.1",
+    read_only: bool = False,
+    pace: Pace = PACE,
 ) -> Held:
     """The whole application over one Moothall, which it opens and closes."""
     held = Hosting(hall, frame, read_only=read_only, version=__version__)
@@ -53,7 +58,7 @@ def application(
     app.add_exception_handler(RequestValidationError, _misfit)
     app.add_exception_handler(HTTPException, _stop)
     _add_page(app)
-    gate = Gate(_rendered(app), people, host=host, read_only=read_only)
+    gate = Gate(_rendered(app), people, host=host, read_only=read_only, pace=pace)
     return Held(gate, held)
 
 

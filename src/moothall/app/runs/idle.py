@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from moothall.errors import MoothallError
-from moothall.runtime import drive as worker
 from moothall.runtime.hall import Hall
 from moothall.runtime.holder import is_gone
 from moothall.runtime.journal import RunId
@@ -38,7 +37,7 @@ async def _wait_until_idle(hall: Hall, stop: asyncio.Event, tried: Mapping[RunId
     quiet = 0
     while quiet < LOOKS and not stop.is_set():
         with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), worker.PULSE)
+            await asyncio.wait_for(stop.wait(), hall.crew.interval)
         quiet = quiet + 1 if await _is_idle(hall, tried, scope) else 0
 
 

@@ -19,9 +19,6 @@ from moothall.runtime.journal import RunId
 from moothall.runtime.ports import Scope
 from moothall.runtime.serve import serve
 
-PRUNES = 3600.0
-"""So many seconds lie between two looks for runs that are to be deleted."""
-
 
 class Duty(Frozen):
     """What a worker is there for: how many runs at once, which ones, and how it ends."""
@@ -37,6 +34,8 @@ class Duty(Frozen):
     """The port at which it says how it is."""
     engine: str = ""
     """The engine that pumps the runs, by its address; `own` takes the store back from one."""
+    prune_every: float = 3600.0
+    """So many seconds lie between two looks for runs that are to be deleted."""
 
 
 async def work(context: RunContext, stop: asyncio.Event, duty: Duty) -> int:
@@ -57,7 +56,7 @@ async def work(context: RunContext, stop: asyncio.Event, duty: Duty) -> int:
             raise
 
     days = prune_setting()
-    pruning = asyncio.create_task(_prune(context, days)) if days is not None else None
+    pruning = asyncio.create_task(_prune(context, days, duty.prune_every)) if days is not None else None
     async with serve_health(hall, stop, duty.health):
         if pump is None:
             left = await serve(hall, open_run, stop, duty.most, scope=scope, drain=duty.drain)
@@ -71,14 +70,14 @@ async def work(context: RunContext, stop: asyncio.Event, duty: Duty) -> int:
     return left
 
 
-async def _prune(context: RunContext, days: float) -> None:
+async def _prune(context: RunContext, days: float, every: float) -> None:
     """Delete what ended more than so many days ago, from time to time."""
     while True:
         with suppress(MoothallError):  # the store may be out of reach for a while
             if pruned := await prune(context.store, days, really=True):
                 runs = format_count(len(pruned), "runs")
                 context.broadcast.notice(f"deleted {runs} that ended more than {days:g} days ago")
-        await asyncio.sleep(PRUNES)
+        await asyncio.sleep(every)
 
 
 async def _leave_strays(context: RunContext) -> None:

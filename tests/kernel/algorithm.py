@@ -265,7 +265,7 @@ class Naive:
 
     def _do(self, actions: Any) -> None:
         for action in sequence(actions):
-            given: Any = action(self.data, self.event)  # type: ignore[operator,call-arg]
+            given: Any = action(self.data, self.event)
             if isinstance(given, Move):
                 self.queue += given.raises
             self.data = given.data if isinstance(given, Move) else given

@@ -7,6 +7,7 @@ the SDK count as everywhere. `OTEL_TRACES_EXPORTER=none` and `OTEL_SDK_DISABLED=
 
 from __future__ import annotations
 
+import logging
 import os
 from importlib.util import find_spec
 from typing import Any
@@ -59,13 +60,43 @@ def reach_collector(timeout: float = 2.0) -> str:
         return f"{collector()} cannot be reached: {error}"
 
 
+class _Reasons(logging.Handler):
+    """Keeps what the exporter says of its failures, which it tells nobody else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+
+
+def try_exporter(timeout: float = 2.0) -> str:
+    """Send the collector nothing, in the way in which a run would send it spans; why that fails, or ""."""
+    if problem := reach_collector(timeout):
+        return problem
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.trace.export import SpanExportResult
+
+    exporter: Any = OTLPSpanExporter(timeout=timeout)
+    reasons = _Reasons()
+    logger = logging.getLogger(OTLPSpanExporter.__module__)
+    logger.addHandler(reasons)
+    try:
+        is_taken = exporter.export(()) is SpanExportResult.SUCCESS
+    finally:
+        logger.removeHandler(reasons)
+        exporter.shutdown()
+    return "" if is_taken else f"{collector()} takes no spans: {'; '.join(reasons.said[:1]) or 'it does not say why'}"
+
+
 def exporter_problem() -> str:
     """Why spans do not arrive where the environment sends them; "" where they do, or it says nothing."""
     try:
         named = chosen_exporter()
     except DefinitionError as error:
         return str(error)
-    return (named and _lacking(named)) or (reach_collector() if named == "otlp" else "")
+    return (named and _lacking(named)) or (try_exporter() if named == "otlp" else "")
 
 
 def set_up() -> Any:

@@ -348,7 +348,7 @@ def _marked(run: Run, head: Head, incoming: Incoming) -> Decision | Ask:
         case AttemptFailed() as faltered:
             again = retry(run.record.run, pending, faltered)
             if isinstance(again, NoMore):
-                gave_up = GaveUp(again.reason, faltered.fault, faltered.usage)
+                gave_up = GaveUp(again.reason, faltered.fault, faltered.usage, model=faltered.model)
                 return decide(run, head, Incoming(gave_up, pending.key, incoming.at, incoming.answers))
             spent = charge(spent, {**reservation(run, pending), **faltered.usage})
             after, due = replace(head, spent=spent), incoming.at + again.after

@@ -606,7 +606,7 @@ def _decide_or_ask(hall: Hall, run: Run, head: Head, incoming: Incoming) -> Deci
     try:
         event = clean(came)
     except Refused as refusal:
-        event = clean(GaveUp(str(refusal), usage=getattr(came, "usage", {})))
+        event = clean(GaveUp(str(refusal), usage=getattr(came, "usage", {}), model=str(getattr(came, "model", ""))))
     if event is not came:
         incoming = Incoming(event, incoming.cause, incoming.at, incoming.answers)
     try:

@@ -123,6 +123,18 @@ def test_the_doctor_names_a_collector_that_is_not_there(moot: Moot, monkeypatch:
     assert f"http://127.0.0.1:{port} cannot be reached" in check["says"]
 
 
+def test_the_doctor_says_that_a_collector_is_named_and_gets_nothing(
+    moot: Moot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> list[str]:
+        return [check["says"] for check in moot("doctor", "--json").json["checks"] if check["name"] == "telemetry"]
+
+    assert told() == []
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:9/v1/traces")
+    [said] = told()
+    assert "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set, and nothing is sent there: set telemetry" in said
+
+
 @pytest.mark.parametrize(
     ("said", "exporter"),
     [

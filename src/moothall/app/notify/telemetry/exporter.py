@@ -27,7 +27,7 @@ def chosen_exporter() -> str:
     if named == "none" or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return ""
     if not named:
-        return "otlp" if any(os.environ.get(name) for name in ENDPOINTS) else ""
+        return "otlp" if endpoint_variable() else ""
     if named not in LIBRARIES:
         raise DefinitionError(f"OTEL_TRACES_EXPORTER={named}: spans are sent by otlp, printed by console, or none")
     return named
@@ -42,9 +42,14 @@ def _lacking(exporter: str) -> str:
     return "" if is_installed else f"spans by {exporter} need more than is installed: pip install 'moothall[tracing]'"
 
 
+def endpoint_variable() -> str:
+    """The variable that names a collector; "" where none does."""
+    return next((name for name in ENDPOINTS if os.environ.get(name)), "")
+
+
 def collector() -> str:
     """The address of the collector that the environment names."""
-    return next((address for name in ENDPOINTS if (address := os.environ.get(name))), USUAL)
+    return os.environ.get(endpoint_variable(), USUAL)
 
 
 def reach_collector(timeout: float = 2.0) -> str:
@@ -72,7 +77,7 @@ class _Reasons(logging.Handler):
 
 
 def try_exporter(timeout: float = 2.0) -> str:
-    """Send the collector nothing, in the way in which a run would send it spans; why that fails, or ""."""
+    """Send the collector an empty batch, in the way in which a run would send it spans; why that fails, or ""."""
     if problem := reach_collector(timeout):
         return problem
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

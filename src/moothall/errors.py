@@ -68,7 +68,7 @@ class EffectFailed(MoothallError):
     """Something outside did not do its part; trying again may help, where it says so not before `retry_after` seconds.
 
     `usage` is what the attempt cost all the same; what cannot be counted is left out, as is what is below 0. A `final`
-    failure would be the same again.
+    failure would be the same again. `model` is the one that failed, where a run has several.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class EffectFailed(MoothallError):
     ) -> None:
         super().__init__(message)
         self.final = final
+        self.model = ""
         self.retry_after = retry_after if 0 <= retry_after < LONGEST_WAIT else LONGEST_WAIT
         self.usage = {whole_text(name): amount for name, amount in (usage or {}).items() if _counts(name, amount)}
 

@@ -1,5 +1,6 @@
 """Asks that a move makes: told apart by their ids, of agents that no table names, each in a manner of its own."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -34,11 +35,13 @@ from moothall import (
     run,
     turn_of,
 )
+from moothall.agents.ports import Reply, Request
 from moothall.app.config.access import opened
 from moothall.app.config.models import is_offline
 from moothall.app.kinds.bindings import RunModels
 from moothall.app.runs.moothall import wait_for
 from moothall.kernel.effects import StartChild
+from tests.models.asking import request
 
 PROMPTS = {"propose": "Propose an answer to: {topic}", "brief": "Begin with {topic}. So far:\n{talk}"}
 
@@ -280,20 +283,35 @@ def test_a_run_that_is_played_offline_asks_nobody_else(name: str) -> None:
     assert is_offline(name)
 
 
+class Echo:
+    """A model that says its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def reply(self, request: Request) -> Reply:
+        return Reply(self.name)
+
+
 def test_an_ask_may_name_its_model_and_who_stands_in_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     opened_names: list[str] = []
 
-    def open_named(name: str) -> Any:
+    def open_named(name: str) -> Echo:
         opened_names.append(name)
-        return name
+        return Echo(name)
 
     monkeypatch.setattr("moothall.app.kinds.bindings.open_model", open_named)
-    models: Any = RunModels("openai:small")
     plain, named = AskAgent("ann", "Hi"), AskAgent("ann", "Hi", model="google:large", fallback=("openai:spare",))
-    assert (models(plain, "smart"), models(named, "base")) == ("openai:small", "google:large|openai:spare")
-    offline: Any = RunModels("rehearsal")
-    assert offline(named, "base") == "rehearsal"
-    assert opened_names == ["openai:small", "google:large|openai:spare", "rehearsal"]
+
+    def said(models: RunModels, asked: AskAgent, level: str) -> Reply:
+        return asyncio.run(models(asked, level).reply(request()))
+
+    models = RunModels("openai:small")
+    chain = "google:large|openai:spare"
+    assert said(models, plain, "smart") == Reply("openai:small")
+    assert said(models, named, "base") == Reply(chain, model=chain)
+    assert said(RunModels("rehearsal"), named, "base") == Reply("rehearsal")
+    assert opened_names == ["openai:small", chain, "rehearsal"]
 
 
 def test_an_ask_with_tools_that_a_move_makes_ends_with_its_id() -> None:

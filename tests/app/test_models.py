@@ -1,12 +1,13 @@
 """Models by name: what a name means, and that it means the same tomorrow and from another folder."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from moothall import run
-from moothall.app.config.models import Named, absolute_model, normal, open_model, parse_name, unpriced_models
+from moothall import Moothall, run
+from moothall.app.config.models import PROVIDERS, Named, absolute_model, normal, open_model, parse_name, unpriced_models
 from moothall.errors import DefinitionError
 from moothall.models.cassette import CassetteModel
 from moothall.models.fallback import FallbackModel
@@ -171,3 +172,15 @@ def test_a_cassette_replays_a_run_without_a_model(tmp_path: Path) -> None:
     assert (again.result, again.states, again.spent) == (first.result, first.states, first.spent)
     lines = (tmp_path / "tape.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(line)["asked"]["model"] for line in lines] == ["rehearsal"] * len(lines)
+
+
+@pytest.mark.anyio
+async def test_a_run_that_is_started_beside_is_refused_at_once_where_its_library_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    missing = replace(PROVIDERS["anthropic"], library="moothall_package_that_is_not_there")
+    monkeypatch.setitem(PROVIDERS, "anthropic", missing)
+    async with Moothall("memory") as hall:
+        with pytest.raises(DefinitionError, match=r"pip install 'moothall\[models\]'"):
+            await hall.start(WRITING, Task("tides"), model=f"anthropic:m@{HERE}")
+        assert await hall.store.runs() == []

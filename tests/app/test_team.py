@@ -21,6 +21,7 @@ from moothall.app.kinds.team.session import Chosen, Session
 from moothall.app.report.steps import step_of
 from moothall.app.runs.news import Committed, News
 from moothall.app.runs.saves import list_saves
+from moothall.errors import DefinitionError
 from moothall.machines.team.definition import Roster, shipped_team, shipped_text
 from moothall.machines.team.state import THREAD, TRANSITIONS, Conversation
 from moothall.machines.team.warmth import Learned
@@ -1129,7 +1130,7 @@ async def test_a_persona_that_cannot_be_prepared_harms_nothing(tmp_path: Path) -
     plain = json.loads(shipped_text("studio"))
     for persona in plain["personas"]:
         if persona["id"] == "game_designer":
-            persona["model"] = "nobody:knows"
+            persona["model"] = "scripted:nowhere.json"
     team = team_with(tmp_path, personas=plain["personas"])
     async with (
         loopback(Said(json.dumps({"content": "Hello."}))) as served,
@@ -1137,8 +1138,17 @@ async def test_a_persona_that_cannot_be_prepared_harms_nothing(tmp_path: Path) -
     ):
         events = [entry["event"] for entry in await session.hall.store.entries(session.run)]
         [warmed] = [event for event in events if event["name"] == "personas.warmed"]
-        assert "'nobody:knows' is not a model" in warmed["failed"]["game_designer"]
+        assert "nowhere.json" in warmed["failed"]["game_designer"]
         assert (await texts(session))[-1] == "Hello."
+
+
+async def test_a_persona_with_a_model_that_is_none_is_refused_before_anybody_speaks(tmp_path: Path) -> None:
+    plain = json.loads(shipped_text("studio"))
+    plain["personas"][0]["model"] = "nobody:knows"
+    team = team_with(tmp_path, personas=plain["personas"])
+    with pytest.raises(DefinitionError, match="'nobody:knows' is not a model"):
+        async with talk({}, "A design question", team=team, model="openai:x@http://127.0.0.1:9"):
+            pass
 
 
 @pytest.mark.covers("T14", "T70")

@@ -425,10 +425,18 @@ async def test_names_of_files_in_the_wild_work(tmp_path: Path) -> None:
     [
         (spoken("code", "coder", "common_data.nothing", to("stop")), "code, input"),
         ({"name": "code", "ask": {"question": "common_data.nothing"}, "transition": [to("stop")]}, "code, question"),
+        (
+            {
+                "name": "code",
+                "action": {"sub_workflow": "inner", "sub_workflow_input": {"task": "common_data.nothing"}},
+                "transition": [to("stop")],
+            },
+            "code, input task of inner",
+        ),
     ],
 )
 async def test_an_input_that_is_undefined_is_an_error_that_names_it(tmp_path: Path, state: Plain, where: str) -> None:
-    played = await play(compiled(tmp_path, workflow(START, state)))
+    played = await play(compiled(tmp_path, workflow(START, state), INNER))
     assert played.result.status == "failed"
     assert played.result.error.endswith(
         f"{where}: `common_data.nothing` failed: it is undefined: nothing has set it, or its name is misspelt"

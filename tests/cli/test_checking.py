@@ -51,6 +51,24 @@ def test_a_shape_that_cannot_be_stored_is_found_before_anybody_is_asked(moot: Mo
     assert not Path("called").exists()
 
 
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ("text: str = None", "data.text: its default None is not of type str; write str | None"),
+        ("notes: dict[int, str]", "data.notes: JSON objects have texts as keys, not int"),
+        ("when: datetime | str", "data.when: datetime or str cannot be told apart in JSON; choose one of them"),
+    ],
+)
+def test_data_that_cannot_work_are_refused_by_the_check(moot: Moot, data: str, reason: str) -> None:
+    Path("mine.py").write_text(
+        "from dataclasses import dataclass\nfrom datetime import datetime\nfrom moothall import Final, Machine\n"
+        f"@dataclass(frozen=True)\nclass Mine:\n    {data}\n"
+        "MINE = Machine('mine', data=Mine, states=[Final('over')], moves=[])\n"
+    )
+    ran = moot("check", "mine.py")
+    assert (ran.code, f"machine mine: {reason}" in ran.err) == (4, True), ran.err
+
+
 def test_check_as_json_has_findings_and_certificate(moot: Moot) -> None:
     good = moot("check", "machines.py:LETTER", "--json").json
     assert set(good) == {"machine", "findings", "certificate"}

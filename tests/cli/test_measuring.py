@@ -163,3 +163,38 @@ def test_a_format_that_nobody_knows_is_wrong_usage(offer: Moot) -> None:
     ran = offer("report", "offer", "--format", "pdf")
     assert ran.code == 2
     assert "invalid choice: 'pdf'" in ran.err
+
+
+MIXED = """
+from dataclasses import dataclass
+from moothall import Final, Machine, On, Replied, State, ask
+
+@dataclass(frozen=True)
+class Verdict:
+    good: bool
+
+MIXED = Machine("mixed",
+    states=[State("writing", enter=ask("writer", "Write.")),
+            State("judging", enter=ask("judge", "Judge.", reply=Verdict, level="smart")), Final("judged")],
+    moves=[On("writing", Replied, to="judging"), On("judging", Replied, to="judged")])
+"""
+
+
+def test_costs_are_told_of_each_model_that_was_asked_also_for_replies_that_were_of_no_use(
+    moot: Moot, tmp_path: Path
+) -> None:
+    (tmp_path / "mixed.py").write_text(MIXED)
+    replies = {
+        "base": {"writer": [{"text": "Tides.", "usage": {"tokens": 3}}]},
+        "smart": {"judge": [{"value": {"god": True}, "usage": {"tokens": 5}}]},
+    }
+    for level, said in replies.items():
+        (tmp_path / f"{level}.json").write_text(json.dumps(said))
+    (tmp_path / "home").mkdir()
+    levels = "".join(f'{level} = "scripted:{tmp_path / level}.json"\n' for level in replies)
+    (tmp_path / "home" / "settings.toml").write_text(f"[levels]\n{levels}")
+    assert moot("run", "mixed.py:MIXED", "--run-id", "mine").code == 1
+    found = moot("costs", "mine", "--json").json["by_model"]
+    spent = {model: (bill["calls"], bill["tokens"]) for model, bill in found.items()}
+    assert spent == {f"scripted:{tmp_path}/smart.json": (2, 10), f"scripted:{tmp_path}/base.json": (1, 3)}
+    assert f"scripted:{tmp_path}/smart.json" in moot("costs", "mine").out

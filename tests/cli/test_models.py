@@ -1,10 +1,13 @@
 """Models of providers at the command line: exit code 3 where they fail, and what they say while they say it."""
 
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from moothall.app.config.models import PROVIDERS
 from tests.cli.process import moot
 from tests.cli.ran import Moot
 from tests.cli.terminal import terminal
@@ -66,3 +69,90 @@ def test_a_provider_whose_library_is_missing_is_refused_before_the_run_begins(
     assert ran.code == 4
     assert "pip install 'moothall[models]'" in ran.err
     assert moot("ls", "--json").json == []
+
+
+INSTALL = "models of providers need more than is installed: pip install 'moothall[models]'"
+HERE, ELSEWHERE = "openai:m@http://127.0.0.1:9", "anthropic:m@http://127.0.0.1:9"
+
+
+@pytest.fixture
+def without_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which one provider's own library is not installed."""
+    missing = replace(PROVIDERS["anthropic"], library="moothall_package_that_is_not_there.sdk")
+    monkeypatch.setitem(PROVIDERS, "anthropic", missing)
+
+
+@pytest.mark.usefixtures("without_sdk")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "machines.py:NAMED", "Ada"),
+        ("run", "machines.py:NAMED", "Ada", "--detach"),
+        ("run", "coder_reviewer", "tea"),
+        ("pipeline", "a boat"),
+        ("debate", "Where do we keep sales?"),
+        ("arena", "tidy up", "--workspace", "work"),
+        ("team", "--script", "typed.txt"),
+    ],
+    ids=lambda command: " ".join(command[:2]),
+)
+def test_no_run_of_any_kind_begins_where_its_provider_s_own_library_is_missing(
+    moot: Moot, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "typed.txt").write_text("Hi\n")
+    ran = moot(*command, "--model", ELSEWHERE)
+    assert (ran.code, INSTALL in ran.err) == (4, True), ran.err
+    assert moot("ls", "--all", "--json").json == []
+
+
+OWN = """
+from moothall import Final, Machine, On, Replied, State, ask
+
+OWN = Machine("own", states=[State("writing", enter=ask("poet", "Write.", model="{model}")), Final("written")],
+              moves=[On("writing", Replied, to="written")])
+"""
+
+
+@pytest.mark.usefixtures("without_sdk")
+@pytest.mark.parametrize("kind", ["python", "debate", "team", "arena"])
+def test_models_that_agents_name_themselves_are_looked_for_before_a_run_begins(
+    moot: Moot, tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "typed.txt").write_text("Hi\n")
+    (tmp_path / "own.py").write_text(OWN.format(model=ELSEWHERE))
+    seats = [{"id": "architect", "role": "architect"}, {"id": "kiss", "role": "kiss", "model": ELSEWHERE}]
+    (tmp_path / "debate.json").write_text(json.dumps({"agents": seats}))
+    (tmp_path / "arena.json").write_text(json.dumps({"agents": {"security": {"model": ELSEWHERE}}}))
+    moot("new", "team", "mine")
+    team = json.loads((tmp_path / "mine.json").read_text())
+    team["personas"][0]["model"] = ELSEWHERE
+    (tmp_path / "mine.json").write_text(json.dumps(team))
+    command = {
+        "python": ("run", "own.py:OWN"),
+        "debate": ("debate", "Where do we keep sales?", "-c", "debate.json"),
+        "team": ("team", "-c", "mine.json", "--script", "typed.txt"),
+        "arena": ("arena", "tidy up", "-c", "arena.json", "--workspace", "work"),
+    }[kind]
+    ran = moot(*command, "--model", HERE)
+    assert (ran.code, INSTALL in ran.err) == (4, True), ran.err
+    assert moot("ls", "--all", "--json").json == []
+
+
+def test_a_worker_leaves_a_run_alone_whose_provider_s_library_it_does_not_have(
+    moot: Moot, request: pytest.FixtureRequest
+) -> None:
+    assert moot("run", "coder_reviewer", "tea", "--run-id", "mine", "--detach", "--model", ELSEWHERE).code == 0
+    request.getfixturevalue("without_sdk")
+    worked = moot("worker", "--until-idle")
+    assert f"run mine is left alone for now: {INSTALL}" in worked.err
+    shown = moot("show", "mine", "--json").json
+    assert (shown["summary"]["status"], len(shown["entries"])) == ("running", 1)
+
+
+def test_a_workflow_without_a_key_for_its_model_does_not_begin(moot: Moot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    ran = moot("run", "coder_reviewer", "tea", "--model", "openai:m")
+    assert (ran.code, ran.err) == (4, "moot run: openai:m needs a key: set OPENAI_API_KEY\n")
+    assert moot("ls", "--all", "--json").json == []

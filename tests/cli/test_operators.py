@@ -115,6 +115,20 @@ def test_a_project_sees_its_own_runs_unless_all_are_asked_for(
     assert len(moot("ls", "--json").json) == 2
 
 
+def test_a_file_of_settings_makes_a_folder_a_project_too(
+    moot: Moot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machines = str(tmp_path / "machines.py") + ":LETTER"
+    (tmp_path / "here" / "deep").mkdir(parents=True)
+    (tmp_path / "here" / "moothall.toml").write_text("")
+    for folder, run in ((tmp_path, "outside"), (tmp_path / "here" / "deep", "inside")):
+        monkeypatch.chdir(folder)
+        assert moot("run", machines, "Ada", "--run-id", run).code == 0
+    [summary] = moot("ls", "--json").json
+    assert (summary["run"], summary["project"]) == ("inside", os.path.realpath(tmp_path / "here"))
+    assert len(moot("ls", "--all", "--json").json) == 2
+
+
 def test_a_project_prunes_its_own_runs_unless_all_are_meant(
     moot: Moot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

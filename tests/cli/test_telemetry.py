@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import pytest
 
+from moothall.app.notify.telemetry.exporter import chosen_exporter
 from tests.cli.machines import MACHINES
 from tests.cli.ran import Moot
 
@@ -89,13 +90,65 @@ def test_spans_go_where_the_variables_of_opentelemetry_say(tmp_path: Path) -> No
     assert b"invoke_workflow letter" in content
 
 
-def test_the_doctor_tries_the_collector(moot: Moot, monkeypatch: pytest.MonkeyPatch) -> None:
+class Refusal(Collector):
+    """Takes no spans."""
+
+    def do_POST(self) -> None:
+        self.send_response(401)
+        self.end_headers()
+
+
+@pytest.mark.parametrize(("answers", "level"), [(Collector, "ok"), (Refusal, "warning")])
+def test_the_doctor_sends_the_collector_something_and_tells_what_it_says(
+    moot: Moot, monkeypatch: pytest.MonkeyPatch, answers: type[Collector], level: str
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), answers) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setenv("MOOTHALL_TELEMETRY", "spans")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
+        [check] = [check for check in moot("doctor", "--json").json["checks"] if check["name"] == "telemetry"]
+        server.shutdown()
+    assert check["level"] == level
+    assert (f"{address} takes no spans: " in check["says"], "401" in check["says"]) == (level == "warning",) * 2
+
+
+def test_the_doctor_names_a_collector_that_is_not_there(moot: Moot, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        monkeypatch.setenv("MOOTHALL_TELEMETRY", "spans")
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{port}")
-        [check] = [check for check in moot("doctor", "--json").json["checks"] if check["name"] == "telemetry"]
-        assert check["level"] == "ok"
+    monkeypatch.setenv("MOOTHALL_TELEMETRY", "spans")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{port}")
     [check] = [check for check in moot("doctor", "--json").json["checks"] if check["name"] == "telemetry"]
     assert check["level"] == "warning"
     assert f"http://127.0.0.1:{port} cannot be reached" in check["says"]
+
+
+def test_the_doctor_says_that_a_collector_is_named_and_gets_nothing(
+    moot: Moot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> list[str]:
+        return [check["says"] for check in moot("doctor", "--json").json["checks"] if check["name"] == "telemetry"]
+
+    assert told() == []
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:9/v1/traces")
+    [said] = told()
+    assert "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set, and nothing is sent there: set telemetry" in said
+
+
+@pytest.mark.parametrize(
+    ("said", "exporter"),
+    [
+        ({}, ""),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x"}, "otlp"),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://x"}, "otlp"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_TRACES_EXPORTER": "none"}, ""),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_SDK_DISABLED": "true"}, ""),
+        ({"OTEL_TRACES_EXPORTER": "console"}, "console"),
+    ],
+)
+def test_the_variables_of_opentelemetry_choose_the_exporter(
+    monkeypatch: pytest.MonkeyPatch, said: dict[str, str], exporter: str
+) -> None:
+    for name, value in said.items():
+        monkeypatch.setenv(name, value)
+    assert chosen_exporter() == exporter

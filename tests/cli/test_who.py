@@ -49,3 +49,13 @@ def test_in_python_too(moot: Moot) -> None:
     with pytest.raises(Refused, match="is for ada"):
         answer("mine", True)
     assert answer("mine", True, by="ada").status == "done"
+
+
+def test_a_list_of_what_waits_for_somebody_has_what_they_may_answer(asked: Moot) -> None:
+    asked("run", "machines.py:SENT", "Ada", "--run-id", "anybody")
+
+    def waiting(*person: str) -> set[str]:
+        return {summary["run"] for summary in asked("ls", "--waiting", *person, "--json").json}
+
+    assert waiting("--as", "ada") == {"mine", "anybody"}
+    assert waiting("--as", "bob") == {"anybody"}

@@ -562,6 +562,8 @@ def test_without_a_model_each_agent_is_played_by_that_of_its_roles_level(moot: M
     journal = moot("export", "mine").json["entries"]
     said = [one["event"]["text"] for one in journal if "text" in one["event"]]
     assert said == ["coder by other", "reviewer by one", "clerk by one"]
+    costs = moot("costs", "mine", "--json").json["by_model"]
+    assert {model: bill["calls"] for model, bill in costs.items()} == {scripts["smart"]: 1, scripts["base"]: 2}
     assert moot(*started, "--model", scripts["base"], "--json").json["output"] == "clerk by one"
     assert "coder by one" in moot(*started, "--model", scripts["base"]).err
 

@@ -136,6 +136,22 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
 
 
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        ("upgrading.md", ("journal", "moot replay")),
+        ("support.md", ("Linux", "macOS", "Windows", "sandbox")),
+        ("when-to-use-something-else.md", ("LangGraph", "Temporal")),
+    ],
+)
+def test_there_is_a_page_that_says_how_to_go_on_where_it_works_and_when_to_prefer_others(
+    page: str, says: tuple[str, ...]
+) -> None:
+    text = (ROOT / "docs" / page).read_text()
+    assert [word for word in says if word not in text] == []
+    assert f"]({page})" in (ROOT / "docs" / "index.md").read_text()
+
+
 def test_every_page_of_the_docs_can_be_reached_from_their_index() -> None:
     seen, fresh = set[Path](), [DOCS / "index.md"]
     while fresh:

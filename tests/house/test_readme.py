@@ -11,11 +11,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from moothall.app.config.models import PROVIDERS
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -101,6 +104,13 @@ def test_every_python_block_of_the_readme_compiles() -> None:
     for fence in FENCE.finditer(readme()):
         if fence["kind"].split()[:1] == ["python"]:
             compile(fence["body"], str(README), "exec")
+
+
+def test_the_line_that_installs_the_package_brings_the_providers() -> None:
+    [extras] = re.findall(r'pip install "\.\[([a-z,]+)\]"', readme())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    brought = " ".join(need for extra in extras.split(",") for need in project["optional-dependencies"][extra])
+    assert all(provider.protocol in brought for provider in PROVIDERS.values())
 
 
 SAMPLE = r"""

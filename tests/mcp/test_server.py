@@ -104,6 +104,32 @@ async def test_a_run_is_started_at_once_asks_is_answered_and_has_a_result(folder
         assert (ended["status"], ended["result"]) == ("completed", "DEAR ADA")
 
 
+SLOW = """
+import asyncio
+from pathlib import Path
+from moothall import Final, Machine, On, Replied, State, ask
+
+async def sleeper(prompt: str) -> str:
+    while not Path("woken").exists():
+        await asyncio.sleep(0.01)
+    return "awake"
+
+SLOW = Machine("slow", states=[State("sleeping", enter=ask(sleeper, "Sleep.")), Final("awake")],
+               moves=[On("sleeping", Replied, to="awake")])
+"""
+
+
+async def test_a_run_has_its_id_at_once_however_long_its_agents_take(folder: Path) -> None:
+    (folder / "slow.py").write_text(SLOW)
+    async with client_of(folder, "slow.py:SLOW") as call:
+        async with asyncio.timeout(10):
+            run = (await call("start", machine="slow"))["run_id"]
+        assert (await call("status", run_id=run))["status"] == "working"
+        assert (await call("result", run_id=run))["status"] == "working"
+        (folder / "woken").touch()
+        assert (await settled(call, run))["status"] == "completed"
+
+
 async def test_only_machines_that_were_named_can_be_started_and_only_their_runs_seen(folder: Path) -> None:
     run_letter(folder)
     arguments = ["-m", "moothall", "mcp", "mail=machines.py:SENT"]

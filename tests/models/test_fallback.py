@@ -5,6 +5,7 @@ import pytest
 from moothall.agents.ports import Reply, Request
 from moothall.errors import DefinitionError, EffectFailed
 from moothall.models.fallback import FallbackModel
+from moothall.models.signed import SignedModel
 from tests.models.asking import request
 
 pytestmark = pytest.mark.anyio
@@ -54,3 +55,12 @@ async def test_a_mistake_of_the_author_is_not_passed_on_to_the_next() -> None:
     models = [Saying(DefinitionError("no such script")), Saying(Reply("b"))]
     with pytest.raises(DefinitionError):
         await FallbackModel(models).reply(request())
+
+
+async def test_a_reply_and_a_failure_are_signed_by_the_model_that_they_are_of() -> None:
+    down = SignedModel(Saying(EffectFailed("down")), "a")
+    chain = SignedModel(FallbackModel([down, SignedModel(Saying(Reply("b")), "b")]), "a|b")
+    assert (await chain.reply(request())).model == "b"
+    with pytest.raises(EffectFailed) as raised:
+        await down.reply(request())
+    assert raised.value.model == "a"

@@ -423,3 +423,23 @@ def test_only_the_sdk_that_is_used_is_loaded(protocol: str, sdk: str) -> None:
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == f"[{sdk!r}]"
+
+
+def processor_time(code: str) -> float:
+    """The least that some processes take which do the same, in seconds of the processor."""
+    timed = f"{code}\nimport time; print(time.process_time())"
+    command = [sys.executable, "-c", timed]
+    return min(float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(3))
+
+
+@pytest.mark.slow
+def test_a_model_is_opened_in_little_more_time_than_its_library_takes_to_be_imported() -> None:
+    alone = processor_time("import openai, pydantic_ai.models.openai, pydantic_ai.providers.openai")
+    opened = processor_time(
+        "import asyncio\n"
+        "from moothall.models.endpoint import Endpoint\n"
+        "from moothall.models.providers import ProviderModel\n"
+        "model = ProviderModel(Endpoint('openai', 'm', 'http://127.0.0.1:9/v1', is_own=False))\n"
+        "asyncio.run(model._model())\n"
+    )
+    assert opened <= 1.3 * alone

@@ -50,8 +50,8 @@ class Engine:
         self.answers = answers
         self.asked: list[tuple[str, Any, str]] = []
 
-    async def __call__(self, ask: Ask, scene: ScriptContext) -> Answer:
-        self.asked.append((ask.script, ask.scope, scene.cause))
+    async def __call__(self, ask: Ask, around: ScriptContext) -> Answer:
+        self.asked.append((ask.script, ask.scope, around.cause))
         return self.answers[ask.script.rstrip("?")].pop(0)
 
 
@@ -86,10 +86,10 @@ async def test_a_run_whose_scripts_took_long_is_held_as_long_as_any_other() -> N
     clock, hands = MovableClock(), Hands()
 
     class Slow(Engine):
-        async def __call__(self, ask: Ask, scene: ScriptContext) -> Answer:
+        async def __call__(self, ask: Ask, around: ScriptContext) -> Answer:
             if ask.script == "enough?":
                 clock.move(LEASE * 0.8)
-            return await super().__call__(ask, scene)
+            return await super().__call__(ask, around)
 
     hall = hall_of(hands, clock=clock)
     engine = Slow(note=[Value("a"), Absent()], enough=[Value(False)])

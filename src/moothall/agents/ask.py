@@ -84,6 +84,8 @@ class Replied(Event, Generic[V]):
     usage: Mapping[str, float] = field(default_factory=dict)
     calls: tuple[ToolCall, ...] = ()
     id: str = field(default="", kw_only=True, metadata=RARE)
+    model: str = field(default="", kw_only=True, metadata=RARE)
+    """The model that said it, where that is not simply the run's."""
 
 
 class Returned(Event, Generic[V]):
@@ -110,6 +112,7 @@ class Unusable(Event):
     reason: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
     id: str = field(default="", kw_only=True, metadata=RARE)
+    model: str = field(default="", kw_only=True, metadata=RARE)
 
 
 class Window(Frozen):

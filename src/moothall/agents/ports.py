@@ -58,12 +58,16 @@ class Request(Frozen):
 
 
 class Reply(Frozen):
-    """What an agent says: a text, a value where one was asked for, what it cost, and the tools that it wants called."""
+    """What an agent says: a text, a value where one was asked for, what it cost, and the tools that it wants called.
+
+    `model` is whose words these are, where that is not simply the model of the run.
+    """
 
     text: str = ""
     value: Any = None
     usage: Mapping[str, float] = field(default_factory=dict)
     calls: tuple[ToolCall, ...] = ()
+    model: str = ""
 
 
 Call = Callable[[], Awaitable[Reply]]

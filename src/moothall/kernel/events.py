@@ -92,6 +92,8 @@ class GaveUp(Event):
     fault: str = "world"
     usage: Mapping[str, float] = field(default_factory=dict)
     id: str = ""
+    model: str = field(default="", kw_only=True, metadata=RARE)
+    """The model that failed, where a run has several."""
 
 
 class ExecutionFailed(Event):
@@ -257,6 +259,8 @@ class AttemptFailed(Mark):
     after: float = 0
     usage: Mapping[str, float] = field(default_factory=dict)
     fault: str = "world"
+    model: str = field(default="", kw_only=True, metadata=RARE)
+    """The model that failed, where a run has several."""
 
 
 class Denied(Mark):

@@ -101,22 +101,24 @@ class AgentPerformer:
     def _event(self, effect: AskAgent, context: Context, reply: Reply, *, was_shown: bool) -> Event:
         """The event that a reply makes."""
         clean, usage, id = context.clean, usage_of(effect.agent, reply, context.clean), effect.id
+        model = whole(reply.model)
         if reply.calls and effect.tools:
-            return replace(wanting(effect.agent, whole(reply.text), clean(reply.calls), usage), id=id)
+            return replace(wanting(effect.agent, whole(reply.text), clean(reply.calls), usage), id=id, model=model)
         try:
             value = _kept(reply.value) if effect.shape else None
         except DefinitionError as error:
             if effect.agent in self.functions:
                 raise
-            return GaveUp(f"{effect.agent}: {error}", PROVIDER, usage, effect.id)
+            return GaveUp(f"{effect.agent}: {error}", PROVIDER, usage, id, model=model)
         text = whole(reply.text) or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
         reason = self._misshapen(effect, value, clean)
         if reason and effect.tools:
-            return Unusable(effect.agent, text, reason, usage, id=id)
+            return Unusable(effect.agent, text, reason, usage, id=id, model=model)
         if reason and not was_shown and effect.agent not in self.functions:
             self.shown_back[context.key] = _back(clean(text), reason)
-            return AttemptFailed(f"{effect.agent}: the reply has the wrong shape: {reason}", 0, usage, PROVIDER)
-        return Replied(effect.agent, text, value, effect.shape, usage, id=id)
+            why = f"{effect.agent}: the reply has the wrong shape: {reason}"
+            return AttemptFailed(why, 0, usage, PROVIDER, model=model)
+        return Replied(effect.agent, text, value, effect.shape, usage, id=id, model=model)
 
     async def _reply(self, effect: AskAgent, context: Context, request: Request) -> Reply:
         function = self.functions.get(effect.agent)
@@ -153,8 +155,8 @@ def failure_event(agent: str, failure: EffectFailed) -> Event:
     """The event in which an attempt at asking a model ends that failed."""
     reason = whole(f"{agent}: {failure}")
     if failure.final:
-        return GaveUp(reason, PROVIDER, failure.usage)
-    return AttemptFailed(reason, failure.retry_after, failure.usage, PROVIDER)
+        return GaveUp(reason, PROVIDER, failure.usage, model=failure.model)
+    return AttemptFailed(reason, failure.retry_after, failure.usage, PROVIDER, model=failure.model)
 
 
 def _back(text: str, reason: str) -> tuple[Any, ...]:

@@ -51,14 +51,14 @@ class ConversePerformer:
             if effect.agent in self.functions:
                 raise
             return failure_event(effect.agent, failure)
-        usage = usage_of(effect.agent, reply, context.clean)
+        usage, model = usage_of(effect.agent, reply, context.clean), whole(reply.model)
         if not reply.calls:
-            return Replied(effect.agent, whole(reply.text), usage=usage)
+            return Replied(effect.agent, whole(reply.text), usage=usage, model=model)
         event = wanting(effect.agent, whole(reply.text), context.clean(reply.calls), usage)
         if isinstance(event, Unusable):
-            return AttemptFailed(
-                f"{effect.agent}: its calls of tools cannot be read: {event.reason}", 0, usage, PROVIDER
-            )
+            why = f"{effect.agent}: its calls of tools cannot be read: {event.reason}"
+            return AttemptFailed(why, 0, usage, PROVIDER, model=model)
+        event = replace(event, model=model)
         if effect.agent not in self.functions:
             return self._checked(event, context.key, was_shown=bool(shown))
         return event
@@ -72,7 +72,7 @@ class ConversePerformer:
             return replied
         reason = f"{replied.agent}: {wrong}"
         if was_shown:
-            return GaveUp(reason, PROVIDER, replied.usage)
+            return GaveUp(reason, PROVIDER, replied.usage, model=replied.model)
         calls = encode(replied.calls)
         results = [
             {
@@ -84,7 +84,7 @@ class ConversePerformer:
             for call in replied.calls
         ]
         self.shown_back[key] = (speech("assistant", replied.text, calls), *results)
-        return AttemptFailed(reason, 0, replied.usage, PROVIDER)
+        return AttemptFailed(reason, 0, replied.usage, PROVIDER, model=replied.model)
 
     def request(self, effect: Converse, context: Context, said: list[Any]) -> Request:
         """What an agent is shown."""

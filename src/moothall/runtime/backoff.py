@@ -30,13 +30,13 @@ class NoMore(Frozen):
     reason: str
 
 
-def retry(run: RunId, pending: Pending, faltered: AttemptFailed) -> Again | NoMore:
+def retry(run: RunId, pending: Pending, failed: AttemptFailed) -> Again | NoMore:
     """What follows an attempt that went wrong."""
     effect, attempt = pending.effect, pending.attempt
     if effect.repeats == "at-most-once":
-        return NoMore(faltered.reason)
+        return NoMore(failed.reason)
     if attempt >= effect.attempts:
-        return NoMore(f"{faltered.reason}, {attempt} attempts")
+        return NoMore(f"{failed.reason}, {attempt} attempts")
     chance = crc32(f"{run}.{pending.key}.{attempt}".encode()) / 2**32
     pause = min(PAUSE * 4 ** (min(attempt, 10) - 1), LONGEST) * (1 - SPREAD / 2 + SPREAD * chance)
-    return Again(max(pause, faltered.after))
+    return Again(max(pause, failed.after))

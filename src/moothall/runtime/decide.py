@@ -345,12 +345,12 @@ def _marked(run: Run, head: Head, incoming: Incoming) -> Decision | Ask:
             spent = charge(spent, reservation(run, pending))
             again_at = _next_attempt(run, replace(head, spent=spent), pending, incoming.at)
             changed = replace(again_at, doubt="", began=False)
-        case AttemptFailed() as faltered:
-            again = retry(run.record.run, pending, faltered)
+        case AttemptFailed() as failed:
+            again = retry(run.record.run, pending, failed)
             if isinstance(again, NoMore):
-                gave_up = GaveUp(again.reason, faltered.fault, faltered.usage)
+                gave_up = GaveUp(again.reason, failed.fault, failed.usage, model=failed.model)
                 return decide(run, head, Incoming(gave_up, pending.key, incoming.at, incoming.answers))
-            spent = charge(spent, {**reservation(run, pending), **faltered.usage})
+            spent = charge(spent, {**reservation(run, pending), **failed.usage})
             after, due = replace(head, spent=spent), incoming.at + again.after
             changed = _next_attempt(run, after, pending, due)
             if not changed.denied:

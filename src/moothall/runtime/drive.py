@@ -418,7 +418,8 @@ class Drive(Tasks):
                 doubt = f"{_who(pending.effect)} returned, but not what it says it returns: {why}"
                 return Doubted(doubt), mark_cause(self.known.run, pending)
             reason = f"{getattr(event, 'agent', 'the reply')}: the reply has the wrong shape: {why}"
-            return GaveUp(reason, usage=getattr(event, "usage", {})), pending.key
+            usage, model = getattr(event, "usage", {}), str(getattr(event, "model", ""))
+            return GaveUp(reason, usage=usage, model=model), pending.key
 
     def _waits(self, head: Head, pending: Pending) -> bool:
         """Whether this effect is not begun yet: a question before its deadline, a denied one beside others at work."""

@@ -111,7 +111,7 @@ def _nobody(name: str) -> ChildSpec:
     raise DefinitionError(f"nothing here knows the machine {name!r}")
 
 
-async def _no_engine(ask: Ask, scene: ScriptContext) -> Answer:
+async def _no_engine(ask: Ask, around: ScriptContext) -> Answer:
     raise Broken("this machine needs a script engine, and none is connected")
 
 
@@ -343,8 +343,8 @@ async def _said(
 async def _evaluate(hall: Hall, run: RunId, ask: Ask, incoming: Incoming, earlier: Sequence[Decision] = ()) -> Incoming:
     """An event with one more answer of a script."""
     said = partial(_said, hall, run, earlier) if hall.has_open(run) else _nothing_said
-    scene = ScriptContext(run, incoming.cause, incoming.at, said)
-    answer = hall.clean(await hall.bindings_of(run).evaluate(ask, scene))
+    around = ScriptContext(run, incoming.cause, incoming.at, said)
+    answer = hall.clean(await hall.bindings_of(run).evaluate(ask, around))
     return replace(incoming, answers=(*incoming.answers, answer))
 
 
@@ -618,17 +618,17 @@ def _decide_or_ask(hall: Hall, run: Run, head: Head, incoming: Incoming) -> Deci
     try:
         event = clean(came)
     except Refused as refusal:
-        event = clean(GaveUp(str(refusal), usage=getattr(came, "usage", {})))
+        event = clean(GaveUp(str(refusal), usage=getattr(came, "usage", {}), model=str(getattr(came, "model", ""))))
     if event is not came:
         incoming = Incoming(event, incoming.cause, incoming.at, incoming.answers)
     try:
         decision = decide(run, head, incoming)
         return decision if isinstance(decision, Ask) else cleaned(run, decision, clean)
     except (DefinitionError, RecursionError) as error:
-        raise _unkept(error) from error
+        raise _not_storable(error) from error
 
 
-def _unkept(error: Exception) -> NotStorable:
+def _not_storable(error: Exception) -> NotStorable:
     is_endless = isinstance(error, RecursionError)
     return NotStorable(
         "a value of the run holds itself, or is nested too deeply to be stored" if is_endless else str(error)
@@ -649,7 +649,7 @@ async def _committed(hall: Hall, known: OpenRun, decisions: Sequence[Decision]) 
         await reopen(hall, run, known.machine)
         return False
     except (DefinitionError, RecursionError) as error:
-        raise _unkept(error) from error
+        raise _not_storable(error) from error
     known.adoption = None
     drive = hall.crew.drives.get(run)
     if after is not lease and lease is not None:
@@ -712,7 +712,7 @@ def _read(hall: Hall, shape: Any, value: Any) -> Any:
     return hall.clean(fitted(lambda given: decode(shape, given, "the answer"), value, hall.clean))
 
 
-async def _resolve(hall: Hall, run: RunId, doubted: Pending, finding: Resolution, by: str) -> Advanced:
+async def _resolve(hall: Hall, run: RunId, doubted: Pending, resolution: Resolution, by: str) -> Advanced:
     """Go on with what a person found out about an effect whose outcome was unknown."""
     key, known = doubted.key, hall.runs[run]
 
@@ -722,11 +722,11 @@ async def _resolve(hall: Hall, run: RunId, doubted: Pending, finding: Resolution
             raise Refused(f"run {run}: what became of {key} is not in doubt any more; it is being done again")
 
     end: tuple[Event, str]
-    match finding.outcome:
+    match resolution.outcome:
         case "done":
-            end = known.reader().event(encode_event(doubted.effect.settled(finding.value))), key
+            end = known.reader().event(encode_event(doubted.effect.settled(resolution.value))), key
         case "failed":
-            end = GaveUp(finding.reason or "a person says that it failed"), key
+            end = GaveUp(resolution.reason or "a person says that it failed"), key
         case "again":
             end = Repeated(by), mark_cause(known.run, doubted, "repeated")
     return await advance(hall, run, end, check=still_doubted)

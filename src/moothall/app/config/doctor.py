@@ -58,7 +58,7 @@ from moothall.app.config.store import (
     others_at,
 )
 from moothall.app.notify.hook import Patience, ear_of
-from moothall.app.notify.telemetry.exporter import exporter_problem
+from moothall.app.notify.telemetry.exporter import endpoint_variable, exporter_problem
 from moothall.app.notify.telemetry.parts import parts_of
 from moothall.app.runs.begin import STAND_IN
 from moothall.app.runs.view import summary_of
@@ -339,6 +339,9 @@ def _model_checks() -> Iterator[Check]:
         yield hook(target)
     if (found := setting("telemetry")).value:
         yield telemetry(found)
+    elif variable := endpoint_variable():
+        said = f'{variable} is set, and nothing is sent there: set telemetry = "spans", or MOOTHALL_TELEMETRY=spans'
+        yield Check("telemetry", "warning", said)
 
 
 def retention() -> Check:

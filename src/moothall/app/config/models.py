@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -47,17 +48,20 @@ from moothall.models.gate import Gate, GatedModel, Measure
 from moothall.models.purse import PaidModel, Purse
 from moothall.models.rehearsal import RehearsalModel
 from moothall.models.scripted import ScriptedModel
+from moothall.models.signed import SignedModel
 
 BY_LEVEL = "levels"
 WAYS = "rehearsal, scripted:FILE, openai:NAME, anthropic:NAME, google:NAME or cassette:FILE"
 LIBRARY = "pydantic_ai"
+"""The library by which those of all providers are used."""
 
 
 class Provider(Frozen):
-    """A company: its protocol, its own address, and the variables that hold another address and its key."""
+    """A company: its protocol, its own address, its library, the variables that hold another address and its key."""
 
     protocol: Protocol
     address: str
+    library: str
     keys: tuple[str, ...]
     base: str = ""
 
@@ -65,9 +69,14 @@ class Provider(Frozen):
 PROVIDERS = {
     provider.protocol: provider
     for provider in (
-        Provider("openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
-        Provider("anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL"),
-        Provider("google", "https://generativelanguage.googleapis.com", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
+        Provider("openai", "https://api.openai.com/v1", "openai", ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
+        Provider("anthropic", "https://api.anthropic.com", "anthropic", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL"),
+        Provider(
+            "google",
+            "https://generativelanguage.googleapis.com",
+            "google.genai",
+            ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        ),
     )
 }
 
@@ -107,8 +116,10 @@ class Scripted(Frozen):
 
 def open_model(name: str) -> Model:
     """A model by its name."""
-    parts = [_open_model(part) for part in _chain(name)]
-    return parts[0] if len(parts) == 1 else FallbackModel(parts)
+    names = _chain(name)
+    if len(names) == 1:
+        return _open_model(names[0])
+    return FallbackModel([SignedModel(_open_model(part), str(_absolute(parse_name(part)))) for part in names])
 
 
 def absolute_model(name: str) -> str:
@@ -237,16 +248,20 @@ def unpriced_models(name: str) -> list[str]:
     """The models of providers in a name whose price nobody knows."""
     if name == BY_LEVEL:
         return sorted({model for level in LEVELS for model in unpriced_models(at_level(level))})
-    found: list[str] = []
+    asked = _models_in(name)
+    return [str(named) for named in asked if not _providers(named.provider).is_priced(_endpoint(named))]
+
+
+def _models_in(name: str) -> Iterator[Named]:
+    """The models of providers that a name stands for, with those that a cassette would ask."""
     for part in _chain(name) if name else ():
         match parse_name(part):
             case Named() as named:
-                found += [] if _providers().is_priced(_endpoint(named)) else [str(named)]
+                yield named
             case Taped(model=model, mode=mode) if model and mode != "replay":
-                found += unpriced_models(model)
+                yield from _models_in(model)
             case _:
                 pass
-    return found
 
 
 def _provider_model(named: Named) -> Model:
@@ -277,26 +292,35 @@ def _endpoint(named: Named) -> Endpoint:
     return Endpoint(named.provider.protocol, named.model, named.address, is_own, key, variable, set_.timeout)
 
 
-def require_library() -> None:
-    """Refuse what needs a provider where the library is not installed that asks them."""
-    if find_spec(LIBRARY) is None:
+def require_usable(name: str) -> None:
+    """Refuse a model, before a run begins with it, that nobody can ask from here: a library or a key is not there.
+
+    A level of which nobody knows yet whether it is played needs no key.
+    """
+    levels = {at_level(level) for level in LEVELS} if name == BY_LEVEL else ()
+    for named in (named for level in levels for named in _models_in(level)):
+        require_library(named.provider)
+    for named in _models_in(name):
+        require_library(named.provider)
+        _endpoint(named)
+
+
+def require_library(provider: Provider) -> None:
+    """Refuse what needs a provider where a library is not installed that asks it."""
+    if not (_is_installed(LIBRARY) and _is_installed(provider.library)):
         raise DefinitionError("models of providers need more than is installed: pip install 'moothall[models]'")
 
 
-def require_installed(name: str) -> None:
-    """Refuse a model, before a run begins with it, whose library is not installed."""
-    names = {at_level(level) for level in LEVELS} if name == BY_LEVEL else (name,)
-    for model in (model for level in names for model in (_chain(level) if level else ())):
-        match parse_name(model):
-            case Named():
-                require_library()
-            case Taped(model=recorded, mode=mode) if recorded and mode != "replay":
-                require_installed(recorded)
+def _is_installed(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except ModuleNotFoundError:  # not even the package that it is a part of
+        return False
 
 
-def _providers() -> Any:
+def _providers(provider: Provider) -> Any:
     """The adapters, which load the library that all SDKs are asked through; that takes a second."""
-    require_library()
+    require_library(provider)
     return import_module("moothall.models.providers")
 
 
@@ -319,7 +343,7 @@ def key_of(named: Named, set_: AddressSettings) -> tuple[str, str]:
 @lru_cache(maxsize=64)
 def _adapter(endpoint: Endpoint, clean: Cleaner) -> Model:
     """One adapter per endpoint, so that all runs share its connections."""
-    return DiscreetModel(_providers().ProviderModel(endpoint, tell_once), clean)
+    return DiscreetModel(_providers(PROVIDERS[endpoint.protocol]).ProviderModel(endpoint, tell_once), clean)
 
 
 @lru_cache(maxsize=64)

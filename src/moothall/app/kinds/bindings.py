@@ -16,7 +16,15 @@ from moothall.agents.ports import Model
 from moothall.agents.roles import Role, library_role, role_of, roles
 from moothall.analysis import verify
 from moothall.analysis.verify import Finding
-from moothall.app.config.models import BY_LEVEL, at_level, daily_payment, is_offline, open_model
+from moothall.app.config.models import (
+    BY_LEVEL,
+    absolute_model,
+    at_level,
+    daily_payment,
+    is_offline,
+    open_model,
+    require_usable,
+)
 from moothall.app.kinds.guests import adapt_guests
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import child_machine, source_of
@@ -26,6 +34,7 @@ from moothall.kernel.effects import Effect, StartChild
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Scripted
+from moothall.models.signed import SignedModel
 from moothall.performers.agents import AgentPerformer
 from moothall.performers.own import OwnPerformers, own_performers
 from moothall.performers.tools import ToolPerformer
@@ -121,7 +130,8 @@ def _personas(given: Mapping[str, Any]) -> Callable[[str], Role]:
 class RunModels:
     """The models of a run, each opened once: the one that an ask names, that of an agent's level, else the run's own.
 
-    A run that is played offline, by a stand-in, a script or a cassette, asks nobody else.
+    A run that is played offline, by a stand-in, a script or a cassette, asks nobody else. What another model says than
+    the one that the run is known by is signed with its name.
     """
 
     def __init__(self, named: str) -> None:
@@ -138,7 +148,8 @@ class RunModels:
 
     def _model(self, name: str) -> Model:
         if name not in self._open:
-            self._open[name] = open_model(name)
+            model = open_model(name)
+            self._open[name] = model if name == self._named else SignedModel(model, absolute_model(name))
         return self._open[name]
 
 
@@ -282,6 +293,24 @@ def require_performers(machine: Machine, given: OwnPerformers) -> None:
     for kind, effect in own_effects(machine).items():
         if kind not in kinds:
             raise DefinitionError(f"there is no performer of {kind!r}: pass performers={{{effect.__name__}: …}}")
+
+
+def require_models(machine: Machine, data: Any, provided: Provided) -> None:
+    """Refuse to drive a machine whose models nobody can ask from here: the run's, and those that its agents name."""
+    if not provided.model:
+        return
+    require_usable(provided.model)
+    if not is_offline(provided.model):
+        for name in kind_of(machine).models(machine, data, provided.functions):
+            require_usable(name)
+
+
+@_once
+def models_in(machine: Machine) -> tuple[tuple[str, str], ...]:
+    """The agents that the table asks by models of their own, each with the model."""
+    actions = (action.asking if isinstance(action, Turning) else action for action in machine.actions())
+    asked = (action for action in actions if isinstance(action, Asking) and action.function is None)
+    return tuple((ask.agent, name) for ask in asked for name in (ask.manner.model, *ask.manner.fallback) if name)
 
 
 @_once

@@ -206,6 +206,10 @@ class Kind:
         """Why a run cannot go on with what is here; "" where it can."""
         return ""
 
+    def models(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> Iterator[str]:
+        """The models that agents name for themselves, of those for whom no function is given."""
+        yield from ()
+
     def schema(self) -> Mapping[str, Any] | None:
         """The shape of the files that define or configure machines of this kind, as JSON Schema; None without any."""
         return None

@@ -11,7 +11,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os.path import isabs, isfile, realpath
@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from moothall.app.kinds.bindings import Provided, agents_in, bind_functions, unchanging_bindings
+from moothall.app.kinds.bindings import Provided, agents_in, bind_functions, models_in, unchanging_bindings
 from moothall.app.kinds.kind import Kind
 from moothall.app.kinds.source import source_of
 from moothall.errors import DefinitionError, MoothallError, words_of
@@ -77,6 +77,10 @@ class PythonKind(Kind):
     def asked(self, machine: Machine) -> frozenset[str]:
         """The agents that the table asks, by name."""
         return agents_in(machine)
+
+    def models(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> Iterator[str]:
+        """Those that stand in the table."""
+        yield from (model for agent, model in models_in(machine) if agent not in given)
 
 
 KIND: Kind = PythonKind()

@@ -219,8 +219,8 @@ async def initial_metrics(store: Store, stored: Stored, named: Machine | None = 
     family = await _family(store, record, named)
     if family is None:
         return Metrics(players=Players(record.model))
-    machine, troupe = family
-    players = Players(record.model, frozenset(troupe.joined_by(machine).functions))
+    machine, provided = family
+    players = Players(record.model, frozenset(provided.joined_by(machine).functions))
     return Metrics(hierarchy_of(machine) if machine.decides_as(stored.definition()) else UNKNOWN, players)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from moothall.agents.ask import Tool
 from moothall.agents.workspace import Workspace
-from moothall.app.config.models import BY_LEVEL, absolute_model, require_installed, unpriced_models
+from moothall.app.config.models import BY_LEVEL, absolute_model, unpriced_models
 from moothall.app.config.project import current_project
 from moothall.app.config.settings import level_model, model_setting
 from moothall.app.kinds.bindings import (
@@ -24,6 +24,7 @@ from moothall.app.kinds.bindings import (
     known_agents,
     missing_agents,
     own_limits,
+    require_models,
     require_performers,
     slug,
 )
@@ -126,7 +127,6 @@ def _limits(machine: Machine, budget: Budget | None) -> dict[str, float]:
 def _model(context: RunContext, machine: Machine, named: str, limits: Mapping[str, float]) -> str:
     """The model that is named or set, else a stand-in; what a person should know of it and of its tools is told."""
     model = absolute_model(named or model_setting()) or _stand_in(context, machine)
-    require_installed(model)
     if "usd" in limits and (names := unpriced_models(model)):
         told = f"the price of {', '.join(names)} is not known: what it costs does not count towards the budget"
         context.broadcast.notice(told)
@@ -164,6 +164,7 @@ def _first_data(hall: Hall, run: RunId, machine: Machine, data: Any, provided: P
     first = fitted(partial(kind.data, machine), data, hall.clean)
     if reason := kind.lacking(machine, first, provided.tool_functions):
         raise DefinitionError(f"run {run} cannot begin: {reason}")
+    require_models(machine, first, provided)
     tools = (*toolbox.tools.values(), *(Tool(name) for name in provided.functions))
     return kind.with_tools(machine, first, tools, toolbox.workspace.policies)
 

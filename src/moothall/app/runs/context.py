@@ -18,6 +18,7 @@ from moothall.app.kinds.bindings import (
     bind,
     known_agents,
     missing_agents,
+    require_models,
     require_performers,
 )
 from moothall.app.kinds.kind import kind_of
@@ -124,7 +125,9 @@ async def reopen_to_drive(context: RunContext, run: RunId, machine: Machine | No
     if snapshot.status != "live":
         return
     require_performers(machine, context.performers)
-    toolbox = _toolbox(context.hall.runs[run].record)
+    record = context.hall.runs[run].record
+    require_models(machine, snapshot.data, Provided(record.model, context.agents))
+    toolbox = _toolbox(record)
     if reason := kind_of(machine).lacking(machine, snapshot.data, {**toolbox.functions, **context.agents}):
         raise DefinitionError(f"run {run} cannot go on here: {toolbox.lacks or reason}")
 

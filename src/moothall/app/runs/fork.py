@@ -9,7 +9,7 @@ from typing import Literal
 
 from moothall.agents.ask import AskAgent
 from moothall.agents.conversation import Converse
-from moothall.app.kinds.bindings import Functions, Provided, bind, endless, known_agents
+from moothall.app.kinds.bindings import Functions, Provided, bind, endless, known_agents, require_models
 from moothall.app.kinds.source import definition_of, source_of
 from moothall.app.runs.begin import driven, usable_id
 from moothall.app.runs.context import RunContext, family_of
@@ -78,6 +78,7 @@ async def go_own_way(context: RunContext, origin: Origin, chosen: Fork) -> Outco
     origin = _unless(unless_models(latest, provided), chosen.repeats)
     tools = await copy_for(hall.store, origin, chosen.run)
     provided = replace(provided, toolbox=toolbox_in(tools, chosen.run))
+    require_models(machine, None, provided)
     limits = await _budget_left(hall, origin) if chosen.budget is None else chosen.budget.limits()
     record = Record(
         chosen.run,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from moothall.app.kinds.bindings import bind, known_agents
+from moothall.app.kinds.bindings import bind, known_agents, require_models
 from moothall.app.runs.context import RunContext, family_of, login_name
 from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.resume import drive_with_parents
@@ -29,6 +29,7 @@ async def retry(
     own, provided = await family_of(hall.store, record, context.agents, machine)
     if not record.parent:
         known_agents(own, context.agents)
+    require_models(own, None, provided)
     with halls.visiting(hall, run):
         hall.bind(run, bind(own, provided))
         limits = None if budget is None else budget.limits()

@@ -101,6 +101,12 @@ class ArenaKind(PythonKind):
         """Its agents."""
         return frozenset(AGENTS) if machine.name == NAME else frozenset()
 
+    def models(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> Iterator[str]:
+        """Those that its configuration names."""
+        if isinstance(data, Case):
+            players = data.config.agents.items()
+            yield from (player.model for agent, player in players if player.model and agent not in given)
+
     def examine(self, source: str, check: Any) -> Iterator[Any] | None:
         """What is wrong with a configuration; None where the source is none."""
         return file_findings(Path(source)) if is_configuration(Path(source)) else None

@@ -143,6 +143,12 @@ class DebateKind(PythonKind):
         wanted = ((seat.id, tool) for seat in data.configuration.tool_seats for tool in seat.tools)
         return next((_missing(seat, tool) for seat, tool in wanted if tool not in here), "")
 
+    def models(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> Iterator[str]:
+        """Those of the seats and of the judge."""
+        if isinstance(data, Debate):
+            seats = (data.configuration.judge, *data.configuration.panel)
+            yield from (seat.played_by for seat in seats if seat.played_by and not seat.person and seat.id not in given)
+
     def schema(self) -> Mapping[str, Any] | None:
         """The shape of a configuration."""
         return SHAPE.plain

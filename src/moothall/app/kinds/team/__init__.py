@@ -133,6 +133,12 @@ class TeamKind(PythonKind):
         """Its personas, hooks and sources."""
         return bind_team(machine, provided)
 
+    def models(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> Iterator[str]:
+        """Those of its personas."""
+        if isinstance(data, Conversation):
+            personas = roster_of(source_of(machine)).personas.items()
+            yield from (persona.model for name, persona in personas if persona.model and name not in given)
+
     def schema(self) -> Mapping[str, Any] | None:
         """The shape of a team file."""
         return SHAPE.plain

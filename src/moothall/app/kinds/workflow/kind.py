@@ -12,7 +12,7 @@ from moothall.agents.ask import CallTool, Tool
 from moothall.agents.conversation import Converse
 from moothall.agents.ports import Model
 from moothall.agents.workspace import BUILT_IN, Policy, policy_for
-from moothall.app.config.models import BY_LEVEL, at_level, daily_payment, open_model
+from moothall.app.config.models import BY_LEVEL, absolute_model, at_level, daily_payment, open_model
 from moothall.app.kinds.bindings import Provided, child_part
 from moothall.app.kinds.check import Check, Examined, Told
 from moothall.app.kinds.functions import functions_in, tools_in
@@ -46,6 +46,7 @@ from moothall.machines.workflow.document import Problem, read
 from moothall.machines.workflow.plan import type_name
 from moothall.machines.workflow.roles import is_file_of_roles
 from moothall.machines.workflow.schema import SCHEMA
+from moothall.models.signed import SignedModel
 from moothall.performers.conversation import ConversePerformer
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.hall import Bindings
@@ -247,7 +248,8 @@ class _Models:
     def __call__(self, level: str) -> Model:
         name = at_level(level) if self._named == BY_LEVEL else self._named
         if name not in self._open:
-            self._open[name] = open_model(name)
+            model = open_model(name)
+            self._open[name] = model if name == self._named else SignedModel(model, absolute_model(name))
         return self._open[name]
 
 

@@ -40,13 +40,13 @@ class Evaluator(Frozen):
 
     functions: Functions
 
-    async def __call__(self, ask: Ask, scene: ScriptContext) -> Answer:
+    async def __call__(self, ask: Ask, around: ScriptContext) -> Answer:
         choices = tuple(
             Choice(choice["condition"], tuple(Script(part["kind"], part["text"]) for part in choice["then"]))
             for choice in ask.script["choices"]
         )
-        scope = {**ask.scope, **await _conversations(ask.scope, scene)}
-        batch = Batch(choices, scope, scene.at, f"{scene.run}.{scene.cause}")
+        scope = {**ask.scope, **await _conversations(ask.scope, around)}
+        batch = Batch(choices, scope, around.at, f"{around.run}.{around.cause}")
         has_python = any(text.startswith(PYTHON) for choice in choices for text in _texts(choice))
         chosen = await (self._one_by_one(batch) if has_python else engine().evaluate(batch))
         answers = {"conditions": list(map(encode, chosen.conditions)), "then": list(map(encode, chosen.then))}
@@ -117,13 +117,13 @@ def _texts(choice: Choice) -> list[str]:
     return [choice.condition, *(script.text for script in choice.then)]
 
 
-async def _conversations(scope: Mapping[str, Any], scene: ScriptContext) -> dict[str, Any]:
+async def _conversations(scope: Mapping[str, Any], around: ScriptContext) -> dict[str, Any]:
     """The conversations as scripts see them, where any of them is read."""
     if "contexts" not in scope:
         return {}
     shown = {}
     for name, context in scope["contexts"].items():
         seat = Seat("", name, "assistant", context["max_length"], tuple(context["starting"]))
-        said = await recent(scene.messages, seat, context["fresh"])
+        said = await recent(around.messages, seat, context["fresh"])
         shown[name] = {"messages": shown_to_scripts(seat, said), "max_length": context["max_length"]}
     return {"contexts": shown}

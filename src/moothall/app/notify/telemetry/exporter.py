@@ -7,6 +7,7 @@ the SDK count as everywhere. `OTEL_TRACES_EXPORTER=none` and `OTEL_SDK_DISABLED=
 
 from __future__ import annotations
 
+import logging
 import os
 from importlib.util import find_spec
 from typing import Any
@@ -26,7 +27,7 @@ def chosen_exporter() -> str:
     if named == "none" or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return ""
     if not named:
-        return "otlp" if any(os.environ.get(name) for name in ENDPOINTS) else ""
+        return "otlp" if endpoint_variable() else ""
     if named not in LIBRARIES:
         raise DefinitionError(f"OTEL_TRACES_EXPORTER={named}: spans are sent by otlp, printed by console, or none")
     return named
@@ -41,9 +42,14 @@ def _lacking(exporter: str) -> str:
     return "" if is_installed else f"spans by {exporter} need more than is installed: pip install 'moothall[tracing]'"
 
 
+def endpoint_variable() -> str:
+    """The variable that names a collector; "" where none does."""
+    return next((name for name in ENDPOINTS if os.environ.get(name)), "")
+
+
 def collector() -> str:
     """The address of the collector that the environment names."""
-    return next((address for name in ENDPOINTS if (address := os.environ.get(name))), USUAL)
+    return os.environ.get(endpoint_variable(), USUAL)
 
 
 def reach_collector(timeout: float = 2.0) -> str:
@@ -59,13 +65,43 @@ def reach_collector(timeout: float = 2.0) -> str:
         return f"{collector()} cannot be reached: {error}"
 
 
+class _Reasons(logging.Handler):
+    """Keeps what the exporter says of its failures, which it tells nobody else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+
+
+def try_exporter(timeout: float = 2.0) -> str:
+    """Send the collector an empty batch, in the way in which a run would send it spans; why that fails, or ""."""
+    if problem := reach_collector(timeout):
+        return problem
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.trace.export import SpanExportResult
+
+    exporter: Any = OTLPSpanExporter(timeout=timeout)
+    reasons = _Reasons()
+    logger = logging.getLogger(OTLPSpanExporter.__module__)
+    logger.addHandler(reasons)
+    try:
+        is_taken = exporter.export(()) is SpanExportResult.SUCCESS
+    finally:
+        logger.removeHandler(reasons)
+        exporter.shutdown()
+    return "" if is_taken else f"{collector()} takes no spans: {'; '.join(reasons.said[:1]) or 'it does not say why'}"
+
+
 def exporter_problem() -> str:
     """Why spans do not arrive where the environment sends them; "" where they do, or it says nothing."""
     try:
         named = chosen_exporter()
     except DefinitionError as error:
         return str(error)
-    return (named and _lacking(named)) or (reach_collector() if named == "otlp" else "")
+    return (named and _lacking(named)) or (try_exporter() if named == "otlp" else "")
 
 
 def set_up() -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from os.path import isdir
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 from moothall.agents.ask import CallTool, Tool
 from moothall.agents.conversation import Converse
 from moothall.agents.ports import Model
-from moothall.agents.workspace import BUILT_IN, Policy, policy_for
+from moothall.agents.workspace import BUILT_IN, Policy
 from moothall.app.config.models import BY_LEVEL, at_level, daily_payment, open_model
 from moothall.app.kinds.bindings import Provided, child_part
 from moothall.app.kinds.check import Check, Examined, Told
@@ -122,12 +122,11 @@ class WorkflowKind(Kind):
         return first_work_of(machine, given.get(name, only))
 
     def equipped(self, machine: Machine, tools: Sequence[Tool], policies: Mapping[str, Policy]) -> Machine:
-        """The same workflow, compiled with these tools for its agents."""
-        assert isinstance(machine, WorkflowMachine)
-        if not tools:
-            return machine
-        uses = [_use(tool, machine.plan.seats, policies) for tool in tools]
-        return machine_at(source_with_tools(source_of(machine), uses))
+        """The same workflow, compiled with these tools for its agents, and with the policies of its own ones."""
+        own = {tool.name: tool for tool in self.own_tools(machine)}
+        uses = [use for tool in own.values() if (use := _use(tool, policies)) != _use(tool, {})]
+        uses += [_use(tool, policies) for tool in tools if tool.name not in own]
+        return machine_at(source_with_tools(source_of(machine), uses)) if uses else machine
 
     def own_tools(self, machine: Machine) -> Sequence[Tool]:
         """The tools of its functions."""
@@ -229,11 +228,11 @@ def bind_workflow(machine: WorkflowMachine, provided: Provided) -> Bindings:
     return Bindings(performers, child=lambda name: child_part(machine, name, provided), evaluate=evaluate)
 
 
-def _use(tool: Tool, roles: Iterable[str], policies: Mapping[str, Policy]) -> Use:
-    """A tool as the agents of a workflow know it."""
+def _use(tool: Tool, policies: Mapping[str, Policy]) -> Use:
+    """A tool as the agents of a workflow, and of those that it starts, know it."""
     usual = policies.get(tool.name, tool.policy)
-    by_role = {role: policy_for(tool.name, role, policies, usual) for role in roles}
-    others = {role: policy for role, policy in by_role.items() if policy != usual}
+    named = [(*name.rpartition(":"), policy) for name, policy in policies.items()]
+    others = {role: policy for role, _, name, policy in named if role and name == tool.name and policy != usual}
     return Use(tool.name, tool.repeats, tool.timeout, policy=usual, roles=others)
 
 

@@ -49,7 +49,7 @@ class Spot(Frozen):
     roles: str = ""
     functions: str = ""
     tools: str = ""
-    """The tools that agents have besides, as JSON."""
+    """The tools that agents have besides, and the policies of those that are functions, as JSON."""
 
     @property
     def source(self) -> str:
@@ -142,11 +142,11 @@ def _compile(spot: Spot, opened: Opened) -> WorkflowMachine:
 
 
 def tools_at(spot: Spot) -> list[Use]:
-    """The tools that the agents of a workflow have: those of its functions, and those that are given besides."""
+    """The tools of a workflow's agents: its functions, under the policies that are given, and what is given besides."""
     own = [Use(tool.name, tool.repeats, tool.timeout, policy=tool.policy) for tool in tools_in(spot.functions)]
-    known = {use.name for use in own}
-    given = decode(tuple[Use, ...], json.loads(spot.tools), "tools") if spot.tools else ()
-    return [*own, *(use for use in given if use.name not in known)]
+    given = {use.name: use for use in decode(tuple[Use, ...], json.loads(spot.tools or "[]"), "tools")}
+    ruled = [(use, given.pop(use.name, use)) for use in own]
+    return [*(replace(use, policy=said.policy, roles=said.roles) for use, said in ruled), *given.values()]
 
 
 def sub_workflow(source: str, name: str, shelf: Shelf | None = None) -> Machine | None:

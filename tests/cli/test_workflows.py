@@ -348,6 +348,29 @@ def test_functions_and_roles_come_from_the_command_line(moot: Moot, tmp_path: Pa
     assert moot("fork", "mine", "--at", "0", "--machine", "count.json", "--repeat").out == "TEA  3 three\n"
 
 
+@pytest.mark.parametrize("machine", ["count.json", "above.json"])
+def test_a_run_that_lacks_a_function_is_refused_before_anybody_is_asked(
+    moot: Moot, tmp_path: Path, machine: str
+) -> None:
+    (tmp_path / "mine.py").write_text(FUNCTIONS)
+    (tmp_path / "others.py").write_text("def whisper(data):\n    return 'tea'\n")
+    ways = [{"target": "stop", "condition": "py:shout"}]
+    states = [{"name": "start", "agent": "coder", "input": "'count'", "transition": ways}, {"name": "stop"}]
+    write(tmp_path / "count.json", {**BASE, "states": states})
+    below = {
+        "name": "start",
+        "action": {"sub_workflow": "base", "sub_workflow_input": {"task": "common_data.task"}},
+        "transition": [{"target": "stop", "condition": "true"}],
+    }
+    write(tmp_path / "above.json", {**BASE, "workflow_name": "above", "agents": [], "states": [below]})
+    for given in ((), ("--functions", "others.py")):
+        ran = moot("run", machine, "tea", *given, "--model", "rehearsal")
+        assert (ran.code, ran.out) == (4, "")
+        assert "base names py:shout, and no function is called so; --functions names the module that has it" in ran.err
+    assert moot("ls", "--json").json == []
+    assert moot("run", machine, "tea", "--functions", "mine.py", "--model", "rehearsal").code == 0
+
+
 def test_a_child_is_replayed_with_the_functions_of_its_family(moot: Moot, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(FUNCTIONS)
     start = {

@@ -40,6 +40,7 @@ from moothall.kernel.codec import encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.machine import Machine
 from moothall.machines.turn import Use
+from moothall.machines.workflow.check import python_names
 from moothall.machines.workflow.compiler import WorkflowMachine, first_work
 from moothall.machines.workflow.data import WorkflowData
 from moothall.machines.workflow.document import Problem, read
@@ -145,6 +146,16 @@ class WorkflowKind(Kind):
         """The agents of the file."""
         assert isinstance(machine, WorkflowMachine)
         return frozenset(machine.plan.seats)
+
+    def lacking(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> str:
+        """Why a run cannot go on: a function is not here that the workflow or one below it names."""
+        workflows = self.definition(machine)["workflows"]
+        named = {name: called for called, kept in workflows.items() for name in python_names(kept["workflow"])}
+        missing = sorted(named.keys() - functions_in(spot_of(source_of(machine)).functions).keys()) if named else []
+        if not missing:
+            return ""
+        why = f"{named[missing[0]]} names py:{missing[0]}, and no function is called so"
+        return f"{why}; --functions names the module that has it"
 
     def schema(self) -> Mapping[str, Any] | None:
         """The shape of a workflow file."""

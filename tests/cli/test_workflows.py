@@ -371,6 +371,39 @@ def test_a_run_that_lacks_a_function_is_refused_before_anybody_is_asked(
     assert moot("run", machine, "tea", "--functions", "mine.py", "--model", "rehearsal").code == 0
 
 
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("scripted:nowhere.json", "nowhere.json: the script cannot be read"),
+        ("scripted:broken.json", "broken.json: the script is not JSON"),
+        ("openai:gpt-5", "openai:gpt-5 needs a key: set OPENAI_API_KEY"),
+        ("levels", "openai:gpt-5 needs a key: set OPENAI_API_KEY"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_is_refused_before_a_run_begins(
+    moot: Moot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, why: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("MOOTHALL_LEVEL_BASE", "openai:gpt-5")
+    (tmp_path / "broken.json").write_text("{")
+    write(tmp_path / "mine.json", {**BASE, "on_error": "stop"})
+    ran = moot("run", "mine.json", "tea", "--model", model)
+    assert (ran.code, ran.out) == (4, "")
+    assert why in ran.err
+    assert moot("ls", "--json").json == []
+
+
+def test_the_model_of_a_level_that_nobody_has_is_not_asked_for(
+    moot: Moot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOOTHALL_LEVEL_BASE", "rehearsal")
+    monkeypatch.setenv("MOOTHALL_LEVEL_SMART", "scripted:nowhere.json")
+    write(tmp_path / "mine.json", BASE)
+    assert moot("run", "mine.json", "tea", "--model", "levels").code == 0
+    write(tmp_path / "roles.json", {"coder": {"level": "smart"}})
+    assert moot("run", "mine.json", "tea", "--model", "levels").code == 4
+
+
 def test_a_child_is_replayed_with_the_functions_of_its_family(moot: Moot, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(FUNCTIONS)
     start = {

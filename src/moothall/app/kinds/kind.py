@@ -202,6 +202,10 @@ class Kind:
         """The agents that have to be played: its table asks them by name."""
         raise NotImplementedError
 
+    def models(self, machine: Machine, named: str, given: Mapping[str, Any]) -> set[str]:
+        """The models that are opened before a run begins, because its bindings open them only when they are asked."""
+        return set()
+
     def lacking(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> str:
         """Why a run cannot go on with what is here; "" where it can."""
         return ""

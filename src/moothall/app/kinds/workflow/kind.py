@@ -147,6 +147,12 @@ class WorkflowKind(Kind):
         assert isinstance(machine, WorkflowMachine)
         return frozenset(machine.plan.seats)
 
+    def models(self, machine: Machine, named: str, given: Mapping[str, Any]) -> set[str]:
+        """Those that play its agents: a run whose model has no key, or no script, asks nobody."""
+        assert isinstance(machine, WorkflowMachine)
+        levels = {role.level for name, role in machine.plan.roles.items() if name not in given}
+        return {at_level(level) if named == BY_LEVEL else named for level in levels}
+
     def lacking(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> str:
         """Why a run cannot go on: a function is not here that the workflow or one below it names."""
         workflows = self.definition(machine)["workflows"]

@@ -79,6 +79,29 @@ def test_several_files_folders_and_machines_are_checked_together(moot: Moot, tmp
     assert [one.get("machine") or one["workflows"] for one in looked] == ["letter", ["base"], ["two"]]
 
 
+def test_what_agents_say_and_who_they_are_may_lie_beside_the_workflows_of_a_folder(moot: Moot, tmp_path: Path) -> None:
+    (tmp_path / "all").mkdir()
+    write(tmp_path / "all" / "roles.json", {"coder": {"systemMessage": "You count."}})
+    write(tmp_path / "all" / "said.json", {"coder": ["one", "two"]})
+    write(tmp_path / "all" / "rules.json", {"rules": [{"agent": "coder", "reply": "one"}], "reviewer": ["two"]})
+    ran = moot("check", "all")
+    assert (ran.code, "has no workflow files" in ran.err) == (4, True)
+    write(tmp_path / "all" / "mine.json", BASE)
+    assert moot("check", "all", "--json").json["workflows"] == ["base"]
+    write(tmp_path / "all" / "half.json", {"states": []})
+    assert moot("check", "all").code == 4
+
+
+def test_a_name_that_no_workflow_of_the_file_has_is_not_checked(moot: Moot, tmp_path: Path) -> None:
+    write(tmp_path / "both.json", BASE, {**BASE, "workflow_name": "two"})
+    assert moot("check", "both.json:two").code == 0
+    ran = moot("check", "both.json:three")
+    assert (ran.code, ran.out) == (4, "")
+    assert "both.json has no workflow 'three'; it has base, two" in ran.err
+    (tmp_path / "both.json").write_text("{")
+    assert "E_JSON" in moot("check", "both.json:two").out
+
+
 def test_a_file_that_is_not_there_exits_with_4(moot: Moot) -> None:
     ran = moot("check", "nothing.json")
     assert (ran.code, ran.out) == (4, "")

@@ -20,13 +20,22 @@ from moothall.app.kinds.guests import adapt_guests
 from moothall.app.kinds.kind import Kind, Offer, Presented
 from moothall.app.kinds.source import source_of
 from moothall.app.kinds.workflow.definitions import definition_with_all_below, machine_stored, stored_beside
-from moothall.app.kinds.workflow.files import Shelf, file_of, files_at, is_file_or_folder, list_workflows, template
+from moothall.app.kinds.workflow.files import (
+    Shelf,
+    file_of,
+    files_at,
+    is_file_or_folder,
+    list_workflows,
+    names_at,
+    template,
+)
 from moothall.app.kinds.workflow.result import result_of
 from moothall.app.kinds.workflow.scripts import Evaluator
 from moothall.app.kinds.workflow.spot import (
     Spot,
     is_workflow,
     machine_at,
+    require_name,
     source_like,
     source_with,
     source_with_tools,
@@ -88,8 +97,11 @@ class WorkflowKind(Kind):
         shelf: Shelf = check.kept.setdefault(self.name, Shelf(check.functions))
         if isdir(source):
             return (examined for path in files_at(Path(source)) for examined in check.examine(str(path)))
-        files = files_at(Path(source) if is_file_or_folder(source) else spot_of(source).path)
-        return (_examine(path, shelf, check) for path in files)
+        spot = Spot(Path(source)) if is_file_or_folder(source) else spot_of(source)
+        [path] = files_at(spot.path)
+        if spot.name and (names := names_at(path)):
+            require_name(spot.name, path, names)
+        return iter((_examine(path, shelf, check),))
 
     def like(self, source: str, other: str) -> str:
         """A workflow with the roles and the functions of another."""

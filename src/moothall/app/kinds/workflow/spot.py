@@ -131,14 +131,19 @@ def _compile(spot: Spot, opened: Opened) -> WorkflowMachine:
         )
         more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
         raise DefinitionError(f"{spot.path}: {told}{more}; `moot check {spot.path.name}` tells all")
+    require_name(spot.name, spot.path, opened.checked.workflows)
     plain = workflow_named(opened.document, spot.name)
-    if plain is None:
-        names = ", ".join(opened.checked.workflows)
-        raise DefinitionError(f"{spot.path} has no workflow {spot.name!r}; it has {names}")
+    assert plain is not None
     workflow = decode(Workflow, clean(plain), spot.name)
     roles = opened.roles([agent.agent_role for agent in workflow.agents])
     rules = Rules(checks_output="type" in plain["output"], is_tight=True)
     return machine_of(workflow, roles, tools_at(spot), rules)
+
+
+def require_name(name: str, path: Path, names: Sequence[str]) -> None:
+    """Refuse a name that no workflow of a file has."""
+    if name not in names:
+        raise DefinitionError(f"{path} has no workflow {name!r}; it has {', '.join(names)}")
 
 
 def tools_at(spot: Spot) -> list[Use]:

@@ -473,6 +473,14 @@ def test_a_typed_input_may_come_from_a_file(moot: Moot, tmp_path: Path) -> None:
     assert moot("run", "mine.json", "--input-json", "given.json").out == "2\n"
 
 
+def test_an_input_in_an_object_by_its_name_is_refused_with_what_to_do(moot: Moot, tmp_path: Path) -> None:
+    write(tmp_path / "mine.json", BASE)
+    (tmp_path / "given.json").write_text('{"task": "tea"}')
+    ran = moot("run", "mine.json", "--input-json", "given.json")
+    why = "base takes 'task', a string, and was given an object; give the string itself, without an object around it"
+    assert (ran.code, why in ran.err) == (1, True)
+
+
 def test_a_decision_stands_in_the_line_of_its_reply_and_lines_of_a_child_carry_its_name(
     moot: Moot, tmp_path: Path
 ) -> None:

@@ -283,17 +283,24 @@ def first_work_of(machine: WorkflowMachine, given: Any) -> WorkflowData:
     """The data that a run begins with, if what it is given has the type that the workflow takes."""
     workflow = machine.plan.workflow
     name, wanted = workflow.input.name, workflow.input.type
+    takes = f"{machine.name} takes {name!r}, {_one(wanted)}"
     if given is None:
-        raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and was given nothing")
+        raise Refused(f"{takes}, and was given nothing")
     if isinstance(given, str) and wanted != "string":
         document = read(given.encode("utf-8", "surrogatepass"))
         if document.problems:
-            why = document.problems[0].why
-            raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and {given[:60]!r} is not one: {why}")
+            raise Refused(f"{takes}, and {given[:60]!r} is not one: {document.problems[0].why}")
         given = document.value
-    if type_name(given) != wanted:
-        raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and was given a {type_name(given)}")
+    if (found := type_name(given)) != wanted:
+        around = isinstance(given, Mapping) and name in given
+        remedy = f"; give the {wanted} itself, without an object around it" if around else ""
+        raise Refused(f"{takes}, and was given {_one(found)}{remedy}")
     return first_work(workflow, given)
+
+
+def _one(type_: str) -> str:
+    """A type with its article."""
+    return type_ if type_ == "null" else f"an {type_}" if type_[0] in "ao" else f"a {type_}"
 
 
 def notes(machine: WorkflowMachine, outcome: Outcome) -> Iterator[str]:

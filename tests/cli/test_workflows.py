@@ -416,6 +416,34 @@ def test_a_model_that_cannot_be_asked_is_refused_before_a_run_begins(
     assert moot("ls", "--json").json == []
 
 
+def test_an_answer_that_leads_to_a_model_which_is_not_here_is_refused_and_the_question_stays_open(
+    moot: Moot, tmp_path: Path
+) -> None:
+    ways = [{"target": "stop", "condition": "true"}]
+    asking = {"name": "start", "ask": {"question": "'Go?'"}, "transition": [{"target": "work", "condition": "true"}]}
+    working = {"name": "work", "agent": "coder", "input": "'go'", "transition": ways}
+    states = [asking, working, {"name": "stop", "input": "last_agent_response"}]
+    write(tmp_path / "mine.json", {**BASE, "on_error": "stop", "states": states})
+    write(tmp_path / "said.json", {"coder": ["gone"]})
+    assert moot("run", "mine.json", "tea", "--model", "scripted:said.json", "--run-id", "mine").code == 5
+    (tmp_path / "said.json").rename(tmp_path / "away.json")
+    for words in (("answer", "mine", "--yes"), ("resume", "mine")):
+        ran = moot(*words)
+        assert (ran.code, "said.json: the script cannot be read" in ran.err) == (4, True)
+    assert len(moot("show", "mine", "--json").json["summary"]["questions"]) == 1
+    (tmp_path / "away.json").rename(tmp_path / "said.json")
+    assert moot("answer", "mine", "--yes").out == "gone\n"
+
+
+def test_a_run_can_be_cancelled_without_its_model(moot: Moot, tmp_path: Path) -> None:
+    asking = {"name": "start", "ask": {"question": "'Go?'"}, "transition": [{"target": "stop", "condition": "true"}]}
+    write(tmp_path / "mine.json", {**BASE, "states": [asking, {"name": "stop", "input": "'1'"}]})
+    write(tmp_path / "said.json", {"coder": ["gone"]})
+    assert moot("run", "mine.json", "tea", "--model", "scripted:said.json", "--run-id", "mine").code == 5
+    (tmp_path / "said.json").unlink()
+    assert moot("cancel", "mine").code == 0
+
+
 def test_the_model_of_a_level_that_nobody_has_is_not_asked_for(
     moot: Moot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

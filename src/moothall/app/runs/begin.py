@@ -13,7 +13,7 @@ from typing import Any
 
 from moothall.agents.ask import Tool
 from moothall.agents.workspace import Workspace
-from moothall.app.config.models import BY_LEVEL, absolute_model, open_model, require_installed, unpriced_models
+from moothall.app.config.models import BY_LEVEL, absolute_model, require_installed, unpriced_models
 from moothall.app.config.project import current_project
 from moothall.app.config.settings import level_model, model_setting
 from moothall.app.kinds.bindings import (
@@ -29,7 +29,7 @@ from moothall.app.kinds.bindings import (
 )
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import definition_of, source_of
-from moothall.app.runs.context import RunContext, exists
+from moothall.app.runs.context import RunContext, exists, require_models
 from moothall.app.runs.outcome import Outcome, Question, outcome_of, questions_of
 from moothall.app.toolbox import Given, chosen_workspace, encode_workspace, toolbox_in, toolbox_of, unpinned_servers
 from moothall.errors import DefinitionError, Refused
@@ -127,8 +127,7 @@ def _model(context: RunContext, machine: Machine, named: str, limits: Mapping[st
     """The model that is named or set, else a stand-in; what a person should know of it and of its tools is told."""
     model = absolute_model(named or model_setting()) or _stand_in(context, machine)
     require_installed(model)
-    for opened in kind_of(machine).models(machine, model, context.agents) if model else ():
-        open_model(opened)
+    require_models(machine, model, context.agents)
     if "usd" in limits and (names := unpriced_models(model)):
         told = f"the price of {', '.join(names)} is not known: what it costs does not count towards the budget"
         context.broadcast.notice(told)

@@ -10,6 +10,7 @@ import getpass
 import time
 from dataclasses import field, replace
 
+from moothall.app.config.models import open_model
 from moothall.app.config.settings import strict_cleaner
 from moothall.app.kinds.bindings import (
     ANYBODY,
@@ -124,9 +125,17 @@ async def reopen_to_drive(context: RunContext, run: RunId, machine: Machine | No
     if snapshot.status != "live":
         return
     require_performers(machine, context.performers)
-    toolbox = _toolbox(context.hall.runs[run].record)
+    record = context.hall.runs[run].record
+    require_models(machine, record.model, context.agents)
+    toolbox = _toolbox(record)
     if reason := kind_of(machine).lacking(machine, snapshot.data, {**toolbox.functions, **context.agents}):
         raise DefinitionError(f"run {run} cannot go on here: {toolbox.lacks or reason}")
+
+
+def require_models(machine: Machine, named: str, agents: Functions) -> None:
+    """Refuse to drive a run whose models cannot be opened here: its agents would only hear that they failed."""
+    for model in kind_of(machine).models(machine, named, agents) if named else ():
+        open_model(model)
 
 
 async def family_of(

@@ -9,7 +9,7 @@ from typing import Any
 
 from moothall.agents.ask import Replied, Returned, Unusable
 from moothall.app.runs.begin import driven, note, questions_below
-from moothall.app.runs.context import RunContext, exists, reopen, reopen_to_drive
+from moothall.app.runs.context import RunContext, exists, reopen, reopen_to_drive, require_models
 from moothall.app.runs.outcome import Outcome, Question, outcome_of
 from moothall.errors import Refused
 from moothall.kernel.codec import decode, encode
@@ -86,6 +86,8 @@ async def answer(
         opened_machine = await reopen(context, run, machine)
         if (child := await _asking_child(context, run, question)) is not None:
             return await answer(context, child.run, value, question=child.id, machine=machine)
+        if hall.lease_of(run) is not None:
+            require_models(opened_machine, hall.runs[run].record.model, context.agents)
         advanced = await halls.answer(hall, run, value, question, context.person)
         if advanced.received == "duplicate":
             context.broadcast.notice("this question was answered before; the first answer stands")

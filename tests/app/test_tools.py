@@ -236,6 +236,58 @@ def test_policies_count_in_workflow_files_by_role(moot: Moot, place: Path) -> No
     assert len(events(moot, "r", "returned")) == 1
 
 
+def workflow(name: str, agents: Sequence[str], state: Mapping[str, Any]) -> str:
+    """A workflow of one state, with these agents."""
+    start = {"name": "start", "transition": [{"target": "stop", "condition": "true"}], **state}
+    return json.dumps(
+        {
+            "workflow_name": name,
+            "input": {"name": "task", "type": "string"},
+            "output": {"name": "text", "type": "string"},
+            "contexts": [{"name": "desk"}],
+            "agents": [{"agent_role": agent, "context": "desk", "role": "assistant"} for agent in agents],
+            "states": [start, {"name": "stop", "input": "'over'"}],
+        }
+    )
+
+
+PRINTING = "async def publish(title: str) -> str:\n    return 'published ' + title\n"
+OUTER = "outer", (), {"action": {"sub_workflow": "inner", "sub_workflow_input": {"task": "common_data.task"}}}
+INNER = "inner", ("editor",), {"agent": "editor", "input": "common_data.task"}
+
+
+@pytest.mark.parametrize("name", ["inner", "outer"])
+@pytest.mark.parametrize(
+    ("settings", "flag", "code", "published"),
+    [
+        ("", "publish=ask", 5, 0),
+        ("", "publish=deny", 0, 0),
+        ("", "editor:publish=deny", 0, 0),
+        ("", "editor:publish=allow,publish=deny", 0, 1),
+        ("", "somebody:publish=deny", 0, 1),
+        ("[policies]\npublish = 'ask'\n", "", 5, 0),
+        ("[policies]\npublish = 'ask'\n", "publish=allow", 0, 1),
+    ],
+)
+def test_policies_count_for_the_functions_of_a_workflow_and_of_those_below(
+    moot: Moot, place: Path, name: str, settings: str, flag: str, code: int, published: int
+) -> None:
+    (place / "outer.json").write_text(workflow(*OUTER))
+    (place / "inner.json").write_text(workflow(*INNER))
+    (place / "printing.py").write_text(PRINTING)
+    (place / "home" / "settings.toml").write_text(settings)
+    says(place, editor=[[call("publish", title="Tides")], "done"])
+    words = ("run", f"{name}.json", "Print it.", "--functions", "printing.py", "--model", "scripted:script.json")
+    ran = moot(*words, "--run-id", "r", "--quiet", *(("--policy", flag) if flag else ()))
+    assert ran.code == code
+    assert ("editor wants to call publish" in ran.err) == (code == 5)
+    run = "r" if name == "inner" else "r-0-0"
+    assert len(events(moot, run, "returned")) == published
+    if code == 5:
+        assert moot("answer", "r", "--yes", "--quiet").code == 0
+        assert [event["value"] for event in events(moot, run, "returned")] == ["published Tides"]
+
+
 def test_a_policy_of_a_machines_tool_can_be_made_stricter(place: Path) -> None:
     says(place, helper=[[call("read_file", path="x.sh")], "done"])
     given = Workspace(str(place / "ws"), policies={"read_file": "ask"})

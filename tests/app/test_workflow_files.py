@@ -110,7 +110,11 @@ def test_what_is_no_file_is_refused_with_its_name(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     (tmp_path / "gone.json").symlink_to(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
-    for name, why in (("pipe.json", "neither a file"), ("gone.json", "there is no file"), ("empty", "has no .json")):
+    for name, why in (
+        ("pipe.json", "neither a file"),
+        ("gone.json", "there is no file"),
+        ("empty", "has no workflow files"),
+    ):
         with pytest.raises(DefinitionError, match=why):
             files_at(tmp_path / name)
 

@@ -43,6 +43,15 @@ def test_the_answer_of_who_was_asked_counts_and_is_kept_with_the_name(asked: Moo
     assert asked("show", "mine", "--json").json["entries"][-1]["event"]["by"] == "ada"
 
 
+def test_a_list_of_what_waits_says_who_else_is_asked(asked: Moot) -> None:
+    hint = "other questions are for ada: moot ls --waiting --as NAME"
+    for somebody in ((), ("--as", "bob")):
+        assert hint in asked("ls", "--waiting", *somebody).err
+    listed = asked("ls", "--waiting", "--as", "ada")
+    assert ("mine" in listed.out, hint in listed.err) == (True, False)
+    assert hint not in asked("ls").err
+
+
 def test_in_python_too(moot: Moot) -> None:
     Path("signed.py").write_text(MACHINE)
     run(find("signed.py:SIGNED"), run_id="mine")

@@ -79,6 +79,29 @@ def test_several_files_folders_and_machines_are_checked_together(moot: Moot, tmp
     assert [one.get("machine") or one["workflows"] for one in looked] == ["letter", ["base"], ["two"]]
 
 
+def test_what_agents_say_and_who_they_are_may_lie_beside_the_workflows_of_a_folder(moot: Moot, tmp_path: Path) -> None:
+    (tmp_path / "all").mkdir()
+    write(tmp_path / "all" / "roles.json", {"coder": {"systemMessage": "You count."}})
+    write(tmp_path / "all" / "said.json", {"coder": ["one", "two"]})
+    write(tmp_path / "all" / "rules.json", {"rules": [{"agent": "coder", "reply": "one"}], "reviewer": ["two"]})
+    ran = moot("check", "all")
+    assert (ran.code, "has no workflow files" in ran.err) == (4, True)
+    write(tmp_path / "all" / "mine.json", BASE)
+    assert moot("check", "all", "--json").json["workflows"] == ["base"]
+    write(tmp_path / "all" / "half.json", {"states": []})
+    assert moot("check", "all").code == 4
+
+
+def test_a_name_that_no_workflow_of_the_file_has_is_not_checked(moot: Moot, tmp_path: Path) -> None:
+    write(tmp_path / "both.json", BASE, {**BASE, "workflow_name": "two"})
+    assert moot("check", "both.json:two").code == 0
+    ran = moot("check", "both.json:three")
+    assert (ran.code, ran.out) == (4, "")
+    assert "both.json has no workflow 'three'; it has base, two" in ran.err
+    (tmp_path / "both.json").write_text("{")
+    assert "E_JSON" in moot("check", "both.json:two").out
+
+
 def test_a_file_that_is_not_there_exits_with_4(moot: Moot) -> None:
     ran = moot("check", "nothing.json")
     assert (ran.code, ran.out) == (4, "")
@@ -348,6 +371,90 @@ def test_functions_and_roles_come_from_the_command_line(moot: Moot, tmp_path: Pa
     assert moot("fork", "mine", "--at", "0", "--machine", "count.json", "--repeat").out == "TEA  3 three\n"
 
 
+@pytest.mark.parametrize("machine", ["count.json", "above.json"])
+def test_a_run_that_lacks_a_function_is_refused_before_anybody_is_asked(
+    moot: Moot, tmp_path: Path, machine: str
+) -> None:
+    (tmp_path / "mine.py").write_text(FUNCTIONS)
+    (tmp_path / "others.py").write_text("def whisper(data):\n    return 'tea'\n")
+    ways = [{"target": "stop", "condition": "py:shout"}]
+    states = [{"name": "start", "agent": "coder", "input": "'count'", "transition": ways}, {"name": "stop"}]
+    write(tmp_path / "count.json", {**BASE, "states": states})
+    below = {
+        "name": "start",
+        "action": {"sub_workflow": "base", "sub_workflow_input": {"task": "common_data.task"}},
+        "transition": [{"target": "stop", "condition": "true"}],
+    }
+    write(tmp_path / "above.json", {**BASE, "workflow_name": "above", "agents": [], "states": [below]})
+    for given in ((), ("--functions", "others.py")):
+        ran = moot("run", machine, "tea", *given, "--model", "rehearsal")
+        assert (ran.code, ran.out) == (4, "")
+        assert "base names py:shout, and no function is called so; --functions names the module that has it" in ran.err
+    assert moot("ls", "--json").json == []
+    assert moot("run", machine, "tea", "--functions", "mine.py", "--model", "rehearsal").code == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("scripted:nowhere.json", "nowhere.json: the script cannot be read"),
+        ("scripted:broken.json", "broken.json: the script is not JSON"),
+        ("openai:gpt-5", "openai:gpt-5 needs a key: set OPENAI_API_KEY"),
+        ("levels", "openai:gpt-5 needs a key: set OPENAI_API_KEY"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_is_refused_before_a_run_begins(
+    moot: Moot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, why: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("MOOTHALL_LEVEL_BASE", "openai:gpt-5")
+    (tmp_path / "broken.json").write_text("{")
+    write(tmp_path / "mine.json", {**BASE, "on_error": "stop"})
+    ran = moot("run", "mine.json", "tea", "--model", model)
+    assert (ran.code, ran.out) == (4, "")
+    assert why in ran.err
+    assert moot("ls", "--json").json == []
+
+
+def test_an_answer_that_leads_to_a_model_which_is_not_here_is_refused_and_the_question_stays_open(
+    moot: Moot, tmp_path: Path
+) -> None:
+    ways = [{"target": "stop", "condition": "true"}]
+    asking = {"name": "start", "ask": {"question": "'Go?'"}, "transition": [{"target": "work", "condition": "true"}]}
+    working = {"name": "work", "agent": "coder", "input": "'go'", "transition": ways}
+    states = [asking, working, {"name": "stop", "input": "last_agent_response"}]
+    write(tmp_path / "mine.json", {**BASE, "on_error": "stop", "states": states})
+    write(tmp_path / "said.json", {"coder": ["gone"]})
+    assert moot("run", "mine.json", "tea", "--model", "scripted:said.json", "--run-id", "mine").code == 5
+    (tmp_path / "said.json").rename(tmp_path / "away.json")
+    for words in (("answer", "mine", "--yes"), ("resume", "mine")):
+        ran = moot(*words)
+        assert (ran.code, "said.json: the script cannot be read" in ran.err) == (4, True)
+    assert len(moot("show", "mine", "--json").json["summary"]["questions"]) == 1
+    (tmp_path / "away.json").rename(tmp_path / "said.json")
+    assert moot("answer", "mine", "--yes").out == "gone\n"
+
+
+def test_a_run_can_be_cancelled_without_its_model(moot: Moot, tmp_path: Path) -> None:
+    asking = {"name": "start", "ask": {"question": "'Go?'"}, "transition": [{"target": "stop", "condition": "true"}]}
+    write(tmp_path / "mine.json", {**BASE, "states": [asking, {"name": "stop", "input": "'1'"}]})
+    write(tmp_path / "said.json", {"coder": ["gone"]})
+    assert moot("run", "mine.json", "tea", "--model", "scripted:said.json", "--run-id", "mine").code == 5
+    (tmp_path / "said.json").unlink()
+    assert moot("cancel", "mine").code == 0
+
+
+def test_the_model_of_a_level_that_nobody_has_is_not_asked_for(
+    moot: Moot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOOTHALL_LEVEL_BASE", "rehearsal")
+    monkeypatch.setenv("MOOTHALL_LEVEL_SMART", "scripted:nowhere.json")
+    write(tmp_path / "mine.json", BASE)
+    assert moot("run", "mine.json", "tea", "--model", "levels").code == 0
+    write(tmp_path / "roles.json", {"coder": {"level": "smart"}})
+    assert moot("run", "mine.json", "tea", "--model", "levels").code == 4
+
+
 def test_a_child_is_replayed_with_the_functions_of_its_family(moot: Moot, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(FUNCTIONS)
     start = {
@@ -392,6 +499,14 @@ def test_a_typed_input_may_come_from_a_file(moot: Moot, tmp_path: Path) -> None:
     write(tmp_path / "mine.json", {**BASE, "input": given, "output": output, "states": states})
     (tmp_path / "given.json").write_text('[{"n": 1}, {"n": 2}]')
     assert moot("run", "mine.json", "--input-json", "given.json").out == "2\n"
+
+
+def test_an_input_in_an_object_by_its_name_is_refused_with_what_to_do(moot: Moot, tmp_path: Path) -> None:
+    write(tmp_path / "mine.json", BASE)
+    (tmp_path / "given.json").write_text('{"task": "tea"}')
+    ran = moot("run", "mine.json", "--input-json", "given.json")
+    why = "base takes 'task', a string, and was given an object; give the string itself, without an object around it"
+    assert (ran.code, why in ran.err) == (1, True)
 
 
 def test_a_decision_stands_in_the_line_of_its_reply_and_lines_of_a_child_carry_its_name(

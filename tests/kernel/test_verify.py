@@ -23,7 +23,7 @@ from moothall.kernel.machine import Machine
 from moothall.kernel.nodes import Final, History, Node, On, Parallel, State, always, anywhere, otherwise
 from moothall.kernel.step import Ask, Move, Scripted, Snapshot, Step, Value
 from tests.kernel.checked.table import BROKEN, SOUND
-from tests.kernel.checked.words import ASK, Call, Notify, Went, good, keep
+from tests.kernel.checked.words import ASK, FINISHED, Call, Notify, Went, good, keep
 
 # findings
 
@@ -610,6 +610,39 @@ def test_a_machine_too_large_to_enumerate_gets_an_upper_estimate() -> None:
     assert isinstance(found, Certificate)
     assert not found.exact
     assert found.transitions >= 12 + 2 * 12 * 9
+
+
+def test_an_estimate_pays_no_bound_that_no_cycle_needs() -> None:
+    chain: list[Node] = [State(f"s{number}", enter=Call(), max_visits=100) for number in range(4)]
+    rows = [On(f"s{number}", "next", to=f"s{number + 1}") for number in range(4)]
+    straight = Machine("straight", states=[*chain, Final("s4")], moves=rows)
+    assert estimated(straight) == Certificate(4, {"call": 4}, exact=False)
+
+
+def test_an_estimate_pays_the_smallest_bound_of_a_cycle() -> None:
+    writing = State("drafting", enter=Call(), max_visits=3)
+    others: list[Node] = [State(name, enter=Notify(), max_visits=100) for name in ("checking", "reviewing")]
+    rows = [
+        On("drafting", "next", to="checking"),
+        On("checking", "next", to="reviewing"),
+        On("reviewing", "again", to="drafting"),
+        On("reviewing", "next", to="finished"),
+    ]
+    circle = Machine("circle", states=[writing, *others, FINISHED], moves=rows)
+    assert estimated(circle) == Certificate(12, {"call": 4, "notify": 8}, exact=False)
+
+
+def test_an_estimate_keeps_a_small_bound_beside_a_large_one() -> None:
+    states: list[Node] = [State("looping", max_visits=100), State("paying", enter=Call(), max_visits=5)]
+    rows = [
+        On("looping", "again", to="looping"),
+        On("looping", "pay", to="paying"),
+        On("paying", "next", to="looping"),
+        On("looping", "next", to="finished"),
+    ]
+    found = estimated(Machine("beside", states=[*states, FINISHED], moves=rows))
+    assert isinstance(found, Certificate)
+    assert found.resources == {"call": 5}
 
 
 def test_a_machine_too_large_to_enumerate_is_not_walked_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

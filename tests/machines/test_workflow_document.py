@@ -59,6 +59,33 @@ def test_what_readers_could_understand_differently_is_an_error(raw: bytes, code:
     assert codes(raw) == [(code, "")]
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "remedy"),
+    [
+        ("\n", 2, "the file is empty"),
+        ("name: poem\n", 1, "write JSON: it begins with { or ["),
+        ('{\n"a": 1 "b": 2}', 2, "write a comma before it"),
+        ('{\n"a": "x === "y""}', 2, 'a " inside a text is written \\"'),
+        ('{\n"a": 1, }', 2, "remove the comma before the bracket"),
+        ('{"a": [\n1, ]}', 2, "remove the comma before the bracket"),
+        ("{\n'a': 1}", 2, "straight double quotes"),
+        ("{\n“a”: 1}", 2, "straight double quotes"),
+        ('{"a":\n True}', 2, "write null, true or false"),
+        ('{"a": 1\n}{}', 2, "put several workflows into an array"),
+        ('{"a": "one\ntwo"}', 1, "write a line break inside a text as \\n"),
+        ('{"a": "\\d"}', 1, "write a backslash inside a text as \\\\"),
+        ('{"a": "b}', 1, 'close the text with a "'),
+        ('{"a": [1\n', 2, "the file ends too early"),
+        ('{"a": 1, // one\n"b": 2}', 1, "JSON has no comments"),
+        ('{"a"; 1}', 1, "correct the text around it"),
+    ],
+)
+def test_what_people_write_by_mistake_is_told_with_what_to_do(text: str, line: int, remedy: str) -> None:
+    [problem] = read(text.encode()).problems
+    assert (problem.code, problem.line) == ("E_JSON", line)
+    assert remedy in problem.remedy
+
+
 def test_half_a_character_is_refused_where_it_stands() -> None:
     assert codes(b'{"a": ["x", "\\ud800"]}') == [("E_ENCODING", "/a/1")]
     assert codes(b'{"a": "\\ud83d\\ude00"}') == []

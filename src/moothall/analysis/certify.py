@@ -8,7 +8,7 @@ each leaf is a token that a row trades for new ones, and bounded rows are paid a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field
 from math import prod
@@ -19,6 +19,7 @@ from moothall.analysis.graph import (
     ANY_HISTORY,
     NO_BOUND,
     OTHER,
+    Arcs,
     Graph,
     components_of,
     is_leaf,
@@ -57,6 +58,8 @@ from moothall.kernel.nodes import History, State
 from moothall.kernel.step import Snapshot, Status, Wanted
 
 Amounts = Mapping[str, float]
+_Limit = tuple[int, str, int]
+"""How often rows may be taken, with what counts them: the id of one of them, or the index of the state they enter."""
 
 _ROWS = "→"
 _ONCE = "once "
@@ -569,25 +572,61 @@ def _unbounded_cycle(stations: tuple[str, ...]) -> Unbounded:
 
 
 def _compose_bound(graph: Graph, prices: _Prices) -> Certificate | Unbounded:
-    """A bound for a machine too large to enumerate: no run uses more, though perhaps none uses as much."""
-    arcs = graph.unbounded()
-    if knots := knots_of(arcs):
+    """A bound for a machine too large to enumerate: no run uses more, though perhaps none uses as much.
+
+    Every set of bounded rows without which no cycle is left gives a bound; of two, the lesser counts for each resource.
+    """
+    if knots := knots_of(graph.unbounded()):
         return _unbounded_cycle(stations_of(graph, shortest_of(knots[0])))
-    tally = _Tally(graph, prices)
-    for [leaf] in components_of(arcs):
+    bounded = frozenset(row for row in graph.rows if graph.is_bounded(row))
+    whole, few = (_bound(graph, prices, paid) for paid in (bounded, _needed(graph, bounded)))
+    least = {name: min(most, few.get(name, 0)) for name, most in whole.items()}
+    return _certificate(least, exact=False)
+
+
+def _needed(graph: Graph, bounded: frozenset[Row]) -> frozenset[Row]:
+    """Bounded rows without which no cycle is left: those with the largest bounds are passed over first."""
+    every = {leaf: graph.arcs(leaf) for leaf in graph.leaves}
+    knotted = {row for knot in knots_of(every) for out in knot.values() for row, _ in out}
+    paid = bounded & knotted
+    groups: dict[_Limit, set[Row]] = {}
+    for row in paid:
+        if row.targets:  # one that stays where it is is a cycle by itself
+            groups.setdefault(_limit(graph, row), set()).add(row)
+    tries = 5 * _STEPS // max(1, sum(map(len, every.values())))
+    for _, group in sorted(groups.items(), reverse=True)[:tries]:
+        fewer = paid - group
+        if not knots_of(_arcs_beside(every, fewer)):
+            paid = fewer
+    return frozenset(paid)
+
+
+def _limit(graph: Graph, row: Row) -> _Limit:
+    """How often a row may be taken, and what counts it."""
+    if row.at_most is not None:
+        return row.at_most, row.id, -1
+    gate = graph.leads[row].gate
+    assert gate is not None
+    return visits_of(graph.places[gate]) or 0, "", gate
+
+
+def _arcs_beside(every: Arcs, paid: Set[Row]) -> Arcs:
+    return {leaf: [arc for arc in out if arc[0] not in paid] for leaf, out in every.items()}
+
+
+def _bound(graph: Graph, prices: _Prices, paid: frozenset[Row]) -> Amounts:
+    """What a run uses at most, where these rows are paid as often as they may be, and the others make no cycle."""
+    tally = _Tally(graph, prices, paid)
+    for [leaf] in components_of(_arcs_beside({leaf: graph.arcs(leaf) for leaf in graph.leaves}, paid)):
         tally.weigh(leaf)
     starting = starting_of(graph.chart)
     total = tally.entering(starting.states, starting.historic)
-    through: dict[int, list[Amounts]] = {}
+    through: dict[_Limit, list[Amounts]] = {}
     for row, gain in tally.gains().items():
-        gate = graph.leads[row].gate if row.targets else None
-        if row.at_most is not None:
-            total = _sum(total, _times(row.at_most, gain))
-        elif gate is not None:
-            through.setdefault(gate, []).append(gain)
-    for gate, values in through.items():
-        total = _sum(total, _times(visits_of(graph.places[gate]) or 0, _most(values)))
-    return _certificate(total, exact=False)
+        through.setdefault(_limit(graph, row), []).append(gain)
+    for (limit, *_), values in through.items():
+        total = _sum(total, _times(limit, _most(values)))
+    return total
 
 
 def _times(number: int, amounts: Amounts) -> Amounts:
@@ -595,16 +634,17 @@ def _times(number: int, amounts: Amounts) -> Amounts:
 
 
 class _Tally:
-    """What a leaf is worth: the most that can follow from its being active, as long as no bounded row is taken.
+    """What a leaf is worth: the most that can follow from its being active, as long as no row is taken that is paid.
 
     A row that leads somewhere trades the leaf that chose it for the leaves that it enters. Without a cycle the
-    trade comes to an end, so the worth is a sum. A bounded row may gain: what it costs and leads to, less the worth
-    of the leaf that it takes away. What a run uses is at most what its start is worth and what bounded rows gain.
+    trade comes to an end, so the worth is a sum. A row that is paid may gain: what it costs and leads to, less the
+    worth of the leaf that it takes away. What a run uses is at most what its start is worth and what paid rows gain.
     """
 
-    def __init__(self, graph: Graph, prices: _Prices) -> None:
+    def __init__(self, graph: Graph, prices: _Prices, paid: frozenset[Row]) -> None:
         self.graph = graph
         self.prices = prices
+        self.paid = paid
         self.worth: dict[int, Amounts] = {}
         self.ending: dict[int, Amounts] = {}
         places = graph.places
@@ -618,21 +658,21 @@ class _Tally:
         """Work out what a leaf is worth, and what rows on done may use because it was entered."""
         graph = self.graph
         chances = [] if graph.is_end(leaf) else graph.chances(leaf)
-        self.worth[leaf] = _most(self.row(row) for row in chances if not graph.is_bounded(row))
-        self.ending[leaf] = _sum(*(self.row(row) for row in graph.after(leaf) if not graph.is_bounded(row)))
+        self.worth[leaf] = _most(self.row(row) for row in chances if row not in self.paid)
+        self.ending[leaf] = _sum(*(self.row(row) for row in graph.after(leaf) if row not in self.paid))
 
     def gains(self) -> dict[Row, Amounts]:
-        """What taking a bounded row once may add."""
+        """What taking a row once that is paid may add."""
         found: dict[Row, Amounts] = {}
         graph = self.graph
         for leaf in graph.leaves:
             for row in [] if graph.is_end(leaf) else graph.chances(leaf):
-                if graph.is_bounded(row):
+                if row in self.paid:
                     lost = self.worth[leaf] if row.targets else {}
                     gain = {name: max(0, most - lost.get(name, 0)) for name, most in self.row(row).items()}
                     found[row] = _most((gain, found.get(row, {})))
             for row in graph.after(leaf):
-                if graph.is_bounded(row):
+                if row in self.paid:
                     found[row] = self.row(row)
         return found
 

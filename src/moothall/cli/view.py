@@ -43,7 +43,7 @@ def ls(parser: ArgumentParser) -> Handler:
     parser.add_argument(
         "--waiting",
         action="store_true",
-        help="only runs that wait for an answer, of anybody or of the person that --as names",
+        help="only runs that wait for an answer that anybody may give, or the person that --as names",
     )
     parser.add_argument("--as", dest="person", default="", metavar="NAME", help="who looks, for --waiting")
     parser.add_argument("--undriven", action="store_true", help="only runs that could go on and that no process drives")
@@ -59,6 +59,8 @@ def ls(parser: ArgumentParser) -> Handler:
             return DONE
         elsewhere = sum(replace(wanted, project="").fits(summary) for summary in every) - len(summaries)
         print("\n".join(_table(summaries)) if summaries else _nothing_fits(chosen, wanted.project, every, elsewhere))
+        if chosen.waiting and (people := _others_asked(every, wanted)):
+            notice(f"other questions are for {', '.join(people)}: moot ls --waiting --as NAME")
         undriven = sum(Wanted(undriven=True).fits(summary) for summary in summaries)
         if undriven and not chosen.undriven:
             notice(
@@ -95,6 +97,13 @@ def _wish(chosen: Namespace, project: str) -> Wanted:
     """Which runs were asked for."""
     person = chosen.person if chosen.waiting else None
     return Wanted(chosen.status or "", chosen.machine or "", project, person, chosen.undriven)
+
+
+def _others_asked(every: Sequence[Summary], wanted: Wanted) -> list[str]:
+    """Who else is asked something in runs like those that were asked for."""
+    anybody = replace(wanted, person=None)
+    asked = {question["who"] for summary in every if anybody.fits(summary) for question in summary.questions}
+    return sorted(asked - {"", wanted.person})
 
 
 def _nothing_fits(chosen: Namespace, project: str, every: Sequence[Summary], elsewhere: int) -> str:

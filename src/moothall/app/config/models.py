@@ -293,7 +293,7 @@ def _endpoint(named: Named) -> Endpoint:
 
 
 def require_usable(name: str) -> None:
-    """Refuse a model, before a run begins with it, that nobody can ask from here: a library or a key is not there.
+    """Refuse a model, before a run begins with it, that nobody can ask: its library, its key or its script is not here.
 
     A level of which nobody knows yet whether it is played needs no key.
     """
@@ -303,6 +303,8 @@ def require_usable(name: str) -> None:
     for named in _models_in(name):
         require_library(named.provider)
         _endpoint(named)
+    if name.startswith("scripted:"):
+        open_model(name)
 
 
 def require_library(provider: Provider) -> None:

@@ -301,7 +301,7 @@ def require_models(machine: Machine, data: Any, provided: Provided) -> None:
         return
     require_usable(provided.model)
     if not is_offline(provided.model):
-        for name in kind_of(machine).models(machine, data, provided.functions):
+        for name in kind_of(machine).models(machine, data, provided.model, provided.functions):
             require_usable(name)
 
 

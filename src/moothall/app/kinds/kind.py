@@ -206,8 +206,8 @@ class Kind:
         """Why a run cannot go on with what is here; "" where it can."""
         return ""
 
-    def models(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> Iterator[str]:
-        """The models that agents name for themselves, of those for whom no function is given."""
+    def models(self, machine: Machine, data: Any, named: str, given: Mapping[str, Any]) -> Iterator[str]:
+        """The models that its agents have besides the run's, of those for whom no function is given."""
         yield from ()
 
     def schema(self) -> Mapping[str, Any] | None:

@@ -78,7 +78,7 @@ class PythonKind(Kind):
         """The agents that the table asks, by name."""
         return agents_in(machine)
 
-    def models(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> Iterator[str]:
+    def models(self, machine: Machine, data: Any, named: str, given: Mapping[str, Any]) -> Iterator[str]:
         """Those that stand in the table."""
         yield from (model for agent, model in models_in(machine) if agent not in given)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from moothall.agents.ask import Replied, Returned, Unusable
+from moothall.app.kinds.bindings import Provided, require_models
 from moothall.app.runs.begin import driven, note, questions_below
 from moothall.app.runs.context import RunContext, exists, reopen, reopen_to_drive
 from moothall.app.runs.outcome import Outcome, Question, outcome_of
@@ -86,6 +87,10 @@ async def answer(
         opened_machine = await reopen(context, run, machine)
         if (child := await _asking_child(context, run, question)) is not None:
             return await answer(context, child.run, value, question=child.id, machine=machine)
+        if hall.lease_of(run) is not None:
+            known = hall.runs[run]
+            data, provided = known.head.snapshot.data, Provided(known.record.model, context.agents)
+            require_models(opened_machine, data, provided)
         advanced = await halls.answer(hall, run, value, question, context.person)
         if advanced.received == "duplicate":
             context.broadcast.notice("this question was answered before; the first answer stands")

@@ -687,11 +687,20 @@ def _functions(view: _View, around: Around) -> Iterator[Problem]:
     """Functions of Python that a workflow names and its user's module does not have."""
     if around.functions is None:
         return
-    for source in sources(view):
-        name = source.text.removeprefix(PYTHON).strip()
-        if source.text.startswith(PYTHON) and name not in around.functions:
+    for pointer, name in _python_names(view):
+        if name not in around.functions:
             why = f"the module of functions has no {name!r}"
-            yield _error("E_UNKNOWN_FUNCTION", source.pointer, why, _guess(name, around.functions))
+            yield _error("E_UNKNOWN_FUNCTION", pointer, why, _guess(name, around.functions))
+
+
+def python_names(workflow: Plain) -> set[str]:
+    """The functions of Python that a workflow names."""
+    return {name for _, name in _python_names(_View(workflow))}
+
+
+def _python_names(view: _View) -> Iterator[tuple[str, str]]:
+    named = (source for source in sources(view) if source.text.startswith(PYTHON))
+    return ((source.pointer, source.text.removeprefix(PYTHON).strip()) for source in named)
 
 
 def _guess(name: str, known: Iterable[str]) -> str:

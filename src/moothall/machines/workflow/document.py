@@ -190,14 +190,34 @@ def _unread(code: str, why: str, remedy: str, line: int) -> Document:
 
 
 def _remedy(text: str, error: json.JSONDecodeError) -> str:
-    rest = text[error.pos :]
+    """What to do where a text is not JSON: by what stands there, else by what the parser says."""
+    before, rest = text[: error.pos].rstrip(), text[error.pos :].lstrip()
     if not text.strip():
         return "the file is empty; `moot new workflow NAME` writes one to begin with"
-    if rest.startswith(("//", "/*", "#")):
-        return 'JSON has no comments; write "$comment": "…" instead'
-    if error.msg == "Extra data":
-        return "a file has one value; put several workflows into an array"
-    return "correct the text around it"
+    for starts, remedy in _REMEDIES_BY_TEXT.items():
+        if rest.startswith(starts):
+            return remedy
+    if not before:
+        return "write JSON: it begins with { or [, and its keys stand in double quotes"
+    if before.endswith(",") and rest.startswith(("}", "]")):
+        return _TRAILING
+    by_message = (remedy for starts, remedy in _REMEDIES_BY_MESSAGE.items() if error.msg.startswith(starts))
+    usual = "correct the text around it"
+    return next(by_message, usual) if rest else "the file ends too early; close what is open"
 
 
+_TRAILING = "remove the comma before the bracket"
+_REMEDIES_BY_TEXT = {
+    ("//", "/*", "#"): 'JSON has no comments; write "$comment": "…" instead',
+    ("'", "“", "”", "„", "‘", "’"): 'write keys and texts in straight double quotes: "…"',
+    ("None", "True", "False", "undefined"): "write null, true or false",
+}
+_REMEDIES_BY_MESSAGE = {
+    "Illegal trailing comma": _TRAILING,
+    "Expecting ',' delimiter": 'write a comma before it; a " inside a text is written \\"',
+    "Invalid control character": "write a line break inside a text as \\n, and a tab as \\t",
+    "Invalid \\": "write a backslash inside a text as \\\\",
+    "Unterminated string": 'close the text with a "',
+    "Extra data": "a file has one value; put several workflows into an array",
+}
 _AS_UTF8 = "save the file as UTF-8"

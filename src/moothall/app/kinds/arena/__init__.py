@@ -101,7 +101,7 @@ class ArenaKind(PythonKind):
         """Its agents."""
         return frozenset(AGENTS) if machine.name == NAME else frozenset()
 
-    def models(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> Iterator[str]:
+    def models(self, machine: Machine, data: Any, named: str, given: Mapping[str, Any]) -> Iterator[str]:
         """Those that its configuration names."""
         if isinstance(data, Case):
             players = data.config.agents.items()

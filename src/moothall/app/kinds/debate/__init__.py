@@ -143,7 +143,7 @@ class DebateKind(PythonKind):
         wanted = ((seat.id, tool) for seat in data.configuration.tool_seats for tool in seat.tools)
         return next((_missing(seat, tool) for seat, tool in wanted if tool not in here), "")
 
-    def models(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> Iterator[str]:
+    def models(self, machine: Machine, data: Any, named: str, given: Mapping[str, Any]) -> Iterator[str]:
         """Those of the seats and of the judge."""
         if isinstance(data, Debate):
             seats = (data.configuration.judge, *data.configuration.panel)

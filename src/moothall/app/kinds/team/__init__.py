@@ -133,7 +133,7 @@ class TeamKind(PythonKind):
         """Its personas, hooks and sources."""
         return bind_team(machine, provided)
 
-    def models(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> Iterator[str]:
+    def models(self, machine: Machine, data: Any, named: str, given: Mapping[str, Any]) -> Iterator[str]:
         """Those of its personas."""
         if isinstance(data, Conversation):
             personas = roster_of(source_of(machine)).personas.items()

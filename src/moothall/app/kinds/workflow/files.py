@@ -74,14 +74,25 @@ def files_at(path: Path) -> list[Path]:
         if not stat.S_ISDIR(mode):
             raise DefinitionError(f"{path} is neither a file nor a folder")
         found = sorted(file for file in path.iterdir() if file.suffix == ".json" and file.is_file())
-        found = [file for file in found if file.name != ROLES_BESIDE or not is_file_of_roles(document_at(file).value)]
+        found = [file for file in found if not _goes_with_workflows(file)]
     except FileNotFoundError as error:
         raise DefinitionError(f"there is no file {path}") from error
     except OSError as error:
         raise DefinitionError(f"{path} cannot be read: {error.strerror}") from error
     if not found:
-        raise DefinitionError(f"{path} has no .json files")
+        raise DefinitionError(f"{path} has no workflow files")
     return found
+
+
+def _goes_with_workflows(file: Path) -> bool:
+    """Whether a file of a folder is there for its workflows: roles, or a script with what each agent says."""
+    value = document_at(file).value
+    if not isinstance(value, dict) or not value:
+        return False
+    if is_file_of_roles(value):
+        return file.name == ROLES_BESIDE
+    known = SCHEMA["$defs"]["Workflow"]["properties"]
+    return not known.keys() & value.keys() and all(isinstance(said, list) for said in value.values())
 
 
 class Opened(Frozen):

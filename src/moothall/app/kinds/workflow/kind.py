@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from os.path import isdir
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 from moothall.agents.ask import CallTool, Tool
 from moothall.agents.conversation import Converse
 from moothall.agents.ports import Model
-from moothall.agents.workspace import BUILT_IN, Policy, policy_for
+from moothall.agents.workspace import BUILT_IN, Policy
 from moothall.app.config.models import BY_LEVEL, absolute_model, at_level, daily_payment, open_model
 from moothall.app.kinds.bindings import Provided, child_part
 from moothall.app.kinds.check import Check, Examined, Told
@@ -20,13 +20,22 @@ from moothall.app.kinds.guests import adapt_guests
 from moothall.app.kinds.kind import Kind, Offer, Presented
 from moothall.app.kinds.source import source_of
 from moothall.app.kinds.workflow.definitions import definition_with_all_below, machine_stored, stored_beside
-from moothall.app.kinds.workflow.files import Shelf, file_of, files_at, is_file_or_folder, list_workflows, template
+from moothall.app.kinds.workflow.files import (
+    Shelf,
+    file_of,
+    files_at,
+    is_file_or_folder,
+    list_workflows,
+    names_at,
+    template,
+)
 from moothall.app.kinds.workflow.result import result_of
 from moothall.app.kinds.workflow.scripts import Evaluator
 from moothall.app.kinds.workflow.spot import (
     Spot,
     is_workflow,
     machine_at,
+    require_name,
     source_like,
     source_with,
     source_with_tools,
@@ -40,6 +49,7 @@ from moothall.kernel.codec import encode
 from moothall.kernel.effects import Effect
 from moothall.kernel.machine import Machine
 from moothall.machines.turn import Use
+from moothall.machines.workflow.check import python_names
 from moothall.machines.workflow.compiler import WorkflowMachine, first_work
 from moothall.machines.workflow.data import WorkflowData
 from moothall.machines.workflow.document import Problem, read
@@ -88,8 +98,11 @@ class WorkflowKind(Kind):
         shelf: Shelf = check.kept.setdefault(self.name, Shelf(check.functions))
         if isdir(source):
             return (examined for path in files_at(Path(source)) for examined in check.examine(str(path)))
-        files = files_at(Path(source) if is_file_or_folder(source) else spot_of(source).path)
-        return (_examine(path, shelf, check) for path in files)
+        spot = Spot(Path(source)) if is_file_or_folder(source) else spot_of(source)
+        [path] = files_at(spot.path)
+        if spot.name and (names := names_at(path)):
+            require_name(spot.name, path, names)
+        return iter((_examine(path, shelf, check),))
 
     def like(self, source: str, other: str) -> str:
         """A workflow with the roles and the functions of another."""
@@ -123,12 +136,11 @@ class WorkflowKind(Kind):
         return first_work_of(machine, given.get(name, only))
 
     def equipped(self, machine: Machine, tools: Sequence[Tool], policies: Mapping[str, Policy]) -> Machine:
-        """The same workflow, compiled with these tools for its agents."""
-        assert isinstance(machine, WorkflowMachine)
-        if not tools:
-            return machine
-        uses = [_use(tool, machine.plan.seats, policies) for tool in tools]
-        return machine_at(source_with_tools(source_of(machine), uses))
+        """The same workflow, compiled with these tools for its agents, and with the policies of its own ones."""
+        own = {tool.name: tool for tool in self.own_tools(machine)}
+        uses = [use for tool in own.values() if (use := _use(tool, policies)) != _use(tool, {})]
+        uses += [_use(tool, policies) for tool in tools if tool.name not in own]
+        return machine_at(source_with_tools(source_of(machine), uses)) if uses else machine
 
     def own_tools(self, machine: Machine) -> Sequence[Tool]:
         """The tools of its functions."""
@@ -147,6 +159,22 @@ class WorkflowKind(Kind):
         """The agents of the file."""
         assert isinstance(machine, WorkflowMachine)
         return frozenset(machine.plan.seats)
+
+    def models(self, machine: Machine, data: Any, named: str, given: Mapping[str, Any]) -> Iterator[str]:
+        """Those of the levels of its agents, where the run is played by levels."""
+        assert isinstance(machine, WorkflowMachine)
+        roles = machine.plan.roles.items() if named == BY_LEVEL else ()
+        yield from {at_level(role.level) for name, role in roles if name not in given}
+
+    def lacking(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> str:
+        """Why a run cannot go on: a function is not here that the workflow or one below it names."""
+        workflows = self.definition(machine)["workflows"]
+        named = {name: called for called, kept in workflows.items() for name in python_names(kept["workflow"])}
+        missing = sorted(named.keys() - functions_in(spot_of(source_of(machine)).functions).keys()) if named else []
+        if not missing:
+            return ""
+        why = f"{named[missing[0]]} names py:{missing[0]}, and no function is called so"
+        return f"{why}; --functions names the module that has it"
 
     def schema(self) -> Mapping[str, Any] | None:
         """The shape of a workflow file."""
@@ -230,11 +258,11 @@ def bind_workflow(machine: WorkflowMachine, provided: Provided) -> Bindings:
     return Bindings(performers, child=lambda name: child_part(machine, name, provided), evaluate=evaluate)
 
 
-def _use(tool: Tool, roles: Iterable[str], policies: Mapping[str, Policy]) -> Use:
-    """A tool as the agents of a workflow know it."""
+def _use(tool: Tool, policies: Mapping[str, Policy]) -> Use:
+    """A tool as the agents of a workflow, and of those that it starts, know it."""
     usual = policies.get(tool.name, tool.policy)
-    by_role = {role: policy_for(tool.name, role, policies, usual) for role in roles}
-    others = {role: policy for role, policy in by_role.items() if policy != usual}
+    named = [(*name.rpartition(":"), policy) for name, policy in policies.items()]
+    others = {role: policy for role, _, name, policy in named if role and name == tool.name and policy != usual}
     return Use(tool.name, tool.repeats, tool.timeout, policy=usual, roles=others)
 
 
@@ -257,17 +285,24 @@ def first_work_of(machine: WorkflowMachine, given: Any) -> WorkflowData:
     """The data that a run begins with, if what it is given has the type that the workflow takes."""
     workflow = machine.plan.workflow
     name, wanted = workflow.input.name, workflow.input.type
+    takes = f"{machine.name} takes {name!r}, {_one(wanted)}"
     if given is None:
-        raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and was given nothing")
+        raise Refused(f"{takes}, and was given nothing")
     if isinstance(given, str) and wanted != "string":
         document = read(given.encode("utf-8", "surrogatepass"))
         if document.problems:
-            why = document.problems[0].why
-            raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and {given[:60]!r} is not one: {why}")
+            raise Refused(f"{takes}, and {given[:60]!r} is not one: {document.problems[0].why}")
         given = document.value
-    if type_name(given) != wanted:
-        raise Refused(f"{machine.name} takes {name!r}, a {wanted}, and was given a {type_name(given)}")
+    if (found := type_name(given)) != wanted:
+        around = isinstance(given, Mapping) and name in given
+        remedy = f"; give the {wanted} itself, without an object around it" if around else ""
+        raise Refused(f"{takes}, and was given {_one(found)}{remedy}")
     return first_work(workflow, given)
+
+
+def _one(type_: str) -> str:
+    """A type with its article."""
+    return type_ if type_ == "null" else f"an {type_}" if type_[0] in "ao" else f"a {type_}"
 
 
 def notes(machine: WorkflowMachine, outcome: Outcome) -> Iterator[str]:

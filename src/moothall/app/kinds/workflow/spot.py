@@ -49,7 +49,7 @@ class Spot(Frozen):
     roles: str = ""
     functions: str = ""
     tools: str = ""
-    """The tools that agents have besides, as JSON."""
+    """The tools that agents have besides, and the policies of those that are functions, as JSON."""
 
     @property
     def source(self) -> str:
@@ -131,22 +131,27 @@ def _compile(spot: Spot, opened: Opened) -> WorkflowMachine:
         )
         more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
         raise DefinitionError(f"{spot.path}: {told}{more}; `moot check {spot.path.name}` tells all")
+    require_name(spot.name, spot.path, opened.checked.workflows)
     plain = workflow_named(opened.document, spot.name)
-    if plain is None:
-        names = ", ".join(opened.checked.workflows)
-        raise DefinitionError(f"{spot.path} has no workflow {spot.name!r}; it has {names}")
+    assert plain is not None
     workflow = decode(Workflow, clean(plain), spot.name)
     roles = opened.roles([agent.agent_role for agent in workflow.agents])
     rules = Rules(checks_output="type" in plain["output"], is_tight=True)
     return machine_of(workflow, roles, tools_at(spot), rules)
 
 
+def require_name(name: str, path: Path, names: Sequence[str]) -> None:
+    """Refuse a name that no workflow of a file has."""
+    if name not in names:
+        raise DefinitionError(f"{path} has no workflow {name!r}; it has {', '.join(names)}")
+
+
 def tools_at(spot: Spot) -> list[Use]:
-    """The tools that the agents of a workflow have: those of its functions, and those that are given besides."""
+    """The tools of a workflow's agents: its functions, under the policies that are given, and what is given besides."""
     own = [Use(tool.name, tool.repeats, tool.timeout, policy=tool.policy) for tool in tools_in(spot.functions)]
-    known = {use.name for use in own}
-    given = decode(tuple[Use, ...], json.loads(spot.tools), "tools") if spot.tools else ()
-    return [*own, *(use for use in given if use.name not in known)]
+    given = {use.name: use for use in decode(tuple[Use, ...], json.loads(spot.tools or "[]"), "tools")}
+    ruled = [(use, given.pop(use.name, use)) for use in own]
+    return [*(replace(use, policy=said.policy, roles=said.roles) for use, said in ruled), *given.values()]
 
 
 def sub_workflow(source: str, name: str, shelf: Shelf | None = None) -> Machine | None:

@@ -1130,7 +1130,7 @@ async def test_a_persona_that_cannot_be_prepared_harms_nothing(tmp_path: Path) -
     plain = json.loads(shipped_text("studio"))
     for persona in plain["personas"]:
         if persona["id"] == "game_designer":
-            persona["model"] = "scripted:nowhere.json"
+            persona["model"] = "cassette:nowhere.json,mode=replay"
     team = team_with(tmp_path, personas=plain["personas"])
     async with (
         loopback(Said(json.dumps({"content": "Hello."}))) as served,

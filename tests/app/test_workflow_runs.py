@@ -618,7 +618,7 @@ async def test_an_input_of_another_type_is_refused_before_anything_happens(
 ) -> None:
     parameter = {"name": "task", "type": type_, "description": "it"}
     machine = compiled(tmp_path, workflow({"name": "start", "transition": [to("stop")]}, agents=(), input=parameter))
-    with pytest.raises(Refused, match=f"trial takes 'task', a {type_}"):
+    with pytest.raises(Refused, match=f"trial takes 'task', an? {type_}"):
         await play(machine, given)
 
 

@@ -303,8 +303,9 @@ def require_usable(name: str) -> None:
     for named in _models_in(name):
         require_library(named.provider)
         _endpoint(named)
-    if name.startswith("scripted:"):
-        open_model(name)
+    for part in _chain(name):
+        if isinstance(parse_name(part), Scripted):
+            _open_model(part)
 
 
 def require_library(provider: Provider) -> None:

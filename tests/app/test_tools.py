@@ -288,6 +288,30 @@ def test_policies_count_for_the_functions_of_a_workflow_and_of_those_below(
         assert [event["value"] for event in events(moot, run, "returned")] == ["published Tides"]
 
 
+@pytest.mark.parametrize(
+    ("flag", "told"),
+    [
+        ("publsh=deny", "the policy of 'publsh' does nothing: there is no such tool here; is it 'publish'?"),
+        (
+            "editor:read_fil=ask",
+            "the policy of 'read_fil' does nothing: there is no such tool here; is it 'read_file'?",
+        ),
+        ("publish=deny", ""),
+        ("write_file=deny", ""),
+        ("weigh=deny", ""),
+    ],
+)
+def test_a_policy_for_a_misspelt_tool_is_told(moot: Moot, place: Path, flag: str, told: str) -> None:
+    (place / "inner.json").write_text(workflow(*INNER))
+    (place / "printing.py").write_text(PRINTING)
+    says(place, editor=["done"])
+    words = ("run", "inner.json", "Print it.", "--functions", "printing.py", "--model", "scripted:script.json")
+    ran = moot(*words, "--policy", flag)
+    assert ran.code == 0
+    assert ("does nothing" in ran.err) == bool(told)
+    assert told in ran.err
+
+
 def test_a_policy_of_a_machines_tool_can_be_made_stricter(place: Path) -> None:
     says(place, helper=[[call("read_file", path="x.sh")], "done"])
     given = Workspace(str(place / "ws"), policies={"read_file": "ask"})

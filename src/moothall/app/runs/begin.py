@@ -5,20 +5,22 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 from moothall.agents.ask import Tool
-from moothall.agents.workspace import Workspace
+from moothall.agents.workspace import BUILT_IN, Workspace
 from moothall.app.config.models import BY_LEVEL, absolute_model, unpriced_models
 from moothall.app.config.project import current_project
 from moothall.app.config.settings import level_model, model_setting
 from moothall.app.kinds.bindings import (
     Provided,
     bind,
+    bound_functions,
     endless,
     endless_below,
     known_agents,
@@ -73,7 +75,7 @@ async def begin(context: RunContext, machine: Machine, data: Any, terms: Terms) 
 async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) -> tuple[RunId, ExitStack]:
     """Begin a run: it is kept with its first step, and what it wants can be performed until the stack is closed."""
     hall = context.hall
-    machine, workspace = equip_machine(machine, terms.workspace)
+    machine, workspace = equip_machine(context, machine, terms.workspace)
     await require_new(hall.store, terms.run)
     run = chosen_id(context, machine, terms)
     with ExitStack() as stay:
@@ -93,11 +95,24 @@ async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) 
         return run, stay.pop_all()
 
 
-def equip_machine(machine: Machine, workspace: Given) -> tuple[Machine, Workspace]:
+def equip_machine(context: RunContext, machine: Machine, workspace: Given) -> tuple[Machine, Workspace]:
     """The machine of a run whose agents work in this workspace, and the workspace as the run remembers it."""
     chosen = chosen_workspace(workspace)
     tools = tuple(toolbox_of(chosen, machine.name).tools.values())
+    if isinstance(workspace, Workspace):
+        for told in _misspelt_policies(machine, workspace, tools):
+            context.broadcast.notice(told)
     return kind_of(machine).equipped(machine, tools, chosen.policies), chosen
+
+
+def _misspelt_policies(machine: Machine, workspace: Workspace, tools: Sequence[Tool]) -> Iterator[str]:
+    """What a person should know of policies for tools that are not here, and whose names are nearly those of others."""
+    here = (tool.name for tool in (*tools, *kind_of(machine).own_tools(machine)))
+    known = {*BUILT_IN, *bound_functions(machine), *here} if workspace.policies else set()
+    for name in workspace.policies:
+        tool = name.rpartition(":")[2]
+        if tool not in known and (close := get_close_matches(tool[:64], known, 1)):
+            yield f"the policy of {tool!r} does nothing: there is no such tool here; is it {close[0]!r}?"
 
 
 def chosen_id(context: RunContext, machine: Machine, terms: Terms) -> RunId:

@@ -156,3 +156,13 @@ def test_a_workflow_without_a_key_for_its_model_does_not_begin(moot: Moot, monke
     ran = moot("run", "coder_reviewer", "tea", "--model", "openai:m")
     assert (ran.code, ran.err) == (4, "moot run: openai:m needs a key: set OPENAI_API_KEY\n")
     assert moot("ls", "--all", "--json").json == []
+
+
+def test_a_run_can_be_cancelled_whose_script_is_gone(moot: Moot, tmp_path: Path) -> None:
+    (tmp_path / "said.json").write_text('{"writer": ["Dear Ada"]}')
+    words = ("run", "machines.py:NAMED", "Ada", "--model", "scripted:said.json", "--run-id", "mine", "--detach")
+    assert moot(*words).code == 0
+    (tmp_path / "said.json").unlink()
+    assert moot("resume", "mine").code == 4
+    assert moot("cancel", "mine").code == 0
+    assert moot("ls", "--json", "--all").json[0]["status"] == "cancelled"

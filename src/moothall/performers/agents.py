@@ -124,13 +124,13 @@ class AgentPerformer:
         function = self.functions.get(effect.agent)
         if function is not None:
             return await self.pay_for(lambda: _ask_function(effect, function, request))
+        if self.models is not None:
+            level = effect.level or (self.roles(effect.role).level if effect.role else "base")
+            return await self.models(effect, level).reply(request)
         if self.model is None:
             agent = repr(effect.agent)
             raise DefinitionError(f"agent {agent} has no function and no model: pass agents={{{agent}: …}}, or a model")
-        if self.models is None:
-            return await self.model.reply(request)
-        level = effect.level or (self.roles(effect.role).level if effect.role else "base")
-        return await self.models(effect, level).reply(request)
+        return await self.model.reply(request)
 
     def _misshapen(self, effect: AskAgent, value: Any, clean: Clean) -> str:
         """What is wrong with a reply's value; "" where nothing is."""

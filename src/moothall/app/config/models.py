@@ -304,7 +304,7 @@ def require_usable(name: str) -> None:
         require_library(named.provider)
         _endpoint(named)
     for part in _chain(name):
-        if isinstance(parse_name(part), Scripted):
+        if isinstance(parse_name(part), Scripted | Taped):
             _open_model(part)
 
 

@@ -104,7 +104,7 @@ def bind_functions(machine: Machine, provided: Provided) -> Bindings:
     tools = ToolPerformer(functions, provided.tool_checks, toolbox.look, toolbox.save, toolbox.lacks)
     agents = AgentPerformer(
         functions,
-        models.own if models else None,
+        None,
         provided.shapes,
         prompts=provided.prompts,
         roles=_personas(provided.roles),
@@ -128,7 +128,7 @@ def _personas(given: Mapping[str, Any]) -> Callable[[str], Role]:
 
 
 class RunModels:
-    """The models of a run, each opened once: the one that an ask names, that of an agent's level, else the run's own.
+    """The models of a run, opened when first asked: the one that an ask names, that of an agent's level, else its own.
 
     A run that is played offline, by a stand-in, a script or a cassette, asks nobody else. What another model says than
     the one that the run is known by is signed with its name.
@@ -137,12 +137,11 @@ class RunModels:
     def __init__(self, named: str) -> None:
         self._named = named
         self._open: dict[str, Model] = {}
-        self.own = self._model(named)
 
     def __call__(self, asked: AskAgent, level: str) -> Model:
         """The model that plays an agent of this level when it is asked like this."""
         if is_offline(self._named):
-            return self.own
+            return self._model(self._named)
         name = asked.model or (at_level(level) if self._named == BY_LEVEL else self._named)
         return self._model("|".join((name, *asked.fallback)))
 

@@ -58,7 +58,7 @@ def bind_team(machine: Machine, provided: Provided) -> Bindings:
     models = PersonaModels(provided.model) if provided.model else None
     agents = AgentPerformer(
         functions,
-        models.own if models else None,
+        None,
         provided.shapes,
         prompts=prompts,
         roles=lambda name: Role(),
@@ -96,7 +96,6 @@ class PersonaModels:
 
     def __init__(self, named: str) -> None:
         self._models, self._named = RunModels(named), named
-        self.own = self._models.own
 
     def __call__(self, asked: AskAgent, level: str) -> Model:
         """The model that plays a persona."""

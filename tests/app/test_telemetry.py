@@ -262,17 +262,31 @@ def test_a_child_is_part_of_the_trace_of_its_parent_below_the_effect_that_starte
     assert "invoke_agent clerk" in spans
 
 
+PLAYED = Machine(
+    "played",
+    data=None,
+    states=[State("asking", enter=ask("critic", "Well?")), Final("over")],
+    moves=[On("asking", Replied, to="over")],
+)
+
+
+def test_of_several_models_a_span_names_the_one_that_replied(
+    watched: Watched, exported: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "said.json").write_text('{"critic": ["Well."]}')
+    several = f"scripted:{tmp_path / 'said.json'}|rehearsal"
+    monkeypatch.setenv("MOOTHALL_MODEL", several)
+    assert watched("spans", PLAYED, given=None).status == "done"
+    attributes = by_name(exported)[f"chat {several}"].attributes
+    assert attributes is not None
+    assert attributes["gen_ai.response.model"] == f"scripted:{tmp_path / 'said.json'}"
+
+
 def test_asking_a_model_is_a_chat_with_it(
     watched: Watched, exported: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MOOTHALL_MODEL", "rehearsal")
-    machine = Machine(
-        "played",
-        data=None,
-        states=[State("asking", enter=ask("critic", "Well?")), Final("over")],
-        moves=[On("asking", Replied, to="over")],
-    )
-    assert watched("spans", machine, given=None).status == "done"
+    assert watched("spans", PLAYED, given=None).status == "done"
     attributes = by_name(exported)["chat rehearsal"].attributes
     assert attributes is not None
     assert (attributes["gen_ai.request.model"], attributes["gen_ai.agent.name"]) == ("rehearsal", "critic")

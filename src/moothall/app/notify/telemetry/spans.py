@@ -123,6 +123,8 @@ class Spans:
         span.set_attribute("moothall.attempts", effect.attempts)
         if effect.outcome != DROPPED:
             span.set_attributes(usage_of(event.get("usage") or {}))
+            if asked := event.get("model"):
+                span.set_attribute("gen_ai.response.model", asked_model(asked)["gen_ai.request.model"])
         if effect.outcome.split(".")[0] == "error" or effect.outcome == Exhausted.name:
             span.set_attribute("error.type", effect.outcome)
             span.set_status(Status(StatusCode.ERROR, str(event.get("fault") or event.get("resource") or "")))

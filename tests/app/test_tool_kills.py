@@ -103,7 +103,9 @@ WAYS = [*((tool, ALLOWED) for tool in CALLS), ("edit_file", ASKED), ("execute_te
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize(
+    "before", [pytest.param(True, id="before"), pytest.param(False, id="after", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(("tool", "policies"), WAYS, ids=[*CALLS, "edit_file-approved", "execute_terminal-approved"])
 async def test_a_kill_at_any_write_leaves_the_workspace_as_one_call_would(
     tmp_path: Path, tool: str, policies: Mapping[str, Any], before: bool

@@ -32,6 +32,7 @@ READING: dict[str, Callable[[str], tuple[str, ...]]] = {
     "a project": lambda bad: ("trust", f"{bad}.py/moothall.toml"),
     "a suite": lambda bad: ("conformance", f"{bad}.py"),
 }
+RARE = [pytest.param(bad, marks=pytest.mark.slow) for bad in ("dangling", "circle", "machines.py/below", "x" * 300)]
 WRITING: dict[str, Callable[[str], tuple[str, ...]]] = {
     "an export": lambda place: ("export", "mine", "--output", place),
     "a report": lambda place: ("report", "mine", "--output", place),
@@ -51,7 +52,7 @@ def mine(moot: Moot) -> Moot:
     return moot
 
 
-@pytest.mark.parametrize("bad", ["missing", "folder", "dangling", "circle", "machines.py/below", "x" * 300])
+@pytest.mark.parametrize("bad", ["missing", "folder", *RARE])
 @pytest.mark.parametrize("what", READING)
 def test_what_cannot_be_read_exits_with_4(mine: Moot, what: str, bad: str) -> None:
     ran = mine(*READING[what](bad))

@@ -13,7 +13,10 @@ from tests.kills.survivors import entries, kill_when
 RUN = "case"
 WAITING, REFUSED, DONE = 5, 1, 0
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
+]
 
 
 class Place:

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from moothall.runtime.ports import Audit
+from moothall.stores.anchors import PLACES
 from moothall.stores.seals import SIZE, Sealing, chain_start
 from moothall.stores.sqlite import SqliteStore
 from tests.cli.process import started
@@ -59,7 +60,7 @@ class Gallery:
     @property
     def anchor_file(self) -> Path:
         """The file with the anchors of the store."""
-        return next((self.folder / "anchors").iterdir())
+        return next(file for file in (self.folder / "anchors").iterdir() if file.name != PLACES)
 
     def look(self) -> None:
         """Keep what the store holds now."""

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 
 TESTS  := $(filter-out %__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 # half of them by the time that they take
-HALF   := $(addprefix tests/,agents conformance crashes golden interop kernel lookback machines models mutants performers \
+HALF   := $(addprefix tests/,agents conformance crashes examples faults golden interop kernel lookback machines models mutants performers \
             runtime sandboxes scripting simulation stores testing toolservers typing workspaces)
 SOAKED := $(addprefix tests/,kernel mutants sandboxes simulation)
 

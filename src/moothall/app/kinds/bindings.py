@@ -142,8 +142,14 @@ class RunModels:
         """The model that plays an agent of this level when it is asked like this."""
         if is_offline(self._named):
             return self._model(self._named)
-        name = asked.model or (at_level(level) if self._named == BY_LEVEL else self._named)
-        return self._model("|".join((name, *asked.fallback)))
+        return self._model("|".join((asked.model or self._name_at(level), *asked.fallback)))
+
+    def at(self, level: str) -> Model:
+        """The model that plays agents of this level."""
+        return self._model(self._name_at(level))
+
+    def _name_at(self, level: str) -> str:
+        return at_level(level) if self._named == BY_LEVEL else self._named
 
     def _model(self, name: str) -> Model:
         if name not in self._open:

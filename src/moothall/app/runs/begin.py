@@ -99,7 +99,7 @@ def equip_machine(context: RunContext, machine: Machine, workspace: Given) -> tu
     """The machine of a run whose agents work in this workspace, and the workspace as the run remembers it."""
     chosen = chosen_workspace(workspace)
     tools = tuple(toolbox_of(chosen, machine.name).tools.values())
-    if isinstance(workspace, Workspace):
+    if isinstance(workspace, Workspace) and workspace.policies:
         for told in _misspelt_policies(machine, workspace, tools):
             context.broadcast.notice(told)
     return kind_of(machine).equipped(machine, tools, chosen.policies), chosen
@@ -108,7 +108,7 @@ def equip_machine(context: RunContext, machine: Machine, workspace: Given) -> tu
 def _misspelt_policies(machine: Machine, workspace: Workspace, tools: Sequence[Tool]) -> Iterator[str]:
     """What a person should know of policies for tools that are not here, and whose names are nearly those of others."""
     here = (tool.name for tool in (*tools, *kind_of(machine).own_tools(machine)))
-    known = {*BUILT_IN, *bound_functions(machine), *here} if workspace.policies else set()
+    known = {*BUILT_IN, *bound_functions(machine), *here}
     for name in workspace.policies:
         tool = name.rpartition(":")[2]
         if tool not in known and (close := get_close_matches(tool[:64], known, 1)):

@@ -10,10 +10,9 @@ from typing import Any
 
 from moothall.agents.ask import CallTool, Tool
 from moothall.agents.conversation import Converse
-from moothall.agents.ports import Model
 from moothall.agents.workspace import BUILT_IN, Policy
-from moothall.app.config.models import BY_LEVEL, absolute_model, at_level, daily_payment, open_model
-from moothall.app.kinds.bindings import Provided, child_part
+from moothall.app.config.models import BY_LEVEL, at_level, daily_payment
+from moothall.app.kinds.bindings import Provided, RunModels, child_part
 from moothall.app.kinds.check import Check, Examined, Told
 from moothall.app.kinds.functions import functions_in, tools_in
 from moothall.app.kinds.guests import adapt_guests
@@ -56,7 +55,6 @@ from moothall.machines.workflow.document import Problem, read
 from moothall.machines.workflow.plan import type_name
 from moothall.machines.workflow.roles import is_file_of_roles
 from moothall.machines.workflow.schema import SCHEMA
-from moothall.models.signed import SignedModel
 from moothall.performers.conversation import ConversePerformer
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.hall import Bindings
@@ -248,7 +246,9 @@ def bind_workflow(machine: WorkflowMachine, provided: Provided) -> Bindings:
     known = {**toolbox.functions, **own.functions, **provided.functions}
     checks = {**toolbox.checks, **own.checks, **provided.checks}
     parsing = frozenset(tool.function.name for role in plan.roles.values() for tool in role.parsingTools)
-    played = ConversePerformer(plan.seats, plan.roles, known, _Models(provided.model), parsing, pay_for=daily_payment())
+    played = ConversePerformer(
+        plan.seats, plan.roles, known, RunModels(provided.model).at, parsing, pay_for=daily_payment()
+    )
     performers = {
         Converse.kind: Performer(Converse, played),
         CallTool.kind: Performer(CallTool, ToolPerformer(known, checks, toolbox.look, toolbox.save, toolbox.lacks)),
@@ -264,21 +264,6 @@ def _use(tool: Tool, policies: Mapping[str, Policy]) -> Use:
     named = [(*name.rpartition(":"), policy) for name, policy in policies.items()]
     others = {role: policy for role, _, name, policy in named if role and name == tool.name and policy != usual}
     return Use(tool.name, tool.repeats, tool.timeout, policy=usual, roles=others)
-
-
-class _Models:
-    """The models of a run, each opened once: the one that is named, or that of an agent's level."""
-
-    def __init__(self, named: str) -> None:
-        self._named = named
-        self._open: dict[str, Model] = {}
-
-    def __call__(self, level: str) -> Model:
-        name = at_level(level) if self._named == BY_LEVEL else self._named
-        if name not in self._open:
-            model = open_model(name)
-            self._open[name] = model if name == self._named else SignedModel(model, absolute_model(name))
-        return self._open[name]
 
 
 def first_work_of(machine: WorkflowMachine, given: Any) -> WorkflowData:

@@ -578,15 +578,15 @@ def _compose_bound(graph: Graph, prices: _Prices) -> Certificate | Unbounded:
     """
     if knots := knots_of(graph.unbounded()):
         return _unbounded_cycle(stations_of(graph, shortest_of(knots[0])))
+    every = {leaf: graph.arcs(leaf) for leaf in graph.leaves}
     bounded = frozenset(row for row in graph.rows if graph.is_bounded(row))
-    whole, few = (_bound(graph, prices, paid) for paid in (bounded, _needed(graph, bounded)))
+    whole, few = (_bound(graph, prices, every, paid) for paid in (bounded, _needed(graph, every, bounded)))
     least = {name: min(most, few.get(name, 0)) for name, most in whole.items()}
     return _certificate(least, exact=False)
 
 
-def _needed(graph: Graph, bounded: frozenset[Row]) -> frozenset[Row]:
+def _needed(graph: Graph, every: Arcs, bounded: frozenset[Row]) -> frozenset[Row]:
     """Bounded rows without which no cycle is left: those with the largest bounds are passed over first."""
-    every = {leaf: graph.arcs(leaf) for leaf in graph.leaves}
     knotted = {row for knot in knots_of(every) for out in knot.values() for row, _ in out}
     paid = bounded & knotted
     groups: dict[_Limit, set[Row]] = {}
@@ -614,10 +614,10 @@ def _arcs_beside(every: Arcs, paid: Set[Row]) -> Arcs:
     return {leaf: [arc for arc in out if arc[0] not in paid] for leaf, out in every.items()}
 
 
-def _bound(graph: Graph, prices: _Prices, paid: frozenset[Row]) -> Amounts:
+def _bound(graph: Graph, prices: _Prices, every: Arcs, paid: frozenset[Row]) -> Amounts:
     """What a run uses at most, where these rows are paid as often as they may be, and the others make no cycle."""
     tally = _Tally(graph, prices, paid)
-    for [leaf] in components_of(_arcs_beside({leaf: graph.arcs(leaf) for leaf in graph.leaves}, paid)):
+    for [leaf] in components_of(_arcs_beside(every, paid)):
         tally.weigh(leaf)
     starting = starting_of(graph.chart)
     total = tally.entering(starting.states, starting.historic)

@@ -125,11 +125,16 @@ async def reopen_to_drive(context: RunContext, run: RunId, machine: Machine | No
     if snapshot.status != "live":
         return
     require_performers(machine, context.performers)
-    record = context.hall.runs[run].record
-    require_models(machine, snapshot.data, Provided(record.model, context.agents))
-    toolbox = _toolbox(record)
+    require_models_of(context, run, machine)
+    toolbox = _toolbox(context.hall.runs[run].record)
     if reason := kind_of(machine).lacking(machine, snapshot.data, {**toolbox.functions, **context.agents}):
         raise DefinitionError(f"run {run} cannot go on here: {toolbox.lacks or reason}")
+
+
+def require_models_of(context: RunContext, run: RunId, machine: Machine) -> None:
+    """Refuse to drive an open run whose models nobody can ask from here."""
+    known = context.hall.runs[run]
+    require_models(machine, known.head.snapshot.data, Provided(known.record.model, context.agents))
 
 
 async def family_of(

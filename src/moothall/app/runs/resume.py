@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from moothall.agents.ask import Replied, Returned, Unusable
-from moothall.app.kinds.bindings import Provided, require_models
 from moothall.app.runs.begin import driven, note, questions_below
-from moothall.app.runs.context import RunContext, exists, reopen, reopen_to_drive
+from moothall.app.runs.context import RunContext, exists, reopen, reopen_to_drive, require_models_of
 from moothall.app.runs.outcome import Outcome, Question, outcome_of
 from moothall.errors import Refused
 from moothall.kernel.codec import decode, encode
@@ -88,9 +87,7 @@ async def answer(
         if (child := await _asking_child(context, run, question)) is not None:
             return await answer(context, child.run, value, question=child.id, machine=machine)
         if hall.lease_of(run) is not None:
-            known = hall.runs[run]
-            data, provided = known.head.snapshot.data, Provided(known.record.model, context.agents)
-            require_models(opened_machine, data, provided)
+            require_models_of(context, run, opened_machine)
         advanced = await halls.answer(hall, run, value, question, context.person)
         if advanced.received == "duplicate":
             context.broadcast.notice("this question was answered before; the first answer stands")

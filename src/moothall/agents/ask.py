@@ -155,6 +155,13 @@ class AskAgent(Effect):
     attempts: int = field(default=3, kw_only=True, metadata=RARE)  # type: ignore[misc]
     windows: Mapping[str, Window] = field(default_factory=dict, kw_only=True, metadata=RARE)
 
+    def settled(self, value: Any) -> Event:
+        """The reply that a person reports: a text, or a value of the shape that was asked for."""
+        if not self.shape:
+            return Replied(self.agent, value, id=self.id)
+        text = value if isinstance(value, str) else json.dumps(encode(value), ensure_ascii=False)
+        return Replied(self.agent, text, value, self.shape, id=self.id)
+
 
 class Manner(Frozen):
     """How an agent is asked, where that is not left to the run: the fields of `AskAgent` of these names."""

@@ -96,7 +96,7 @@ class NotStorable(DefinitionError):
 class ChildSpec(Frozen):
     """A machine that may be started as a child: where it is found again, how its input is read, who performs it.
 
-    `ended` makes of what it gives the event that its parent hears.
+    `ended` makes of what it gives the event that its parent hears, `settled` of what a person says it gave.
     """
 
     machine: Machine
@@ -105,6 +105,7 @@ class ChildSpec(Frozen):
     read: Callable[[Any], Any]
     bindings: Bindings
     ended: Callable[[StartChild, Any], Event] = StartChild.settled
+    settled: Callable[[StartChild, Any], Event] = StartChild.settled
 
 
 def _nobody(name: str) -> ChildSpec:
@@ -724,12 +725,25 @@ async def _resolve(hall: Hall, run: RunId, doubted: Pending, resolution: Resolut
     end: tuple[Event, str]
     match resolution.outcome:
         case "done":
-            end = known.reader().event(encode_event(doubted.effect.settled(resolution.value))), key
+            end = _reported(known, doubted.effect, resolution.value), key
         case "failed":
             end = GaveUp(resolution.reason or "a person says that it failed"), key
         case "again":
             end = Repeated(by), mark_cause(known.run, doubted, "repeated")
     return await advance(hall, run, end, check=still_doubted)
+
+
+def _reported(known: OpenRun, effect: Effect, value: Any) -> Event:
+    """The event in which an effect ends that was done, as a person reports it; a value that does not fit is refused."""
+    try:
+        if isinstance(effect, StartChild):
+            event = known.bindings.child(effect.machine).settled(effect, value)
+        else:
+            event = effect.settled(value)
+        return known.reader().event(encode_event(event))
+    except (Refused, TypeError) as misfit:
+        given = "missing" if value is None else f"not what {effect.kind} ends in"
+        raise Refused(f"the answer: value is {given}: {misfit}") from misfit
 
 
 async def tell(hall: Hall, run: RunId, event: Event, cause: str) -> Advanced:

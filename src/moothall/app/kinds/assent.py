@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from moothall.agents.approval import InspectCall, Waiting
-from moothall.agents.ask import CallTool
+from moothall.agents.ask import CallTool, Returned
 from moothall.app.kinds.bindings import Provided, bind_functions
 from moothall.app.kinds.kind import Kind
 from moothall.app.kinds.python import PythonKind
@@ -50,6 +50,11 @@ class ApprovalKind(PythonKind):
     def ended(self, effect: StartChild, output: Any) -> Event:
         """Whoever wants the call hears of it as of any other."""
         return said_in_the_end(decode(Waiting, effect.input["call"], self.name), output)
+
+    def settled(self, effect: StartChild, value: Any) -> Event:
+        """What the tool returned, where a person reports it."""
+        call = decode(Waiting, effect.input["call"], self.name)
+        return Returned(call.tool, value, id=call.id)
 
 
 KIND: Kind = ApprovalKind()

@@ -172,6 +172,7 @@ def child_part(parent: Machine, name: str, provided: Provided) -> ChildSpec:
         lambda given: kind.child_data(machine, kind.under(given, policies, tools)),
         kind.bind(machine, provided),
         kind.ended,
+        kind.settled,
     )
 
 

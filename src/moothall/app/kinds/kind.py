@@ -166,6 +166,10 @@ class Kind:
         """What a run hears that started another of this kind, when that has come to its end."""
         return effect.settled(output)
 
+    def settled(self, effect: StartChild, value: Any) -> Event:
+        """What that run hears where a person says what the other gave."""
+        return effect.settled(value)
+
     def child_data(self, machine: Machine, given: Any) -> Any:
         """The first data of a run that another run starts, which gives fields by name."""
         return self.data(machine, given)

@@ -72,6 +72,10 @@ class TurnKind(PythonKind):
         """Whoever asked hears a reply, as of an agent without tools."""
         return said_in_the_end(decode(AskAgent, effect.input["ask"], self.name), output)
 
+    def settled(self, effect: StartChild, value: Any) -> Event:
+        """A reply as well, where a person reports it."""
+        return decode(AskAgent, effect.input["ask"], self.name).settled(value)
+
 
 KIND: Kind = TurnKind()
 

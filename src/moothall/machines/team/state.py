@@ -161,6 +161,9 @@ class CallHooks(Effect):
     calls: tuple[HookCall, ...] = ()
     speaker: str = ""
 
+    def settled(self, value: Any) -> Event:
+        return HooksCalled(value or {})
+
 
 class FactRead(Event):
     """A source said what a fact is; or why it could not."""
@@ -183,6 +186,9 @@ class ReadFact(Effect):
     tool: str
     server: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def settled(self, value: Any) -> Event:
+        return FactRead(self.fact, value, "a person's word")
 
 
 class Summarise(AskAgent):
@@ -210,6 +216,9 @@ class WriteFile(Effect):
     text: str
     root: str = ""
 
+    def settled(self, value: Any) -> Event:
+        return FileWritten(self.path)
+
 
 class WarmedUp(Event):
     """Personas are prepared, each since a time; or why one could not be, which harms nothing."""
@@ -224,6 +233,7 @@ class WarmUp(Effect):
 
     kind = "warm.personas"
     outcomes = (WarmedUp,)
+    repeats = "pure"
     owned: ClassVar[bool] = False
     attempts: ClassVar[int] = 1
     personas: tuple[str, ...]
@@ -258,6 +268,9 @@ class CheckPlan(Effect):
     about: str = ""
     root: str = ""
     id: str = ""
+
+    def settled(self, value: Any) -> Event:
+        return PlanChecked(value, id=self.id)
 
 
 # what a conversation holds

@@ -43,7 +43,8 @@ def settings(home: Path, text: str) -> None:
     [
         ("openai:gpt-5", "gpt-5", "https://api.openai.com/v1"),
         (f"openai:qwen3:8b@{HERE}", "qwen3:8b", HERE),
-        ("openai:org/model@HTTP", "org/model@HTTP", "https://api.openai.com/v1"),
+        (f"openai:org/model@20240620@{HERE}", "org/model@20240620", HERE),
+        ("openai:m@HTTP://Example.org/v1", "m", "http://example.org/v1"),
         ("openai:m@https://Example.org:443/v1/", "m", "https://example.org/v1"),
         ("anthropic:claude@http://[::1]:80", "claude", "http://[::1]"),
         ("google:gemini", "gemini", "https://generativelanguage.googleapis.com"),
@@ -53,6 +54,13 @@ def test_a_name_says_which_model_and_where(name: str, model: str, address: str) 
     named = parse_name(name)
     assert isinstance(named, Named)
     assert (named.model, named.address) == (model, address)
+
+
+@pytest.mark.parametrize("place", ["127.0.0.1:8081/v1", "localhost", "//host/v1", "HTTP", "ftp://host/v1"])
+@pytest.mark.parametrize("protocol", ["openai", "anthropic", "google"])
+def test_an_address_without_a_scheme_is_refused_and_not_taken_for_a_part_of_the_name(protocol: str, place: str) -> None:
+    with pytest.raises(DefinitionError, match=rf"has no scheme.*{protocol}:m@http://"):
+        parse_name(f"{protocol}:m@{place}")
 
 
 @pytest.mark.parametrize(

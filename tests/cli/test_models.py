@@ -23,6 +23,16 @@ def test_a_run_asks_a_model_by_its_address(place: Path) -> None:
     assert "tokens 18" in ran.stderr
 
 
+def test_a_prompt_for_an_address_without_a_scheme_does_not_go_to_the_provider_instead(place: Path) -> None:
+    with loopback_aside(Said("Dear Ada.")) as provider:
+        keyed = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": provider.address}
+        model = "openai:smollm2@127.0.0.1:8081/v1"
+        ran = moot("run", "machines.py:NAMED", "Ada", "--model", model, home=place, more=keyed)
+        assert not provider.asked
+    assert ran.returncode == 4
+    assert "write openai:smollm2@http://127.0.0.1:8081/v1" in ran.stderr
+
+
 def test_a_provider_that_refuses_exits_with_3_and_says_what_to_do(place: Path) -> None:
     with loopback_aside(Fault(401, b'{"error": {"message": "who are you"}}')) as served:
         ran = moot("run", "machines.py:NAMED", "Ada", "--model", f"openai:m@{served.address}", home=place)

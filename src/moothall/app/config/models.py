@@ -186,8 +186,15 @@ def _parse_tape(text: str) -> Taped:
 
 
 def _parse_provider(provider: Provider, text: str) -> Named:
-    model, at, address = text.partition("@http")
-    return Named(provider, model, normal(f"http{address}") if at else own_address(provider))
+    model, *address = re.split(r"@(?=https?://)", text, maxsplit=1, flags=re.IGNORECASE)
+    if address:
+        return Named(provider, model, normal(address[0]))
+    model, at, place = text.partition("@")
+    if at:  # whoever forgets the scheme means that address, and not the provider's own, which would get the prompts
+        raise DefinitionError(
+            f"the address {place!r} has no scheme; write {provider.protocol}:{model}@http://{place} or @https://{place}"
+        )
+    return Named(provider, model, own_address(provider))
 
 
 def own_address(provider: Provider) -> str:

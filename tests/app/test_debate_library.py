@@ -138,7 +138,7 @@ def test_earlier_clarifications_are_told_to_everybody_and_not_asked_again() -> N
     assert asked.state.clarifications == (Clarification("q1", "user", "How many tills write at the same time?", "one"),)
 
 
-@pytest.mark.covers("D34", "D14")
+@pytest.mark.covers("D34")
 @pytest.mark.parametrize(
     "answers",
     [

@@ -126,7 +126,7 @@ def test_a_debate_that_was_a_vote_buys_nothing(moot: Moot) -> None:
 # questions
 
 
-@pytest.mark.covers("D9")
+@pytest.mark.covers("D14")
 def test_all_questions_of_a_round_are_answered_at_once_from_another_process(moot: Moot) -> None:
     ran = debated(moot, "--clarify")
     assert ran.code == 5
@@ -151,6 +151,7 @@ def test_answers_from_a_file_are_taken_where_they_are_asked_for(moot: Moot, text
     assert (ran.code, ran.json["clarifications"][0]["answer"]) == (0, "one")
 
 
+@pytest.mark.covers("D14")
 def test_the_person_at_the_terminal_is_asked_and_an_empty_line_means_later(tmp_path: Path) -> None:
     begin = ("debate", PROBLEM, *OPTIONS, *MODEL, "--clarify", "--run-id", "till")
     with terminal(*begin, home=tmp_path, keyboard=True) as screen:

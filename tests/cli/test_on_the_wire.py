@@ -7,6 +7,7 @@ have. So a test that passes shows that a model is told what it needs, and can sa
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def test_personas_hand_on_send_back_and_approve_by_what_a_request_tells_and_offe
     assert told["rework"] == 1
     personas = [heard for heard in requests if "You are the " in heard.words]
     reply = {"content", "transition", "next_agent", "approval_status", "rework_reason", "confidence"}
-    assert [set(heard.fields) for heard in personas] == [reply] * 5
+    assert [reply & heard.fields.keys() for heard in personas] == [reply] * 5
     for heard in personas:
         assert all(f"- `{name}`: " in heard.words for name in heard.fields["next_agent"]["enum"])
     assert "The work before you, by Game Designer:\nNow there is a loop." in personas[-1].words
@@ -299,17 +300,15 @@ def asked_for(served: Loopback, kind: str) -> list[Heard]:
     return [heard for heard in heard_by(served) if kind_of(heard) == kind]
 
 
-@pytest.mark.covers("D15", "D16", "D18", "D19", "D22", "D39")
+@pytest.mark.covers("D9", "D15", "D16", "D18", "D19", "D22", "D39")
 def test_rounds_go_on_until_the_judge_is_sure_and_each_begins_with_the_refinements_before(moot: Moot) -> None:
     def confidence(heard: Heard) -> float:
         return 40 if "After round 1 " in heard.words else 90
 
     ran, served = debated(moot, answer=lambda heard: panellist(heard, confidence), config={"rounds": 5})
     assert (ran.code, ran.json["rounds"]) == (0, 2), ran.err
-    counted = {
-        kind: len(asked_for(served, kind)) for kind in ("propose", "critique", "refine", "evaluate", "synthesise")
-    }
-    assert counted == {"propose": 3, "critique": 6, "refine": 6, "evaluate": 2, "synthesise": 1}
+    counted = Counter(map(kind_of, heard_by(served)))
+    assert counted == {"propose": 3, "critique": 6, "refine": 6, "evaluate": 2, "synthesise": 1, "rank": 3}
     for heard in asked_for(served, "critique")[:3]:
         assert [words in heard.last for words in WORDS.values()].count(True) == 2
         assert WORDS[seat(heard)] not in heard.last
@@ -339,7 +338,7 @@ def test_whoever_has_much_behind_it_sums_up_and_goes_on_with_that(moot: Moot) ->
     assert any("In short." in heard.last for heard in asked_for(served, "refine"))
 
 
-@pytest.mark.covers("D2", "D9", "D10", "D11", "D13")
+@pytest.mark.covers("D2", "D10", "D11", "D13")
 @pytest.mark.parametrize("most", [1, 3])
 def test_questions_are_asked_of_everybody_again_with_all_answers_until_all_is_clear(moot: Moot, most: int) -> None:
     def answer(heard: Heard) -> Said:

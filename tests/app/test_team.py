@@ -316,7 +316,7 @@ async def test_scenario_c_the_user_hands_off_whatever_was_recommended_with_the_w
 @pytest.mark.covers("T60")
 async def test_a_user_comes_before_a_rule_and_a_rule_before_arbitration() -> None:
     script: Script = {
-        "creative_partner": [says("Multiplayer, and the budget is a concern.", proposals=PROPOSALS)],
+        "creative_partner": [hands("Multiplayer, and the budget is a concern.", "lead_engineer")],
         "cfo": [says("Too dear.")],
         "cmo": [says("It sells.")],
     }

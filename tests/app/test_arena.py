@@ -322,7 +322,6 @@ async def write(hall: Moothall, times: int) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("A31")
 @pytest.mark.parametrize("down", [[], [True], [True, True, True], [False, True] * 6, [True, False] * 6])
 async def test_a_mirror_that_comes_and_goes_ends_with_the_same_records(workspace: Path, down: list[bool]) -> None:
     async with Moothall("memory") as hall:
@@ -339,7 +338,6 @@ async def test_a_mirror_that_comes_and_goes_ends_with_the_same_records(workspace
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("A31")
 async def test_a_mirror_that_never_answers_keeps_nobody_waiting(workspace: Path) -> None:
     class Stuck:
         name = "stuck"
@@ -357,7 +355,6 @@ async def test_a_mirror_that_never_answers_keeps_nobody_waiting(workspace: Path)
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("A31")
 async def test_a_mirror_that_does_not_even_let_itself_be_cancelled_keeps_nobody_waiting(workspace: Path) -> None:
     free = asyncio.Event()
 
@@ -377,7 +374,6 @@ async def test_a_mirror_that_does_not_even_let_itself_be_cancelled_keeps_nobody_
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("A31")
 async def test_a_mirror_that_refuses_harms_nobody(workspace: Path) -> None:
     class Refusing:
         name = "refusing"
@@ -392,7 +388,7 @@ async def test_a_mirror_that_refuses_harms_nobody(workspace: Path) -> None:
         assert len(await hall.store.outbox("refusing")) == 1
 
 
-@pytest.mark.covers("A31", "A22")
+@pytest.mark.covers("A22")
 def test_what_a_run_keeps_is_in_the_mirror_too(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -405,7 +401,6 @@ def test_what_a_run_keeps_is_in_the_mirror_too(
     assert [record.key for record in kept] == ["case"] * 3
 
 
-@pytest.mark.covers("A31")
 def test_a_second_store_that_is_locked_or_missing_gets_everything_later(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -433,7 +428,6 @@ def test_a_second_store_that_is_locked_or_missing_gets_everything_later(
 
 
 @pytest.mark.slow
-@pytest.mark.covers("A31")
 def test_a_mirror_on_a_server_that_stops_and_starts_loses_nothing(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -138,7 +138,7 @@ def test_earlier_clarifications_are_told_to_everybody_and_not_asked_again() -> N
     assert asked.state.clarifications == (Clarification("q1", "user", "How many tills write at the same time?", "one"),)
 
 
-@pytest.mark.covers("D34", "D14")
+@pytest.mark.covers("D34")
 @pytest.mark.parametrize(
     "answers",
     [
@@ -300,6 +300,34 @@ def test_a_node_from_outside_gets_the_whole_context_and_its_event_leads_on(tmp_p
     assert result.state.extra["FactCheck"] == {"doubts": ["Redis"]}
     assert result.plain["states_visited"].count("FactCheck") == 1
     assert result.status == "done"
+
+
+@pytest.mark.covers("D29", "D30")
+def test_a_node_from_outside_gets_the_tracing_and_what_was_prepared_for_each_agent(tmp_path: Path) -> None:
+    seen: list[NodeContext] = []
+
+    async def look(context: NodeContext) -> NodeResult:
+        seen.append(context)
+        return NodeResult("LOOKED")
+
+    async def ann(prompt: str) -> Any:
+        if "Summarise the debate" in prompt:
+            return {"text": "in short"}
+        return {"reviews": []} if "label" in prompt else {"text": "the way of ann", "confidence": 70}
+
+    async def arbiter(prompt: str) -> Any:
+        return {"description": "the way", "confidence": 80}
+
+    rules = (
+        TransitionRule(NodeType.PROPOSAL, "PROPOSALS_COMPLETE", "Look"),
+        TransitionRule("Look", "LOOKED", NodeType.CRITIQUE),
+    )
+    terms, log = DebateTerms(nodes=(DebateNode("Look", look),), rules=rules), f"log:{tmp_path / 'log'}"
+    config = {"rounds": 2, "terminationCondition": {"type": "fixed"}, "summarization": {"threshold": 10}}
+    debated = StateMachineOrchestrator([ann], arbiter, config=config, tracing=log, terms=terms)
+    assert asyncio.run(debated.run_debate(PROBLEM)).status == "done"
+    assert [context.tracing for context in seen] == [log, log]
+    assert list(seen[1].prepared_contexts.values()) == ["in short"]
 
 
 @pytest.mark.covers("D32")

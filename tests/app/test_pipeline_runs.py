@@ -80,7 +80,7 @@ def way(transitions: list[StateTransition]) -> list[str]:
 # the result
 
 
-@pytest.mark.covers("004 Usage Pattern")
+@pytest.mark.covers("P13")
 def test_a_pipeline_that_succeeds_tells_what_it_made(tmp_path: Path) -> None:
     result = AgentOrchestrator(JobConfig(model=script(tmp_path, 5.5, 8), run_id="boat")).run(BRIEF)
     assert result == OrchestratorResult(
@@ -110,7 +110,7 @@ def test_a_pipeline_without_a_further_attempt_keeps_the_best(tmp_path: Path) -> 
     ("tokens", "left", "implementation"),
     [(0, "planning", ""), (100, "validating", ""), (300, "judging", "boat 1"), (330, "implementing", "boat 1")],
 )
-@pytest.mark.covers("004 Usage Pattern", "004 State Descriptions")
+@pytest.mark.covers("P13", "P5")
 def test_a_token_budget_that_is_reached_ends_the_run_and_keeps_the_best(
     tmp_path: Path, tokens: int, left: str, implementation: str
 ) -> None:
@@ -319,7 +319,7 @@ def test_a_run_that_is_no_pipeline_is_not_resumed_as_one() -> None:
 # the view
 
 
-@pytest.mark.covers("004 Usage Pattern")
+@pytest.mark.covers("P13")
 def test_the_state_machine_shows_the_run_with_true_figures(tmp_path: Path) -> None:
     orchestrator = AgentOrchestrator(JobConfig(model=script(tmp_path, 6, 4, 9), run_id="seen"))
     result = orchestrator.run(BRIEF)
@@ -388,7 +388,7 @@ def test_the_report_is_logged_at_the_end(tmp_path: Path, caplog: pytest.LogCaptu
 # observers
 
 
-@pytest.mark.covers("004 State Machine Observer Protocol")
+@pytest.mark.covers("P17")
 def test_observers_are_told_every_transition_and_the_figures_after_it(tmp_path: Path) -> None:
     orchestrator, watching = AgentOrchestrator(JobConfig(model=script(tmp_path, 6, 9))), Watching()
     orchestrator.add_observer(watching)
@@ -399,7 +399,7 @@ def test_observers_are_told_every_transition_and_the_figures_after_it(tmp_path: 
 
 
 @pytest.mark.parametrize("part", ["on_state_transition", "on_metrics_update"])
-@pytest.mark.covers("004 State Machine Observer Protocol")
+@pytest.mark.covers("P17")
 def test_an_observer_that_raises_is_logged_once_and_harms_nobody(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, part: str
 ) -> None:
@@ -435,7 +435,7 @@ def test_what_an_observer_does_to_what_it_is_told_changes_nothing(tmp_path: Path
     assert orchestrator.state_machine.history[1].context == {"plan": PLAN}
 
 
-@pytest.mark.covers("004 State Machine Observer Protocol")
+@pytest.mark.covers("P17")
 def test_the_metrics_logger_logs_transitions_and_figures(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     orchestrator = AgentOrchestrator(JobConfig(model=script(tmp_path, 9)))
     orchestrator.add_observer(MetricsLogger())

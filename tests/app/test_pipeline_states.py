@@ -25,7 +25,7 @@ from moothall.pipeline import (
 INITIALIZED, PLANNING, VALIDATING, IMPLEMENTING, JUDGING, SUCCEEDED, FAILED, BUDGET_EXHAUSTED = OrchestrationState
 
 
-@pytest.mark.covers("004 Unit Tests")
+@pytest.mark.covers("P20")
 def test_state_machine_transitions() -> None:
     sm = OrchestrationStateMachine()
     assert sm.can_transition_to(PLANNING)
@@ -36,7 +36,7 @@ def test_state_machine_transitions() -> None:
         sm.transition(SUCCEEDED)
 
 
-@pytest.mark.covers("004 Unit Tests")
+@pytest.mark.covers("P20")
 def test_terminal_states() -> None:
     sm = OrchestrationStateMachine()
     sm.current_state = SUCCEEDED
@@ -44,7 +44,7 @@ def test_terminal_states() -> None:
     assert not sm.can_transition_to(PLANNING)
 
 
-@pytest.mark.covers("004 Unit Tests")
+@pytest.mark.covers("P20")
 def test_metrics_tracking() -> None:
     sm = OrchestrationStateMachine()
     sm.transition(PLANNING, duration_seconds=10.5, tokens_consumed=500)
@@ -54,7 +54,7 @@ def test_metrics_tracking() -> None:
     assert metrics.visit_count == 1
 
 
-@pytest.mark.covers("004 Unit Tests")
+@pytest.mark.covers("P20")
 def test_bottleneck_analysis() -> None:
     sm = OrchestrationStateMachine()
     sm.transition(PLANNING, duration_seconds=5.0, tokens_consumed=100)
@@ -68,7 +68,7 @@ def test_bottleneck_analysis() -> None:
 # what may follow what
 
 
-@pytest.mark.covers("004 Valid Transitions", "004 State Enum")
+@pytest.mark.covers("P7", "P4")
 def test_the_table_leads_where_the_document_says_and_to_budget_exhausted_from_every_working_state() -> None:
     assert OrchestrationStateMachine.VALID_TRANSITIONS == {
         INITIALIZED: [PLANNING, FAILED],
@@ -109,7 +109,7 @@ def test_a_pair_of_the_table_is_taken(here: OrchestrationState, there: Orchestra
 
 
 @pytest.mark.parametrize(("here", "there"), ILLEGAL)
-@pytest.mark.covers("004 Valid Transitions", "004 Transition Rules")
+@pytest.mark.covers("P7", "P8")
 def test_every_other_pair_is_refused_and_changes_nothing(here: OrchestrationState, there: OrchestrationState) -> None:
     sm = standing_in(here)
     before = encode(vars(sm))
@@ -120,7 +120,7 @@ def test_every_other_pair_is_refused_and_changes_nothing(here: OrchestrationStat
 
 
 @pytest.mark.parametrize(("here", "there"), FINISHED)
-@pytest.mark.covers("004 Transition Rules")
+@pytest.mark.covers("P8")
 def test_a_finished_one_warns_returns_false_and_stays(
     here: OrchestrationState, there: OrchestrationState, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -136,7 +136,7 @@ def test_a_refusal_is_an_error_of_the_house() -> None:
     assert issubclass(InvalidTransitionError, Refused)
 
 
-@pytest.mark.covers("004 Enhanced State Transition with Metrics")
+@pytest.mark.covers("P10")
 def test_a_transition_is_logged_with_its_figures(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "moothall.pipeline"):
         walked((PLANNING, 0.5, 3))
@@ -166,7 +166,7 @@ LONG = (
 )
 
 
-@pytest.mark.covers("004 State Machine Class")
+@pytest.mark.covers("P11")
 def test_iterations_are_exits_from_planning() -> None:
     sm = OrchestrationStateMachine(max_iterations=2)
     counts = []
@@ -208,7 +208,7 @@ def test_a_reset_forgets_all_but_the_limit() -> None:
 # figures
 
 
-@pytest.mark.covers("004 Enhanced State Transition with Metrics")
+@pytest.mark.covers("P10")
 def test_the_figures_of_a_state_are_those_of_its_visits() -> None:
     assert walked(*LONG).get_state_metrics(PLANNING) == StateMetrics(
         state=PLANNING,
@@ -239,7 +239,7 @@ def test_all_states_but_the_terminal_ones_have_figures() -> None:
     }
 
 
-@pytest.mark.covers("004 State Machine Class")
+@pytest.mark.covers("P11")
 def test_the_totals_count_everything() -> None:
     assert walked(*LONG).get_total_metrics() == {
         "total_duration_seconds": 20.0,
@@ -258,7 +258,7 @@ def test_the_most_common_transition_is_named() -> None:
     assert metrics["transition_counts"]["validating → planning"] == 1
 
 
-@pytest.mark.covers("004 State Machine Class")
+@pytest.mark.covers("P11")
 def test_bottlenecks_are_averages_per_visit_and_per_iteration() -> None:
     assert walked(*LONG).get_bottleneck_analysis() == {
         "slowest_state": {
@@ -322,7 +322,7 @@ Most Common: planning → validating (2x)
 Unique Transitions: 6"""
 
 
-@pytest.mark.covers("004 State Machine Class")
+@pytest.mark.covers("P11")
 def test_the_report_reads_as_the_document_has_it() -> None:
     assert walked(*LONG).format_metrics_report() == REPORT
 
@@ -330,13 +330,13 @@ def test_the_report_reads_as_the_document_has_it() -> None:
 # checkpoints
 
 
-@pytest.mark.covers("004 State Machine Checkpointing with Metrics")
+@pytest.mark.covers("P15")
 def test_nothing_is_loaded_where_nothing_was_saved(tmp_path: Path) -> None:
     assert CheckpointManager(tmp_path / "nowhere").load_state_machine() is None
 
 
 @pytest.mark.parametrize("place", ["", "deep/down", "kept.json"])
-@pytest.mark.covers("004 State Machine Checkpointing with Metrics")
+@pytest.mark.covers("P15")
 def test_a_state_machine_comes_back_with_its_contexts_and_its_limit(tmp_path: Path, place: str) -> None:
     sm = walked(*LONG[:-1])
     sm.max_iterations = 9

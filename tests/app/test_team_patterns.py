@@ -142,7 +142,6 @@ async def test_five_patterns_go_on_at_once_in_one_run() -> None:
         assert {known.ended for known in (await session.look()).beside.values()} == {"done"}
 
 
-@pytest.mark.covers("T57")
 async def test_a_debate_and_a_workflow_file_are_started_by_name() -> None:
     async with talk({}, "!workflow debate Which engine?", model="rehearsal") as (session, _):
         [known] = (await session.look()).beside.values()
@@ -153,7 +152,6 @@ async def test_a_debate_and_a_workflow_file_are_started_by_name() -> None:
         assert "no machine is called 'nothing'" in await session.command("!workflow nothing here")
 
 
-@pytest.mark.covers("T36")
 async def test_a_workflow_that_a_persona_proposes_runs_only_after_approval() -> None:
     wanted = {"name": "team-broadcast", "input": {"task": "ship", "personas": ["cfo", "cmo"]}}
     script: Script = {
@@ -171,7 +169,6 @@ async def test_a_workflow_that_a_persona_proposes_runs_only_after_approval() -> 
         assert sorted(players.speakers) == ["cfo", "cmo", "creative_partner"]
 
 
-@pytest.mark.covers("T36")
 async def test_what_a_persona_proposes_is_gone_when_the_user_sends_it_back() -> None:
     wanted = {"name": "team-broadcast", "input": {"task": "ship", "personas": ["cfo"]}}
     script: Script = {"creative_partner": [says("Tell them.", workflow=wanted), says("Then not.")], "cfo": []}
@@ -209,7 +206,6 @@ async def drafted(session: Session) -> str:
     return (await texts(session))[-1]
 
 
-@pytest.mark.covers("T36")
 @pytest.mark.parametrize("draft", [{"value": PLAN}, f"Here it is:\n```json\n{json.dumps(PLAN)}\n```\nGood?"])
 async def test_a_plan_is_drafted_by_a_model_checked_drawn_and_started_only_after_approval(
     tmp_path: Path, draft: Any
@@ -234,7 +230,6 @@ async def test_a_plan_is_drafted_by_a_model_checked_drawn_and_started_only_after
         assert (known.machine, known.ended) == (str(path), "done")
 
 
-@pytest.mark.covers("T36")
 async def test_a_draft_with_errors_is_shown_back_once_and_then_given_up(tmp_path: Path) -> None:
     script: Script = {"planner": [{"value": WRONG}, {"value": PLAN}, {"value": WRONG}, "I cannot."]}
     async with talk(script, "!plan Write a parser", files=str(tmp_path)) as (session, players):
@@ -245,7 +240,6 @@ async def test_a_draft_with_errors_is_shown_back_once_and_then_given_up(tmp_path
         assert len(plans_in(tmp_path)) == 1
 
 
-@pytest.mark.covers("T36")
 async def test_a_draft_that_was_changed_after_it_was_shown_does_not_begin(tmp_path: Path) -> None:
     async with talk({"planner": [{"value": PLAN}]}, "!plan Write a parser", files=str(tmp_path)) as (session, _):
         [path] = plans_in(tmp_path)
@@ -256,7 +250,6 @@ async def test_a_draft_that_was_changed_after_it_was_shown_does_not_begin(tmp_pa
         assert known.ended == "failed"
 
 
-@pytest.mark.covers("T36")
 async def test_without_a_model_a_plan_is_the_usual_one_and_can_be_saved_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.app.test_team import Caller, calls, talk, team_with, texts, ways, with_tools
 from tests.team_scripts import Script, says
 
-pytestmark = [pytest.mark.anyio, pytest.mark.covers("T44", "T17")]
+pytestmark = pytest.mark.anyio
 HAND = '{"content": "x", "transition": "HANDOFF_TO_AGENT", "next_agent": "ceo"}'
 BACK = '{"content": "x", "transition": "REQUEST_REWORK", "rework_reason": "y"}'
 

@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "own"
 
 
-@pytest.mark.covers("003 State Machine Engine", "003 WorkflowStateMachine Class Interface")
+@pytest.mark.covers("W52")
 async def test_a_workflow_that_was_loaded_is_executed_by_its_name(folder: Path) -> None:
     machine = WorkflowStateMachine(WorkflowTerms(agents={"coder": coder, "reviewer": reviewer}))
     assert machine.load_workflow_configs(folder) == ("coder_reviewer", "alone")
@@ -43,7 +43,7 @@ async def test_a_workflow_that_was_loaded_is_executed_by_its_name(folder: Path) 
     assert machine.common_data["work_summary"] == "tea"
 
 
-@pytest.mark.covers("003 Agent Definition", "003 WorkflowAgent Class Interface", "003 Context Management")
+@pytest.mark.covers("W10", "W32", "W9", "W52", "W60")
 async def test_agents_and_contexts_show_how_the_latest_run_left_them(folder: Path) -> None:
     async with Moothall() as hall:
         machine = WorkflowStateMachine(WorkflowTerms(agents={"coder": coder, "reviewer": reviewer}), hall=hall)

@@ -61,9 +61,7 @@ def test_good_files_have_no_error() -> None:
 
 
 @pytest.mark.parametrize("name", ["coder_reviewer", "hierarchical_development"])
-@pytest.mark.covers(
-    "003 Coder-Reviewer Workflow (Corrected Implementation)", "003 Hierarchical Development with Sub-Workflow"
-)
+@pytest.mark.covers("W29", "W30")
 def test_the_complete_workflows_of_the_document_have_no_error(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"{name}.json"
     path.write_text(of_the_seed()[name])
@@ -77,7 +75,7 @@ def test_shipped_workflows_have_no_problem_at_all(path: Path) -> None:
     assert check_file(path).findings == ()
 
 
-@pytest.mark.covers("003 Required Role Definitions", "003 Parsing Tools in Roles")
+@pytest.mark.covers("W41", "W26")
 def test_the_roles_of_the_document_ship_as_it_has_them() -> None:
     tools = {name: [one["function"] for one in role.get("parsingTools", ())] for name, role in shipped_roles().items()}
     [review] = tools["reviewer"]
@@ -90,7 +88,7 @@ def test_the_roles_of_the_document_ship_as_it_has_them() -> None:
     assert list(approval["parameters"]["properties"]) == ["approved", "feedback"]
 
 
-@pytest.mark.covers("003 Perfect Open-Closed Principle Compliance")
+@pytest.mark.covers("W48")
 def test_a_workflow_is_found_by_name_beside_a_file_then_in_folders_then_among_the_shipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

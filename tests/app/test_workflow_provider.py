@@ -35,6 +35,7 @@ def files(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.covers("W9", "W10", "W19", "W26", "W29", "W39", "W47", "W49", "W53", "W59", "W62")
 def test_coder_and_reviewer_talk_through_a_provider_as_the_document_says(tmp_path: Path) -> None:
     script = (
         Said("I boil water."),
@@ -74,7 +75,7 @@ def test_coder_and_reviewer_talk_through_a_provider_as_the_document_says(tmp_pat
     assert all(asked.body.get("tool_choice", "auto") == "auto" for asked in provider.asked)
 
 
-@pytest.mark.covers("003 Hierarchical Development with Sub-Workflow", "003 Advanced Agent Interaction Patterns")
+@pytest.mark.covers("W30", "W49", "W15", "W34", "W40")
 def test_the_hierarchy_of_the_document_runs_through_a_provider_with_its_sub_workflow_alone(tmp_path: Path) -> None:
     def reply(asked: Asked) -> Said:
         last = asked.body["messages"][-1]["content"]

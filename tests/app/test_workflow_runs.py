@@ -66,10 +66,10 @@ def review(needed: bool, **more: str) -> Reply:
 
 @pytest.mark.anyio
 @pytest.mark.covers(
-    "003 Coder-Reviewer Workflow (Corrected Implementation)",
-    "003 Natural Agent Interaction",
-    "003 Advanced Agent Interaction Patterns",
-    "003 Flexible Context Management",
+    "W29",
+    "W62",
+    "W49",
+    "W47",
 )
 async def test_coder_and_reviewer_of_the_document_see_exactly_this(tmp_path: Path) -> None:
     machine = compiled(tmp_path, json.loads(of_the_seed()["coder_reviewer"]))
@@ -135,7 +135,6 @@ async def test_a_journal_is_replayed_without_an_engine_and_says_the_same(tmp_pat
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("003 State Machine Execution Logic")
 async def test_only_the_transition_that_is_taken_does_its_before(tmp_path: Path) -> None:
     states = (
         START,
@@ -153,7 +152,7 @@ async def test_only_the_transition_that_is_taken_does_its_before(tmp_path: Path)
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("003 Condition Evaluation")
+@pytest.mark.covers("W22")
 async def test_a_condition_that_fails_names_state_transition_and_expression(tmp_path: Path) -> None:
     states = (START, scripted("code", "common_data.a = 1", to("stop", "false"), to("stop", "common_data.b.c === 1")))
     played = await play(compiled(tmp_path, workflow(*states, agents=())))
@@ -165,7 +164,7 @@ ASKING = spoken("code", "reviewer", "'look'", to("start", f"{REVIEW} === true"),
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("003 Function Call Access Pattern", "003 Conditional Branching on Tool Calls")
+@pytest.mark.covers("W19", "W39")
 async def test_an_agent_that_did_not_call_what_a_condition_reads_is_asked_for_it_once(tmp_path: Path) -> None:
     machine = compiled(tmp_path, workflow(START, ASKING, agents=(("reviewer", "user"),)))
     played = await play(
@@ -194,7 +193,6 @@ async def test_where_it_still_does_not_the_run_fails_and_names_conditions_and_va
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("place", ["workflow", "state"])
-@pytest.mark.covers("003 State Machine Execution Logic")
 async def test_on_no_match_stop_goes_to_stop(tmp_path: Path, place: str) -> None:
     state = scripted("code", "common_data.result = 'so far'", to("start", "common_data.never"))
     if place == "state":
@@ -242,7 +240,7 @@ LOOP = spoken(
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("003 Agent Interaction Loop", "003 Tool Call Detection in Conditions")
+@pytest.mark.covers("W38", "W27")
 async def test_a_self_loop_because_of_tools_goes_on_without_saying_the_input_again_and_counts_no_visit(
     tmp_path: Path,
 ) -> None:
@@ -291,7 +289,7 @@ async def test_rounds_of_tools_have_an_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("003 Context Management")
+@pytest.mark.covers("W9")
 async def test_what_one_agent_calls_the_others_read(tmp_path: Path) -> None:
     state = spoken("code", "coder", "'calculate'", to("look", "true"))
     look = spoken("look", "reviewer", "'look'", to("stop", "true", SAY))
@@ -311,7 +309,7 @@ async def test_what_one_agent_calls_the_others_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("003 Agent Definition", "003 Maximum Reuse of Existing Excellence")
+@pytest.mark.covers("W10", "W50")
 async def test_a_role_decides_which_tools_its_agent_has(tmp_path: Path) -> None:
     for role, expected in (
         ({"excludedTools": ["f*"]}, ["add"]),
@@ -327,7 +325,7 @@ async def test_a_role_decides_which_tools_its_agent_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("003 Agent Functions", "003 WorkflowAgent Class Interface")
+@pytest.mark.covers("W17", "W32")
 async def test_messages_can_be_added_and_a_conversation_cleared(tmp_path: Path) -> None:
     states = (
         START,
@@ -350,7 +348,7 @@ async def test_messages_can_be_added_and_a_conversation_cleared(tmp_path: Path) 
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("003 Context Objects in Conditions and Scripts")
+@pytest.mark.covers("W18")
 async def test_scripts_read_conversations_with_what_was_said_a_moment_ago(tmp_path: Path) -> None:
     states = (
         START,
@@ -399,7 +397,7 @@ async def test_reminder_and_examples_of_a_role_are_shown_and_not_kept(tmp_path: 
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("003 Context Objects in Conditions and Scripts")
+@pytest.mark.covers("W18")
 async def test_names_of_files_in_the_wild_work(tmp_path: Path) -> None:
     states = (
         scripted("start", "common_data.x = 1; common_data.y = variables.x + 1;", to("code")),
@@ -471,7 +469,7 @@ async def test_an_input_that_gives_nothing_says_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("003 True State Machine Workflows")
+@pytest.mark.covers("W46")
 async def test_the_last_allowed_visit_completes_and_a_further_one_ends_the_run(tmp_path: Path) -> None:
     state = scripted(
         "code", "common_data.n = (common_data.n || 0) + 1; common_data.result = 'n' + common_data.n", to("code")
@@ -573,7 +571,6 @@ async def test_a_run_that_was_kept_before_outputs_were_checked_goes_on_without_t
         ({"name": "stop", "input": "common_data.none"}, None),
     ],
 )
-@pytest.mark.covers("003 State Machine Execution Logic")
 async def test_the_output_is_the_input_of_stop_else_what_bears_its_name(tmp_path: Path, stop: Any, output: Any) -> None:
     states = [scripted("start", "common_data.result = 'by name'; common_data.other = 'by input'", to("stop"))]
     played = await play(compiled(tmp_path, workflow(*states, *([stop] if stop else []), agents=())))
@@ -591,7 +588,7 @@ async def test_the_output_is_the_input_of_stop_else_what_bears_its_name(tmp_path
         ("array", [1], [1]),
     ],
 )
-@pytest.mark.covers("003 Input Expression Evaluation")
+@pytest.mark.covers("W24")
 async def test_the_input_is_read_by_its_type(tmp_path: Path, type_: str, given: Any, seen: Any) -> None:
     parameter = {"name": "task", "type": type_, "description": "it"}
     states = (scripted("start", "common_data.result = common_data.task", to("stop")),)
@@ -632,7 +629,7 @@ INNER = workflow(
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("003 Sub-Workflow Execution", "003 Sub-Workflow Integration", "003 Sub-Workflow Composition")
+@pytest.mark.covers("W34", "W40", "W15")
 async def test_a_sub_workflow_runs_alone_and_only_its_output_comes_back(tmp_path: Path) -> None:
     outer = workflow(
         scripted("start", "common_data.job = 'tea'", to("delegate")),
@@ -734,7 +731,7 @@ def region(name: str, agent: str) -> Plain:
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("003 Phase 3: Advanced Features (2-3 weeks)")
+@pytest.mark.covers("W54")
 async def test_parallel_states_work_at_once_and_join(tmp_path: Path) -> None:
     both = {
         "name": "both",
@@ -761,7 +758,7 @@ async def test_the_first_of_parallel_states_may_be_enough(tmp_path: Path) -> Non
 
 
 @pytest.mark.anyio
-@pytest.mark.covers("003 Phase 3: Advanced Features (2-3 weeks)")
+@pytest.mark.covers("W54")
 async def test_an_error_leads_where_the_state_or_the_workflow_says(tmp_path: Path) -> None:
     caught = scripted("caught", "common_data.result = common_data.error.reason", to("stop"))
     states = (scripted("start", "common_data.nobody.knows()", to("stop")), caught, {"name": "stop"})

@@ -40,7 +40,7 @@ def configured(**seat: Any) -> tuple[str, ...]:
     return "-c", "config.json"
 
 
-@pytest.mark.covers("D5", "D8")
+@pytest.mark.covers("D8")
 def test_the_panel_looks_into_a_folder_and_json_report_and_document_say_what_was_called(moot: Moot) -> None:
     ran = debated(moot, [*LOOKED, calling(READ)], "-a", "architect,kiss", "--files", "docs", "--json", "-o", "x.md")
     assert (ran.code, ran.json["solution"]["description"]) == (0, "One file with a backup.")

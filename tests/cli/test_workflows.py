@@ -148,7 +148,7 @@ def test_schema_prints_the_json_schema(moot: Moot) -> None:
     assert moot("schema", "nothing").code == 2
 
 
-@pytest.mark.covers("003 Step-by-Step Workflow Creation")
+@pytest.mark.covers("W36")
 def test_new_writes_a_file_that_has_no_problem_and_never_overwrites(moot: Moot, tmp_path: Path) -> None:
     assert moot("new", "workflow", "mine").code == 0
     checked = moot("check", "mine.json", "--json").json
@@ -165,7 +165,7 @@ def test_new_refuses_a_name_that_is_none(moot: Moot, tmp_path: Path) -> None:
     assert not list(tmp_path.parent.glob("mine.json"))
 
 
-@pytest.mark.covers("003 Command System Extension")
+@pytest.mark.covers("W43")
 def test_workflows_lists_the_users_own_before_the_shipped_ones(moot: Moot, tmp_path: Path) -> None:
     (tmp_path / "workflows").mkdir()
     write(tmp_path / "workflows" / "mine.json", {**BASE, "workflow_name": "mine"})
@@ -189,7 +189,7 @@ REVIEWED: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.covers("003 Command System Extension", "003 State Machine Workflows")
+@pytest.mark.covers("W43", "W57")
 def test_a_workflow_is_run_by_its_name_and_gives_its_output(moot: Moot, tmp_path: Path) -> None:
     write(tmp_path / "replies.json", REVIEWED)
     ran = moot("run", "coder_reviewer", "tea", "--model", "scripted:replies.json", "--run-id", "one")
@@ -208,7 +208,7 @@ def test_the_result_as_json_has_the_names_that_workflows_have(moot: Moot, tmp_pa
     assert moot("resume", "one", "--json").json == result
 
 
-@pytest.mark.covers("003 State Machine Workflows")
+@pytest.mark.covers("W57")
 def test_without_a_model_rehearsal_stands_in_and_every_shipped_workflow_comes_to_its_end(moot: Moot) -> None:
     for name in ("coder_reviewer", "hierarchical_development", "product_manager_coder", "parallel_analysis_shared"):
         ran = moot("run", name, "tea", "--json")
@@ -345,7 +345,7 @@ def shout(data):
 """
 
 
-@pytest.mark.covers("003 Perfect Configuration-Driven Design")
+@pytest.mark.covers("W61")
 def test_functions_and_roles_come_from_the_command_line(moot: Moot, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(FUNCTIONS)
     write(tmp_path / "counting.json", {"coder": {"systemMessage": "You count.", "excludedTools": ["sing"]}})
@@ -664,7 +664,7 @@ def levelled(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.covers("003 Maximum Reuse of Existing Excellence")
+@pytest.mark.covers("W50")
 def test_without_a_model_each_agent_is_played_by_that_of_its_roles_level(moot: Moot, levelled: Path) -> None:
     scripts = {level: f"scripted:{levelled}/{name}.script" for level, name in (("base", "one"), ("smart", "other"))}
     (levelled / "home").mkdir()

@@ -130,6 +130,7 @@ def trespasses(source: str, *, module: str, is_package: bool = False) -> list[st
     ]
 
 
+@pytest.mark.covers("T8")
 def test_imports_go_downwards_only() -> None:
     found: list[str] = []
     paths = sorted(SOURCE.rglob("*.py"))

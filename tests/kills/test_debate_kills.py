@@ -68,7 +68,7 @@ class Debate:
         return json.loads(moot("resume", RUN, "--json", home=self.folder).stdout)
 
 
-@pytest.mark.covers("D2", "D7", "D11", "D13", "D14")
+@pytest.mark.covers("D2", "D7", "D11", "D13")
 def test_follow_up_questions_survive_a_kill_between_three_processes_and_nothing_is_asked_twice(tmp_path: Path) -> None:
     debate = Debate(tmp_path)
     assert moot(*debate.begin, home=tmp_path).returncode == WAITING
@@ -107,7 +107,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.covers("D3", "D5")
+@pytest.mark.covers("D3")
 @pytest.mark.parametrize(
     "call",
     [CALLS[0], *(pytest.param(call, marks=pytest.mark.slow) for call in CALLS[1:-1]), CALLS[-1]],

@@ -88,7 +88,6 @@ def test_at_the_end_of_the_iterations_nobody_is_asked(most: int) -> None:
     assert simulation.active == ("Complete",)
 
 
-@pytest.mark.covers("D12")
 def test_the_person_sees_new_questions_and_earlier_answers_and_may_change_these() -> None:
     panel = asking({ANN: ("How many?",)}, {BOB: ("By when?",)})
     simulation = played(begun(interactiveClarifications=True), panel)
@@ -101,7 +100,6 @@ def test_the_person_sees_new_questions_and_earlier_answers_and_may_change_these(
     assert "A: eight" in panel.asks("clarify", ANN)[2].arguments["clarifications"]
 
 
-@pytest.mark.covers("D12")
 def test_an_answer_that_is_not_given_again_is_not_dropped() -> None:
     panel = asking({ANN: ("How many?",)}, {BOB: ("By when?",)})
     simulation = played(begun(interactiveClarifications=True), panel)
@@ -110,7 +108,6 @@ def test_an_answer_that_is_not_given_again_is_not_dropped() -> None:
     assert [known.answer for known in state(simulation).clarifications] == ["seven", "May"]
 
 
-@pytest.mark.covers("D12")
 def test_a_question_that_was_asked_before_is_not_asked_again() -> None:
     panel = asking({ANN: ("How many?", "How many?")}, {ANN: (" how many? ",), BOB: ("How many?",)})
     simulation = played(begun(interactiveClarifications=True), panel)
@@ -137,7 +134,6 @@ def test_an_agent_asks_at_most_so_many_questions_each_time(most: int) -> None:
     assert len(state(simulation).clarifications) == most
 
 
-@pytest.mark.covers("D14")
 def test_every_question_has_its_id_its_agent_and_its_text_in_the_form() -> None:
     panel = asking({ANN: ("How many?",), CAT: ("By when?",)})
     played(begun(interactiveClarifications=True), panel)

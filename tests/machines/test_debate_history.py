@@ -61,7 +61,6 @@ def test_an_agent_that_cannot_summarise_goes_on_with_what_it_had() -> None:
     assert panel.asks("refine", ANN)[1].arguments["summary"] == ""
 
 
-@pytest.mark.covers("D26")
 def test_the_judge_summarises_first_where_the_history_is_long() -> None:
     panel = Panel(LONG)
     simulation = played(begun(summarization=EARLY), panel)
@@ -99,7 +98,6 @@ def test_each_message_is_appended_once_and_the_data_keep_the_current_drafts_only
     assert set(state(simulation).proposals) == {ANN, BOB, CAT}
 
 
-@pytest.mark.covers("D5")
 def test_a_debate_can_be_stored_and_read_back_at_every_step() -> None:
     simulation = settled(begun(rounds=2, interactiveClarifications=True), Panel(AGAIN))
     for step in simulation.steps:

@@ -69,7 +69,7 @@ def asked(step: Step) -> AskAgent:
 # the paths
 
 
-@pytest.mark.covers("004 State Descriptions")
+@pytest.mark.covers("P5")
 def test_a_pipeline_that_goes_well_plans_validates_implements_and_judges() -> None:
     steps = walked(PLANNED, SOUND, MADE, GOOD)
     assert states(steps) == [*WORKING, "succeeded"]
@@ -88,7 +88,7 @@ def test_a_pipeline_that_goes_well_plans_validates_implements_and_judges() -> No
         (0, "planning"),
     ],
 )
-@pytest.mark.covers("004 Transition Rules")
+@pytest.mark.covers("P8")
 def test_the_score_decides_between_success_soft_and_hard_failure(score: float, state: str) -> None:
     assert states(walked(PLANNED, SOUND, MADE, judged(score)))[-1] == state
 

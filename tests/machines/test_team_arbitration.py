@@ -27,7 +27,6 @@ def as_meant(value: Any) -> Any:
     return float(value) if value in ("NaN", "Infinity", "-Infinity") else value
 
 
-@pytest.mark.covers("T4", "T13", "T26", "T33", "T78")
 @pytest.mark.parametrize("vector", vectors())
 def test_a_vector_of_the_team_comes_out_as_expected(vector: dict[str, Any]) -> None:
     proposals = [{key: as_meant(value) for key, value in proposal.items()} for proposal in vector["proposals"]]
@@ -52,7 +51,6 @@ SCENARIO_A = (
 )
 
 
-@pytest.mark.covers("T78")
 def test_scenario_a_goes_to_the_lead_engineer_by_the_rule_and_to_the_ceo_without_it() -> None:
     by_rule = arbitrate(SCENARIO_A)
     assert by_rule.scores == {"LeadEngineer": 0.69, "ArtDirector": 0.57, "CEO": 0.71}
@@ -119,7 +117,6 @@ def test_what_is_no_list_of_proposals_is_refused(proposals: Any) -> None:
         arbitrate(proposals)
 
 
-@pytest.mark.covers("T40")
 def test_confidence_and_frequency_count_only_where_they_have_a_weight() -> None:
     shy = Proposal("shy", 0.5, 0.5, 0.5, 0.1, 1, frequency=0)
     usual = Proposal("usual", 0.4, 0.5, 0.5, 0.9, 2, frequency=1)
@@ -138,7 +135,6 @@ proposals_of_a_team = st.lists(st.tuples(tenths, tenths, tenths, tenths, tenths)
 )
 
 
-@pytest.mark.covers("T4")
 @given(proposals_of_a_team, st.randoms(use_true_random=False), st.booleans())
 def test_the_order_of_proposals_does_not_matter(proposals: list[Proposal], shuffler: Any, blocking: bool) -> None:
     mixed = list(proposals)
@@ -146,7 +142,6 @@ def test_the_order_of_proposals_does_not_matter(proposals: list[Proposal], shuff
     assert arbitrate(mixed, blocking=blocking) == arbitrate(proposals, blocking=blocking)
 
 
-@pytest.mark.covers("T13")
 @given(proposals_of_a_team, st.lists(st.integers(0, 20), min_size=5, max_size=5).filter(any))
 def test_scores_stay_between_0_and_1_where_weights_add_up_to_1(proposals: list[Proposal], parts: list[int]) -> None:
     terms = ("urgency", "dependency", "user_intent", "confidence", "frequency")
@@ -164,7 +159,6 @@ def test_the_winner_has_the_best_score_of_those_who_block_or_of_all(proposals: l
     assert got.scores[got.winner] == max(got.scores[agent] for agent in pool)
 
 
-@pytest.mark.covers("T38", "T39")
 def test_a_sample_draws_in_proportion_to_score_times_confidence() -> None:
     proposals = (Proposal("a", 1, 0.5, 1, 0.25, 1), Proposal("b", 0.5, 0.5, 0.5, 1, 2), Proposal("c", 1, 0.5, 1, 0, 3))
     weights = {term: Fraction(score) * Fraction(sure) for term, score, sure in (("a", "0.8", "0.25"), ("b", "0.5", 1))}
@@ -176,7 +170,6 @@ def test_a_sample_draws_in_proportion_to_score_times_confidence() -> None:
     assert "drawn" in first.reason
 
 
-@pytest.mark.covers("T39")
 @given(proposals_of_a_team, st.floats(0, 1, exclude_max=True), st.randoms(use_true_random=False))
 def test_the_same_draw_gives_the_same_in_every_order(proposals: list[Proposal], draw: float, shuffler: Any) -> None:
     mixed = list(proposals)
@@ -207,7 +200,6 @@ def labels(count: int, *, by: str) -> list[Label]:
     return situations
 
 
-@pytest.mark.covers("T40")
 @pytest.mark.parametrize("by", ["urgency", "dependency"])
 def test_weights_follow_a_person_who_goes_by_one_term(by: str) -> None:
     learned = fit(labels(200, by=by))
@@ -218,7 +210,6 @@ def test_weights_follow_a_person_who_goes_by_one_term(by: str) -> None:
     assert agreed >= 54
 
 
-@pytest.mark.covers("T40")
 def test_a_habit_is_learned_as_frequency() -> None:
     alike = tuple(Proposal(f"p{place}", 0.5, 0.5, 0.5, 0.5, place) for place in range(3))
     learned = fit([Label("boss", alike, "p2")] * 40 + [Label("clerk", alike, "p1")] * 40)

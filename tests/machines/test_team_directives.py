@@ -214,7 +214,6 @@ NO_PROMISES = (
 )
 
 
-@pytest.mark.covers("T30")
 @pytest.mark.parametrize("content", PROMISES)
 def test_a_statement_of_handing_on_is_a_promise(content: str) -> None:
     assert directive({"content": content}, allowed=TEAM) == Directive("CONTINUE", None, True)

@@ -120,7 +120,6 @@ def test_the_bar_rises_where_much_is_wasted() -> None:
     assert careful.bar < Learned(STUDIO).bar < careless.bar
 
 
-@pytest.mark.covers("T84")
 def test_who_is_warm_is_known_with_since_when_and_how_sure() -> None:
     warmth = Warmth(keep_turns=2).began((Prediction("cfo", 0.8), Prediction("cmo", 0.4)))
     assert warmth.warm == (Warm("cfo", 0, 0.8), Warm("cmo", 0, 0.4))

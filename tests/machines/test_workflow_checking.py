@@ -192,7 +192,7 @@ WARNINGS: list[tuple[Change, str, str]] = [
 
 
 @pytest.mark.parametrize(("change", "code", "pointer"), ERRORS)
-@pytest.mark.covers("003 Schema Definition")
+@pytest.mark.covers("W14")
 def test_what_cannot_work_is_an_error_where_it_stands(change: Change, code: str, pointer: str) -> None:
     found = [problem for problem in problems(changed(change)) if (problem.code, problem.pointer) == (code, pointer)]
     assert [problem.level for problem in found] == ["error"]
@@ -264,7 +264,7 @@ def parent(**action: Any) -> Plain:
     return workflow
 
 
-@pytest.mark.covers("003 Sub-Workflow Composition")
+@pytest.mark.covers("W15")
 def test_a_sub_workflow_is_found_in_the_same_file_and_gets_what_it_takes() -> None:
     assert told(parent(sub_workflow_input={"task": "common_data.task"}), BASE) == set()
     assert told(parent(), BASE) == {("E_SUB_INPUT", "/states/0/action/sub_workflow_input")}
@@ -341,7 +341,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.covers("003 Workflow Configuration Schema", "003 Schema Definition")
+@pytest.mark.covers("W8", "W14")
 def test_the_published_schema_and_the_values_know_the_same_keys() -> None:
     described = {name: set(shape["properties"]) - {"$comment", "$schema"} for name, shape in SCHEMA["$defs"].items()}
     assert described == {name: {field.name for field in fields(kind)} for name, kind in SHAPES.items()}

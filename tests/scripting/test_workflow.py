@@ -72,16 +72,12 @@ SEEN: dict[str, object] = {
 
 
 @pytest.mark.parametrize(("text", "value"), SEEN.items(), ids=SEEN.keys())
-@pytest.mark.covers(
-    "003 Expression Evaluation",
-    "003 Context Objects in Conditions and Scripts",
-    "003 WorkflowStateMachine Class Interface",
-)
+@pytest.mark.covers("W20", "W18")
 def test_a_text_sees_the_names_of_the_workflow(text: str, value: object, evaluate: Evaluate) -> None:
     assert evaluate(text) == Value(value)
 
 
-@pytest.mark.covers("003 Function Call Access Pattern")
+@pytest.mark.covers("W19")
 def test_a_call_that_was_not_made_is_undefined(evaluate: Evaluate) -> None:
     assert evaluate("function.nobody.arguments.a.b.c") == Absent()
 
@@ -110,7 +106,7 @@ def test_what_is_not_given_is_empty(evaluate: Evaluate) -> None:
         "common_data.x = function.review_work.arguments.improvement_needed ? 1 : 2",
     ],
 )
-@pytest.mark.covers("003 Script Execution")
+@pytest.mark.covers("W23")
 def test_a_script_may_be_a_function_or_statements(text: str, evaluate: Evaluate) -> None:
     assert evaluate(text, "script") == Value({"set": {"x": 1}, "removed": []})
 
@@ -136,7 +132,7 @@ def test_a_change_is_put_into_the_data_by_key() -> None:
         ("x" * 200_000, "x" * 200_000),
     ],
 )
-@pytest.mark.covers("003 Input Expression Evaluation")
+@pytest.mark.covers("W24")
 def test_an_input_that_is_no_expression_is_text(text: str, value: str, evaluate: Evaluate) -> None:
     assert evaluate(text, "input") == Value(value)
 
@@ -162,7 +158,7 @@ def test_an_input_that_parses_is_an_expression_even_if_it_fails(evaluate: Evalua
         ("'x'.repeat(200)", True, Value(True)),
     ],
 )
-@pytest.mark.covers("003 Condition Evaluation")
+@pytest.mark.covers("W22")
 def test_a_condition_holds_by_the_rules_of_javascript(text: str, holds: bool, answer: Answer, scripts: Scripts) -> None:
     chosen = scripts.evaluate_blocking(Batch((Choice(text),), SCOPE, NOW))
     assert chosen == Chosen(0 if holds else None, (answer,))

@@ -197,6 +197,21 @@ def test_a_debate_is_held_from_the_page(page: Any, server: Server) -> None:
     assert page.locator("h2:has-text('The vote')").count() == 1
 
 
+@pytest.mark.covers("D14")
+def test_what_the_panel_of_a_debate_asks_is_answered_on_the_page(page: Any, server: Server) -> None:
+    model = f"scripted:{EXAMPLES / 'debate.json'}"
+    problem = ("Where should the till keep its sales?", "--options", "SQLite,PostgreSQL,Redis", "--clarify")
+    assert started(server, "debate", *problem, "--model", model, "--run-id", "till").returncode == 5
+    page.goto(f"{server.url}/run/till")
+    question = page.get_by_role("article").filter(has_text="How many tills write at the same time? (kiss)")
+    question.get_by_role("textbox").fill("two")
+    question.get_by_role("button", name="Send").click()
+    page.wait_for_selector(".badge.done")
+    told = json.loads(started(server, "resume", "till", "--json").stdout)
+    asked = [(known["id"], known["agent"], known["answer"]) for known in told["clarifications"]]
+    assert asked == [("q1", "kiss", "two")]
+
+
 def test_a_team_is_talked_to_from_the_page(page: Any, server: Server) -> None:
     begin(page, server, "team")
     box = page.get_by_label("Say something to the team")

@@ -23,7 +23,8 @@ from moothall.app.toolbox import Toolbox, under_policies
 from moothall.errors import MoothallError, words_of
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
-from moothall.machines.team.directives import REPLY_SCHEMA, USER
+from moothall.machines.team import lines
+from moothall.machines.team.directives import APPROVE_AND_HANDOFF, APPROVED, HANDOFF_TO_AGENT, REPLY_SCHEMA, USER
 from moothall.machines.team.plans import PLANNER
 from moothall.machines.team.state import (
     AskPlan,
@@ -45,6 +46,8 @@ from moothall.runtime.hall import Bindings
 from moothall.runtime.ports import Context, Performer
 
 REHEARSAL = "rehearsal"
+REHEARSED_FILES = "rehearsal.md: a file to try it with"
+"""The list of files that a stand-in gives who is asked for one."""
 
 
 def bind_team(machine: Machine, provided: Provided) -> Bindings:
@@ -103,14 +106,14 @@ class PersonaModels:
         if not asked.system.startswith(PERSONA) or asked.shape != "Any":
             return model
         source, _, persona = asked.system.removeprefix(PERSONA).rpartition(":")
-        return _Shaped(model, source, persona, self._named == REHEARSAL)
+        return _Shaped(model, source, persona, asked if self._named == REHEARSAL else None)
 
 
 class _Shaped:
-    """A model that is told the shape of a persona's reply."""
+    """A model that is told the shape of a persona's reply; a stand-in, which is given what it is asked, hears more."""
 
-    def __init__(self, model: Model, source: str, persona: str, rehearses: bool) -> None:
-        self._model, self._source, self._persona, self._rehearses = model, source, persona, rehearses
+    def __init__(self, model: Model, source: str, persona: str, rehearsed: AskAgent | None) -> None:
+        self._model, self._source, self._persona, self._rehearsed = model, source, persona, rehearsed
 
     async def open(self) -> None:
         """Open the model within."""
@@ -119,10 +122,13 @@ class _Shaped:
     async def reply(self, request: Request) -> Reply:
         """The reply of the model within."""
         roster = roster_at(self._source)
-        accepts_user = roster.personas[self._persona].accepts_user
-        targets = [*roster.targets(self._persona), *([USER] if accepts_user else [])]
-        shape = _choices(targets) if self._rehearses else _schema(targets)
-        return await self._model.reply(replace(request, schema=shape))
+        targets = list(roster.targets(self._persona))
+        if self._rehearsed is not None:
+            return await self._model.reply(
+                replace(request, schema=_rehearsed_schema(self._rehearsed, request, targets))
+            )
+        targets += [USER] if roster.personas[self._persona].accepts_user else []
+        return await self._model.reply(replace(request, schema=_schema(targets)))
 
 
 def _schema(targets: list[str]) -> dict[str, Any]:
@@ -132,14 +138,17 @@ def _schema(targets: list[str]) -> dict[str, Any]:
     return {**REPLY_SCHEMA, "properties": properties}
 
 
-def _choices(targets: list[str]) -> dict[str, Any]:
-    """The shapes that a stand-in may choose from, each of which can be followed."""
-    content = {"type": "string"}
-    talk = {"type": "object", "properties": {"content": content}, "required": ["content"]}
-    if not targets:
-        return talk
-    hand = {"content": content, "transition": {"const": "HANDOFF_TO_AGENT"}, "next_agent": {"enum": targets}}
-    return {"anyOf": [talk, {"type": "object", "properties": hand, "required": list(hand)}]}
+def _rehearsed_schema(asked: AskAgent, request: Request, targets: list[str]) -> dict[str, Any]:
+    """The shape of a stand-in's reply. Everybody hands on and speaks to the user in turns, so that talk has an end."""
+    said = REHEARSED_FILES if lines.FILES in str(asked.arguments.get("task")) else f"[rehearsal] reply {request.nth}"
+    properties: dict[str, Any] = {"content": {"const": said}}
+    if targets and request.nth % 2 == 1:
+        if asked.arguments.get("work"):
+            properties |= {"transition": {"const": APPROVE_AND_HANDOFF}, "approval_status": {"const": APPROVED}}
+        else:
+            properties["transition"] = {"const": HANDOFF_TO_AGENT}
+        properties["next_agent"] = {"enum": targets}
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 class HookPerformer:

@@ -50,6 +50,7 @@ from moothall.machines.team.state import (
     WarmUp,
     WriteFile,
 )
+from moothall.machines.team.summary import summary_prompt
 
 NAME = "team"
 USER_GROUP = "USER_INTERACTION"
@@ -71,7 +72,7 @@ def team_machine(team: Team, name: str, source: str) -> Machine:
         kind=NAME,
         start=USER,
         replies=[Any],
-        prompts={name: shipped_prompt(f"{name}.md") for name in ("speak", "summarise", "plan")},
+        prompts={"summarise": summary_prompt(), **{name: shipped_prompt(f"{name}.md") for name in ("speak", "plan")}},
         budget=_budget(team.limits),
         result=_result,
         states=[

@@ -68,6 +68,7 @@ from moothall.machines.team.state import (
     WarmUp,
     Wish,
 )
+from moothall.machines.team.summary import summary_in
 from moothall.machines.team.warmth import Handoff as Foreseen
 from moothall.machines.team.warmth import Learned, SeedRule
 from moothall.machines.turn import Use, may_be_called, why_not
@@ -81,7 +82,6 @@ ROUNDS = 8
 CALLS = 16
 TOOLS = "TOOLS"
 SUMMARISER = "summariser"
-SUMMED = ("decisions", "discussions", "pending")
 FLAG = "User-requested transition"
 PROMISED = (
     "You say that you hand on, but the reply directs nothing. Reply again: with `transition` and `next_agent` if you "
@@ -724,22 +724,23 @@ class Floor:
         asked = Summarise(SUMMARISER, "summarise", {"items": told}, "Any", id=f"{SUMMARISER}-{data.turn}")
         return replace(moved, data=replace(data, summing=len(items)), effects=(*moved.effects, asked))
 
-    def hear_summary(self, data: Conversation, event: Replied | GaveUp) -> Conversation:
+    def hear_summary(self, data: Conversation, event: Replied | GaveUp) -> Moved:
         """A stretch was summed up; what a model left out, or said since, is summed up without one."""
         items, number = data.memory.due(), data.summing
         summary = extract(items)
-        given = reply_of(event) if isinstance(event, Replied) else None
-        if isinstance(given, Mapping) and "content" not in given:
-            try:
-                told = decode(Summary, {name: given.get(name) or [] for name in SUMMED}, "summary")
-            except MoothallError:
-                told = extract(items[:number])
+        given = summary_in(event) if isinstance(event, Replied) else None
+        if given is not None:
             since = extract(items[number:]) if items[number:] else Summary()
             summary = replace(
-                told, discussions=told.discussions + since.discussions, pending=told.pending + since.pending
+                given, discussions=given.discussions + since.discussions, pending=given.pending + since.pending
             )
         memory = data.memory.summarised(summary) if items else data.memory
-        return replace(data, memory=memory, summing=0)
+        data = replace(data, memory=memory, summing=0)
+        if isinstance(event, Replied):
+            return Move(data)
+        return Move(
+            data, appends=(_line(SYSTEM, f"what was said is summed up without a model: {event.reason}", data.turn),)
+        )
 
     def _context(self, data: Conversation) -> str:
         memory = data.memory

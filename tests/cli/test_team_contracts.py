@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
+from moothall.app.kinds.team.plan import draft_schema
+from moothall.app.kinds.workflow.files import template
 from tests.cli.ran import Moot, Ran
 from tests.models.loopback import Asked, Loopback, Said, loopback_aside
 from tests.models.obedient import Obedient, obey_schema, obey_words, sentence, words_of
@@ -77,3 +80,20 @@ def test_a_summary_in_a_block_of_code_is_read(moot: Moot, tmp_path: Path) -> Non
     ran, served = talk(moot, tmp_path, model, *LINES, "!exit")
     assert WITHOUT_A_MODEL not in ran.out
     assert sentence("discussions") in recalled(served)
+
+
+def test_the_example_of_a_workflow_that_a_prompt_shows_fits_the_schema_of_the_request() -> None:
+    jsonschema.validate(json.loads(template("my_workflow")), draft_schema())
+
+
+@pytest.mark.parametrize("model", [obey_words, obey_schema])
+@pytest.mark.parametrize("machine", ["arena", "pipeline"])
+def test_an_obedient_model_is_understood_by_the_other_machines_too(
+    moot: Moot, tmp_path: Path, machine: str, model: Obedient
+) -> None:
+    (tmp_path / "work").mkdir()
+    options = ("--workspace", str(tmp_path / "work")) if machine == "arena" else ()
+    with loopback_aside(model) as served:
+        ran = moot(machine, "Tide tables", "--model", f"openai:tides@{served.address}", *options)
+    assert "wrong shape" not in ran.err
+    assert ran.code == 0, ran.err

@@ -14,6 +14,8 @@ import jsonschema
 from tests.models.loopback import Asked, Said
 
 Obedient = Callable[[Asked], Said]
+DOTS = ["..."]
+"""How a prompt shows a list that is to be filled."""
 PLAN: dict[str, Any] = {
     "workflow_name": "tide_tables",
     "description": "Tables of the tide",
@@ -35,19 +37,21 @@ PLAN: dict[str, Any] = {
 
 
 def obey_words(asked: Asked) -> Said:
-    """Reply as the words say: in the shape that they show, or after the example that they give."""
-    objects = list(objects_in(words_of(asked).replace("[...]", "[]")))
-    if any("workflow_name" in shown for shown in objects):
+    """Reply as the words say: after what the prompt shows at its end, else what the model is told about itself."""
+    shown = [*objects_in(words_of(asked)), *objects_in(str(asked.body["messages"][-1]["content"]))]
+    if any("workflow_name" in example for example in shown):
         return Said(json.dumps(PLAN))
-    if not objects:
+    shapes = [shape for shape in shown if "properties" in shape or DOTS in shape.values()]
+    if not shapes:
         return Said(sentence("words"))
-    shape = objects[-1]
-    example = {name: [sentence(name)] if value == [] else sentence(name) for name, value in shape.items()}
-    return Said(json.dumps(filled(shape) if "properties" in shape else example))
+    shape = shapes[-1]
+    return Said(json.dumps(filled(shape) if "properties" in shape else {name: [sentence(name)] for name in shape}))
 
 
 def obey_schema(asked: Asked) -> Said:
     """Reply as the schema of the request says, whatever the words are."""
+    if "response_format" not in asked.body:
+        return Said(sentence("words"))
     schema = asked.body["response_format"]["json_schema"]["schema"]
     reply = PLAN if "workflow_name" in schema.get("properties", {}) else filled(schema)
     jsonschema.validate(reply, schema)
@@ -61,6 +65,7 @@ def words_of(asked: Asked) -> str:
 
 def objects_in(text: str) -> Iterator[Mapping[str, Any]]:
     """Every JSON object that a text shows."""
+    text = text.replace("[...]", json.dumps(DOTS))
     reader, place = json.JSONDecoder(), text.find("{")
     while place >= 0:
         try:
@@ -80,7 +85,7 @@ def filled(schema: Mapping[str, Any], name: str = "reply") -> Any:
         case "array":
             return [filled(schema["items"], name)]
         case "number" | "integer":
-            return schema.get("minimum", 0)
+            return schema.get("maximum", 0)
         case "boolean":
             return True
         case _:

@@ -81,8 +81,13 @@ def next_step(data: Conversation) -> tuple[Conversation, Decision]:
     if line.place < len(line.steps):
         step = line.steps[line.place]
         return data, Decision(step.persona, line.name, SYSTEM, f"{line.phase}: {step.task}", "STEP")
-    reason = f"{line.phase} is done; approve it, or say what has to change"
+    reason = end_of_phase(line)
     return replace(data, reason=reason), Decision(AWAIT_APPROVAL, line.name, SYSTEM, reason, "STEP")
+
+
+def end_of_phase(line: Line) -> str:
+    """What waits at the end of a phase."""
+    return f"{line.phase} is done; approve it, or say what has to change"
 
 
 def with_approval(roster: Roster, data: Conversation) -> Conversation:

@@ -47,16 +47,17 @@ def summary_in(replied: Replied) -> Summary | None:
     parts = {name: _sentences(given.get(name)) for name in PARTS}
     if None in parts.values() or not any(parts.values()):
         return None
-    return Summary(*(tuple(sentences or ()) for sentences in parts.values()))
+    decisions, discussions, pending = (parts[name] or () for name in PARTS)
+    return Summary(decisions, discussions, pending)
 
 
-def _sentences(given: Any) -> list[str] | None:
+def _sentences(given: Any) -> tuple[str, ...] | None:
     """The sentences of a part, without empty ones; None where it is not a list of texts."""
     if given is None:
-        return []
+        return ()
     if not isinstance(given, list | tuple) or not all(isinstance(text, str) for text in given):
         return None
-    return [text for text in given if text.strip()]
+    return tuple(text for text in given if text.strip())
 
 
 def object_in(replied: Replied) -> Mapping[str, Any] | None:

@@ -94,6 +94,39 @@ def test_a_team_in_rehearsal_hands_off_and_comes_back_to_the_user(
     assert "APPROVE_AND_HANDOFF" in [reply.get("transition") for reply in replies], "handed work is approved"
 
 
+@pytest.mark.parametrize(
+    ("options", "state"),
+    [
+        (("--autonomy", "auto"), "RespondToUser"),
+        (("--autonomy", "review"), "RespondToUser"),
+        (("--autonomy", "manual"), "AwaitApproval"),
+        (("--sample",), "RespondToUser"),
+    ],
+    ids=str,
+)
+def test_a_team_in_rehearsal_waits_for_the_user_whoever_approves(
+    moot: Moot, tmp_path: Path, options: tuple[str, ...], state: str
+) -> None:
+    ran = moot("team", "--script", typed(tmp_path, "Tides"), "--model", "rehearsal", "--json", *options)
+    assert (ran.code, ran.json["current_state"]) == (5, state)
+
+
+@pytest.mark.parametrize(
+    ("machine", "given", "code"),
+    [
+        ("debate", "Which database?", 0),
+        ("pipeline", "A haiku", 0),
+        ("team", "Tides", 5),
+    ],
+)
+def test_a_machine_that_is_run_by_its_name_ends_or_waits_in_rehearsal(
+    moot: Moot, machine: str, given: str, code: int
+) -> None:
+    ran = moot("run", machine, given, "--model", "rehearsal")
+    assert "wrong shape" not in ran.err
+    assert ran.code == code, ran.out + ran.err
+
+
 def test_a_team_in_rehearsal_goes_through_all_phases_of_a_line(moot: Moot, tmp_path: Path, workspace: Path) -> None:
     script = typed(tmp_path, "!start A tide game", "!approve", "!approve", "!approve", "!exit")
     ran = moot("team", "--script", script, "--model", "rehearsal", "--workspace", str(workspace))

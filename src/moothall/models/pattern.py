@@ -23,10 +23,10 @@ def matching_text(pattern: str, chance: random.Random) -> str | None:
 
 
 def _written(parts: Any, chance: random.Random) -> str:
-    return "".join(_one(str(operation), argument, chance) for operation, argument in parts)
+    return "".join(_part_text(str(operation), argument, chance) for operation, argument in parts)
 
 
-def _one(operation: str, argument: Any, chance: random.Random) -> str:
+def _part_text(operation: str, argument: Any, chance: random.Random) -> str:
     match operation:
         case "LITERAL":
             return chr(argument)

@@ -312,7 +312,7 @@ Asked = tuple[RunId, tuple[Mapping[str, Any], ...]]
 
 async def questions_below(store: Store, run: RunId) -> tuple[Asked, ...]:
     """What runs ask that a run has started, and those that these have started."""
-    found: tuple[Asked, ...] = ()
+    below: tuple[Asked, ...] = ()
     head = (await store.load(run)).head
     for pending in head["pending"] if head else ():
         if pending["kind"] not in FAMILY or not pending.get("began"):
@@ -320,5 +320,5 @@ async def questions_below(store: Store, run: RunId) -> tuple[Asked, ...]:
         child = child_id(run, pending["key"])
         with suppress(MoothallError):  # it is gone or damaged, which `moot ls` tells
             asked = summary_of(await store.load(child)).questions
-            found += (*(((child, asked),) if asked else ()), *await questions_below(store, child))
-    return found
+            below += (*(((child, asked),) if asked else ()), *await questions_below(store, child))
+    return below

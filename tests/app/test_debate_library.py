@@ -157,6 +157,12 @@ def test_a_debate_waits_with_its_questions_and_goes_on_with_answers(answers: Any
     assert (done.status, done.state.clarifications[0].answer) == ("done", "NA")
 
 
+def test_a_debate_in_memory_lasts_as_long_as_its_orchestrator() -> None:
+    debating = orchestrator({"interactiveClarifications": True}, store="memory")
+    assert asyncio.run(debating.run_debate(PROBLEM, debate_id="asked")).status == "waiting"
+    assert asyncio.run(debating.resume("asked", {"q1": "NA"})).status == "done"
+
+
 @pytest.mark.covers("D34")
 def test_the_short_way_to_go_on_needs_no_configuration() -> None:
     asyncio.run(orchestrator({"interactiveClarifications": True}).run_debate(PROBLEM, debate_id="asked"))

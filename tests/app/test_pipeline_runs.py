@@ -276,6 +276,11 @@ def test_a_run_that_is_over_says_the_same_when_it_is_resumed(tmp_path: Path) -> 
     assert resume("over").result["implementation"] == "boat 1"
 
 
+def test_a_pipeline_in_memory_lasts_as_long_as_its_orchestrator(tmp_path: Path) -> None:
+    orchestrator = AgentOrchestrator(JobConfig(model=script(tmp_path, 8), run_id="over", store="memory"))
+    assert orchestrator.run(BRIEF) == orchestrator.resume("over")
+
+
 def cut_off(folder: Path, score: float) -> JobConfig:
     """A pipeline that was stopped in the middle of implementing, and the configuration to go on with."""
     model = script(folder, score)

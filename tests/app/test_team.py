@@ -931,6 +931,63 @@ def test_a_program_talks_with_a_team_in_which_personas_are_python(tmp_path: Path
     orchestrator.close()
 
 
+class Doubter(AgentState):
+    """Approves nothing, and would hand on."""
+
+    def __init__(self, why: str = "") -> None:
+        self.why = why
+
+    async def respond(self, prompt: str) -> str:
+        return "Not like this."
+
+    def can_approve_input(self, prompt: str) -> bool:
+        return False
+
+    def request_rework(self, prompt: str) -> str:
+        return self.why
+
+    def determine_next_agent(self, prompt: str) -> str | None:
+        return "ceo"
+
+
+@pytest.mark.parametrize(("why", "told"), [("", "it is not approved as it is"), ("no core loop", "no core loop")])
+def test_work_that_a_persona_in_python_does_not_approve_goes_back_and_not_on(why: str, told: str) -> None:
+    script: Script = {
+        "creative_partner": [hands("A game about tides.", "game_designer"), says("I will think about it.")],
+        "ceo": [says("Worth a prototype.")],
+    }
+    players = Players(script)
+    orchestrator = FSMOrchestrator(agents={**players.functions, "game_designer": Doubter(why)}, store="memory")
+    orchestrator.say("A game about tides")
+    assert players.speakers == ["creative_partner", "creative_partner"]
+    assert f"REWORK: Game Designer sends your work back: {told}" in players.prompt(1)
+    assert "approved:" not in orchestrator.command("!state")
+
+
+def test_the_first_persona_asks_the_user_where_it_does_not_approve_what_they_say() -> None:
+    players = Players({"ceo": [says("Worth a prototype.")]})
+    orchestrator = FSMOrchestrator(agents={**players.functions, "creative_partner": Doubter()}, store="memory")
+    orchestrator.say("A game about tides")
+    assert players.speakers == []
+    assert orchestrator.state == "RespondToUser"
+    assert "Creative Partner asks for rework, and nobody's work is before it" in orchestrator.command("!state")
+
+
+@pytest.mark.parametrize("by_setting", [False, True])
+def test_a_conversation_in_memory_lasts_as_long_as_its_orchestrator(
+    monkeypatch: pytest.MonkeyPatch, by_setting: bool
+) -> None:
+    if by_setting:
+        monkeypatch.setenv("MOOTHALL_STORE", "memory")
+    players = Players({"creative_partner": [says("Tides."), says("And floods.")]})
+    orchestrator = FSMOrchestrator(agents=players.functions, store=None if by_setting else "memory")
+    assert orchestrator.say("A game about what?") == "user: A game about what?\ncreative_partner: Tides."
+    assert orchestrator.say("And?") == "user: And?\ncreative_partner: And floods."
+    assert len(orchestrator.history()) == 4
+    orchestrator.close()
+    assert orchestrator.state == "Closed"
+
+
 def test_the_transition_engine_reads_directives_and_settles_proposals() -> None:
     engine = TransitionEngine()
     found = engine.parse({"content": "x", "transition": "HANDOFF_TO_AGENT", "next_agent": "cfo"}, speaker="ceo")

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from enum import Enum, IntEnum, StrEnum
-from typing import Any, Literal, TypeVar, Union
+from typing import Annotated, Any, Literal, TypeVar, Union
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import decode, encode, schema
 from moothall.kernel.events import GaveUp, Named
+from moothall.kernel.frozen import Frozen
 from moothall.kernel.step import Snapshot, Tail
 
 T = TypeVar("T")
@@ -366,3 +367,17 @@ def test_a_type_is_described_as_json_schema(kind: Any, described: dict[str, Any]
 def test_a_description_is_a_new_value_each_time() -> None:
     schema(str)["type"] = "changed"
     assert schema(str) == {"type": "string"}
+
+
+class Graded(Frozen):
+    """A value with what its class checks beyond its types."""
+
+    grade: Annotated[float, {"minimum": 1, "maximum": 6}]
+    names: Annotated[tuple[str, ...], {"maxItems": 2}] = ()
+
+
+def test_a_schema_says_what_a_field_is_annotated_with_and_decoding_looks_at_the_type_alone() -> None:
+    fields = schema(Graded)["properties"]
+    assert fields["grade"] == {"type": "number", "minimum": 1, "maximum": 6}
+    assert fields["names"] == {"type": "array", "items": {"type": "string"}, "maxItems": 2}
+    assert decode(Graded, {"grade": 2.5, "names": ["a"]}) == Graded(2.5, ("a",))

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from moothall.agents.ports import Request
 from moothall.kernel.codec import decode, schema
 from moothall.kernel.schema import misfits
+from moothall.machines.arena.replies import ClassificationReply, OpinionReply, PlanReply
+from moothall.machines.pipeline import Verdict as JudgeVerdict
 from moothall.models.rehearsal import RehearsalModel, invent
 
 
@@ -140,3 +142,50 @@ async def test_a_role_says_what_is_likely() -> None:
         value = (await RehearsalModel().reply(request)).value
         assert (value["good"], value["kind"]) == (True, "b")
         assert {point["text"] for point in value["points"]} == {"Too long."}
+
+
+PATTERNS = [
+    r"^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$",
+    r"^\d{4}-\d\d$",
+    "[^a-z]+",
+    "^(yes|no)$",
+    r"^[\w-]{3,8}@\S+\.org$",
+    ".*x",
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@given(seed=st.integers())
+def test_an_invented_text_matches_its_pattern(pattern: str, seed: int) -> None:
+    wanted = {"type": "string", "pattern": pattern}
+    assert misfits(wanted, invent(wanted, random.Random(seed), "critic")) == ()
+
+
+@given(
+    st.sampled_from([{"type": "string"}, {"enum": ["a", "b", "c", "d"]}, {"type": "boolean"}, {"type": "integer"}]),
+    st.integers(1, 2),
+    st.integers(),
+)
+def test_a_list_that_may_have_nothing_twice_has_as_many_entries_as_it_must(
+    items: dict[str, Any], least: int, seed: int
+) -> None:
+    wanted = {"type": "array", "items": items, "minItems": least, "uniqueItems": True}
+    assert misfits(wanted, invent(wanted, random.Random(seed), "critic")) == ()
+
+
+@given(st.integers())
+def test_a_field_that_is_required_and_not_described_is_given_all_the_same(seed: int) -> None:
+    wanted = {"type": "object", "required": ["a"], "additionalProperties": {"type": "integer"}}
+    assert misfits(wanted, invent(wanted, random.Random(seed), "critic")) == ()
+
+
+@pytest.mark.parametrize("shape", [OpinionReply, ClassificationReply, JudgeVerdict], ids=str)
+@given(seed=st.integers())
+def test_the_schema_of_a_shipped_reply_says_all_that_its_class_checks(shape: Any, seed: int) -> None:
+    decode(shape, invent(schema(shape), random.Random(seed), "critic"))
+
+
+@given(st.integers())
+def test_the_tasks_of_an_invented_plan_have_ids_of_their_own(seed: int) -> None:
+    ids = [task["id"] for task in invent(schema(PlanReply), random.Random(seed), "planner")["tasks"]]
+    assert len(set(ids)) == len(ids) > 0

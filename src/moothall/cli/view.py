@@ -158,6 +158,7 @@ def show(parser: ArgumentParser) -> Handler:
         with opened(chosen.store) as store:
             shown = asyncio.run(looking.show(store, chosen.run))
             account = asyncio.run(looking.account_of(store, chosen.run))
+            below = asyncio.run(looking.questions_below(store, chosen.run))
         if chosen.json:
             print_json(shown)
             return DONE
@@ -171,6 +172,10 @@ def show(parser: ArgumentParser) -> Handler:
             print(format_entry(entry, sys.stdout, ended=head.status if entry.get("status") == "done" else ""))
         for question in head.questions:
             print(asked(question, answering(chosen, head.run, question["id"], is_only=len(head.questions) == 1)))
+        for child, questions in below:
+            print(f"{child}, which this run has started, asks:")
+            for question in questions:
+                print(asked(question, answering(chosen, child, question["id"], is_only=len(questions) == 1)))
         return DONE
 
     return work

@@ -15,7 +15,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
 from inspect import signature
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.foreign import Written, is_model, model_misfit, model_schema, write_model, written_as
@@ -653,7 +653,10 @@ def _is_stable_sequence(make: Any, inner: Any) -> Stable:
 
 
 def schema(kind: Any) -> dict[str, Any]:
-    """The JSON Schema of a type, as models and people are shown it."""
+    """The JSON Schema of a type, as models and people are shown it.
+
+    What a class checks of a field beyond its type can be said there too: `Annotated[float, {"minimum": 0}]`.
+    """
     return _schema(kind, ())
 
 
@@ -686,10 +689,19 @@ def _dataclass_schema(kind: type, around: tuple[Any, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {"type": "object", "title": kind.__name__}
     if kind in around:  # a type that contains itself is described once, and named below
         return found
-    hints = get_type_hints(kind)
-    found["properties"] = {item.name: _schema(hints[item.name], (*around, kind)) for item in _given(kind)}
+    hints, annotated = get_type_hints(kind), get_type_hints(kind, include_extras=True)
+    found["properties"] = {
+        item.name: {**_schema(hints[item.name], (*around, kind)), **_rules(annotated[item.name])}
+        for item in _given(kind)
+    }
     found["additionalProperties"] = False
     return found | ({"required": required} if (required := _required(kind)) else {})
+
+
+def _rules(hint: Any) -> dict[str, Any]:
+    """What an annotation of a field adds to the schema of its type."""
+    said = hint.__metadata__ if get_origin(hint) is Annotated else ()
+    return {key: rule for part in said if isinstance(part, Mapping) for key, rule in part.items()}
 
 
 _SCHEMAS: dict[Any, dict[str, Any]] = {

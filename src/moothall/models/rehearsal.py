@@ -6,8 +6,8 @@ the same call always gets the same reply. It exists to try a machine's paths; it
 Where an agent has parsing tools it calls the one that it was asked for last, else the first. Yes and no take turns from
 one reply of an agent to the next, so that a loop that waits for either comes to its end.
 
-A role may say what is likely, below `rehearsal`: for the name of a field a list of examples, or weights by value. Those
-that do not fit the schema are left out.
+A role or a machine may say what is likely: for the name of a field a list of examples, or weights by value. Those that
+do not fit the schema are left out. A role has them below `rehearsal`:
 
     "rehearsal": {"approved": {"true": 4, "false": 1}, "reason": ["Too long.", "Well done."]}
 """
@@ -23,9 +23,12 @@ from typing import Any
 from moothall.agents.ask import ToolCall
 from moothall.agents.ports import Reply, Request
 from moothall.kernel.schema import misfits
+from moothall.models.pattern import matching_text
 
 Hints = Mapping[str, Any]
 NO_HINTS: Hints = {}
+DRAWS = 100
+"""How often something is drawn that no other entry of a list may be equal to."""
 
 
 class RehearsalModel:
@@ -66,42 +69,86 @@ def _usage(prompt: str, text: str) -> dict[str, float]:
 
 def invent(schema: Mapping[str, Any], chance: random.Random, label: str, hints: Hints = NO_HINTS) -> Any:
     """A value that fits a JSON Schema; where there are hints for a field of this name, one of these that fits."""
-    if label in hints:
-        likely = [(value, weight) for value, weight in _weighted_values(hints[label]) if not misfits(schema, value)]
-        if likely:
-            return chance.choices([value for value, _ in likely], [weight for _, weight in likely])[0]
-    if "const" in schema:
-        return schema["const"]
-    if "enum" in schema:
-        return chance.choice(list(schema["enum"]))
-    for name in ("anyOf", "oneOf"):
-        if name in schema:
-            choices = list(schema[name])
-            plain = [choice for choice in choices if "pattern" not in choice]  # a pattern is hard to invent for
-            if {"type": "number"} in plain:  # a text beside it may have to be a number too, as of a decimal
-                plain = [choice for choice in plain if choice.get("type") != "string"]
-            return invent(chance.choice(plain or choices), chance, label, hints)
-    if "allOf" in schema:
-        return invent(
-            {name: part for subschema in schema["allOf"] for name, part in subschema.items()}, chance, label, hints
-        )
-    kind = schema.get("type")
-    match kind if isinstance(kind, str) or kind is None else chance.choice(list(kind)):
-        case "object":
-            properties: Mapping[str, Any] = schema.get("properties", {})
-            return {name: invent(part, chance, name, hints) for name, part in properties.items()}
-        case "array":
-            return _list(schema, chance, label, hints)
-        case "integer":
-            return _whole(schema, chance)
-        case "number":
-            return _number(schema, chance)
-        case "boolean":
-            return chance.random() < 0.5
-        case "null":
-            return None
-        case _:
-            return _text(schema, label)
+    return _Inventor(chance, hints).value(schema, label)
+
+
+class _Inventor:
+    """Invents values. Within an entry of a list that has nothing twice, `number` tells its texts from the others'."""
+
+    def __init__(self, chance: random.Random, hints: Hints, number: str = "") -> None:
+        self._chance, self._hints, self._number = chance, hints, number
+
+    def value(self, schema: Any, label: str) -> Any:
+        """A value that fits a schema, for a field of this name."""
+        schema = schema if isinstance(schema, Mapping) else {}
+        chance = self._chance
+        if label in self._hints:
+            likely = [
+                (value, weight) for value, weight in _weighted_values(self._hints[label]) if not misfits(schema, value)
+            ]
+            if likely:
+                return chance.choices([value for value, _ in likely], [weight for _, weight in likely])[0]
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return chance.choice(list(schema["enum"]))
+        for name in ("anyOf", "oneOf"):
+            if name in schema:
+                return self.value(self._choice(list(schema[name])), label)
+        if "allOf" in schema:
+            return self.value({name: part for subschema in schema["allOf"] for name, part in subschema.items()}, label)
+        kind = schema.get("type")
+        match kind if isinstance(kind, str) or kind is None else chance.choice(list(kind)):
+            case "object":
+                return self._object(schema)
+            case "array":
+                return self._list(schema, label)
+            case "integer":
+                return _whole(schema, chance)
+            case "number":
+                return _number(schema, chance)
+            case "boolean":
+                return chance.random() < 0.5
+            case "null":
+                return None
+            case _:
+                return self._text(schema, label)
+
+    def _choice(self, choices: list[Any]) -> Any:
+        plain = [choice for choice in choices if "pattern" not in choice]  # a pattern is hard to invent for
+        if {"type": "number"} in plain:  # a text beside it may have to be a number too, as of a decimal
+            plain = [choice for choice in plain if choice.get("type") != "string"]
+        return self._chance.choice(plain or choices)
+
+    def _object(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties", {})
+        unknown = {name: others for name in schema.get("required", ()) if name not in properties}
+        return {name: self.value(part, name) for name, part in {**properties, **unknown}.items()}
+
+    def _list(self, schema: Mapping[str, Any], label: str) -> list[Any]:
+        first, rest = list(schema.get("prefixItems", ())), schema.get("items", {})
+        least = max(schema.get("minItems", 0 if first else 1), 0)
+        most = min(schema.get("maxItems", 3), max(least, 3))
+        length = len(first) if first else self._chance.randint(min(least, most), most)
+        if not schema.get("uniqueItems"):
+            return [self.value(part, label) for part in first or [rest] * length]
+        made: list[Any] = []
+        for draw in range(1, DRAWS + 1):
+            if len(made) >= length:
+                break
+            item = _Inventor(self._chance, self._hints, f"{self._number} {draw}").value(rest, label)
+            made += [item] if item not in made else []
+        return made
+
+    def _text(self, schema: Mapping[str, Any], label: str) -> str:
+        if schema.get("format") in FORMATS:
+            return FORMATS[schema["format"]]
+        if "pattern" in schema and (matching := matching_text(schema["pattern"], self._chance)) is not None:
+            return matching
+        text = f"[rehearsal] {label}"
+        most: int | None = schema.get("maxLength")
+        room = None if most is None else max(most - len(self._number), 0)
+        return (f"{text:.<{schema.get('minLength', 0)}}"[:room] + self._number)[:most]
 
 
 def _weighted_values(given: Any) -> list[tuple[Any, float]]:
@@ -118,21 +165,6 @@ def _meanings(name: str) -> list[Any]:
     except ValueError:
         return [name]
     return [name] if isinstance(value, str) else [value, name]
-
-
-def _list(schema: Mapping[str, Any], chance: random.Random, label: str, hints: Hints) -> list[Any]:
-    first, rest = list(schema.get("prefixItems", ())), schema.get("items", {})
-    least = max(schema.get("minItems", 0 if first else 1), 0)
-    most = schema.get("maxItems", max(least, len(first) if first else 3))
-    parts = first if first else [rest] * chance.randint(min(least, most), most)
-    made = [invent(part, chance, label, hints) for part in parts]
-    if not schema.get("uniqueItems"):
-        return made
-    unique = [item for number, item in enumerate(made) if item not in made[:number]]
-    while len(unique) < least:
-        item = invent(rest, chance, f"{label} {len(unique) + 1}", hints)
-        unique += [item] if item not in unique else [f"{label} {len(unique) + 1}"]
-    return unique
 
 
 def _whole(schema: Mapping[str, Any], chance: random.Random) -> int:
@@ -168,11 +200,3 @@ FORMATS: Mapping[str, str] = {
     "path": "rehearsal.txt",
 }
 """A text of each format that a schema may ask for."""
-
-
-def _text(schema: Mapping[str, Any], label: str) -> str:
-    if schema.get("format") in FORMATS:
-        return FORMATS[schema["format"]]
-    text = f"[rehearsal] {label}"
-    most: int | None = schema.get("maxLength")
-    return f"{text:.<{schema.get('minLength', 0)}}"[:most]

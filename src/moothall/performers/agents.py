@@ -33,7 +33,14 @@ from moothall.runtime.ports import Clean, Context, Excerpt
 
 PROVIDER = "provider"
 Said = tuple[Any, ...]
+Hints = Callable[[int], Mapping[str, Any]]
+"""What stand-ins are likely to say in the fields of their n-th reply, where a role does not say otherwise."""
 _NOBODY = Role()
+
+
+def no_hints(nth: int) -> Mapping[str, Any]:
+    """Nothing is likely."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,7 @@ class AgentPerformer:
     roles: Callable[[str], Role] = library_role
     models: Callable[[AskAgent, str], Model] | None = None
     pay_for: PayFor = unlimited
+    hints: Hints = no_hints
 
     async def __call__(self, effect: AskAgent, context: Context) -> Event:
         shown = self.shown_back.pop(context.key, ())
@@ -85,7 +93,7 @@ class AgentPerformer:
             context.ear(effect.agent),
             clean(system),
             effect.temperature,
-            role.rehearsal,
+            {**self.hints(context.nth), **role.rehearsal},
             context.metered,
             context.turns,
         )

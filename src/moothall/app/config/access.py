@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
-from moothall.app.config.settings import durability_of, open_store, store_address
+from moothall.app.config.settings import durability_of, is_in_memory, open_store, store_address
 from moothall.errors import Refused
 from moothall.runtime.ports import Store
 from moothall.stores.connections import public_address
@@ -60,3 +60,10 @@ class opened:
         if not kept.users:
             del _open[self._key]
             kept.store.close()
+
+
+def lasting_store(address: str | Store | None) -> str | Store | None:
+    """A store for an object that opens it again and again; one in memory would be gone whenever it is closed."""
+    if address is not None and not isinstance(address, str):
+        return address
+    return open_store(address) if is_in_memory(address) else address

@@ -35,7 +35,7 @@ from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
 from moothall.kernel.step import Scripted
 from moothall.models.signed import SignedModel
-from moothall.performers.agents import AgentPerformer
+from moothall.performers.agents import AgentPerformer, Hints, no_hints
 from moothall.performers.own import OwnPerformers, own_performers
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.hall import Bindings, ChildSpec
@@ -95,8 +95,8 @@ def bind(machine: Machine, provided: Provided) -> Bindings:
     return kind_of(machine).bind(machine, provided)
 
 
-def bind_functions(machine: Machine, provided: Provided) -> Bindings:
-    """Performers that ask functions, and a model for the agents that are none."""
+def bind_functions(machine: Machine, provided: Provided, hints: Hints = no_hints) -> Bindings:
+    """Performers that ask functions, and a model for the agents that are none; `hints` are for stand-ins."""
     provided = provided.joined_by(machine)
     models = RunModels(provided.model) if provided.model else None
     toolbox = provided.toolbox
@@ -110,6 +110,7 @@ def bind_functions(machine: Machine, provided: Provided) -> Bindings:
         roles=_personas(provided.roles),
         models=models,
         pay_for=daily_payment(),
+        hints=hints,
     )
     performers = {
         AskAgent.kind: Performer(AskAgent, agents),

@@ -304,3 +304,21 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
         record.project,
         ending=end.name if end is not None and snapshot["active"][0] not in record.bad_ends else "",
     )
+
+
+Asked = tuple[RunId, tuple[Mapping[str, Any], ...]]
+"""A run and what it asks."""
+
+
+async def questions_below(store: Store, run: RunId) -> tuple[Asked, ...]:
+    """What runs ask that a run has started, and those that these have started."""
+    below: tuple[Asked, ...] = ()
+    head = (await store.load(run)).head
+    for pending in head["pending"] if head else ():
+        if pending["kind"] not in FAMILY or not pending.get("began"):
+            continue
+        child = child_id(run, pending["key"])
+        with suppress(MoothallError):  # it is gone or damaged, which `moot ls` tells
+            asked = summary_of(await store.load(child)).questions
+            below += (*(((child, asked),) if asked else ()), *await questions_below(store, child))
+    return below

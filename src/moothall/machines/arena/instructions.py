@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from moothall.kernel.codec import schema
 from moothall.machines.arena.plan import AGENTS
@@ -29,6 +31,8 @@ SHAPES: dict[str, type] = {
     DIAGNOSE: DiagnosisReply,
 }
 """The shape of each agent's reply; the critic has another one where it is asked for a failure's cause."""
+BOUNDS = ("minimum", "maximum", "minLength", "maxItems", "uniqueItems", "description")
+"""What a shape says of what the reader refuses anyway. An agent with other words for it is the same agent."""
 
 
 @cache
@@ -48,5 +52,17 @@ def prompts() -> dict[str, str]:
 def definition_of(agent: str) -> str:
     """The hash of an agent's definition: what it is told and the shape of its reply."""
     parts = (agent, DIAGNOSE) if agent == "critic" else (agent,)
-    told = [(prompt(part), json.dumps(schema(SHAPES[part]), sort_keys=True)) for part in parts if part in SHAPES]
+    shapes = {part: _without_bounds(schema(SHAPES[part])) for part in parts if part in SHAPES}
+    told = [(prompt(part), json.dumps(shape, sort_keys=True)) for part, shape in shapes.items()]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+
+
+def _without_bounds(shape: Any) -> Any:
+    if isinstance(shape, list | tuple):
+        return [_without_bounds(part) for part in shape]
+    if not isinstance(shape, Mapping):
+        return shape
+    kept = {key: part for key, part in shape.items() if key not in BOUNDS}
+    fields = {name: _without_bounds(part) for name, part in kept.pop("properties", {}).items()}
+    plain = {key: _without_bounds(part) for key, part in kept.items()}
+    return {**plain, "properties": fields} if "properties" in shape else plain

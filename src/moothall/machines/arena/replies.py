@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from moothall.errors import BadValue
 from moothall.kernel.codec import encode
@@ -29,6 +29,9 @@ from moothall.machines.arena.plan import (
 
 MOST_TASKS = 64
 """So many tasks a plan has at most."""
+Confidence = Annotated[float, {"minimum": 0, "maximum": 1}]
+TaskId = Annotated[str, {"minLength": 1, "description": "A name that no other task of the plan has."}]
+Needs = Annotated[tuple[str, ...], {"description": "The ids of tasks of the plan that have to be done before."}]
 
 
 class ReverseTask(Frozen):
@@ -50,7 +53,7 @@ class ReverseTask(Frozen):
 class PlannedTask(Frozen):
     """A task as an agent writes it down."""
 
-    id: str
+    id: TaskId
     kind: TaskKind
     command: str = ""
     path: str = ""
@@ -58,17 +61,20 @@ class PlannedTask(Frozen):
     tool: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     prompt: str = ""
-    needs: tuple[str, ...] = ()
+    needs: Needs = ()
     expect: Expectation | None = None
     reverse: ReverseTask | Literal["irreversible"] | None = None
     effect: Literal["", "pure", "idempotent", "check-first", "at-most-once"] = ""
     description: str = ""
 
 
+Tasks = Annotated[tuple[PlannedTask, ...], {"maxItems": MOST_TASKS, "uniqueItems": True}]
+
+
 class PlanReply(Frozen):
     """What the planner replies."""
 
-    tasks: tuple[PlannedTask, ...] = ()
+    tasks: Tasks = ()
 
     def __post_init__(self) -> None:
         plan_of(self)
@@ -77,9 +83,9 @@ class PlanReply(Frozen):
 class ClassificationReply(Frozen):
     """What the classifier replies."""
 
-    kind: str
+    kind: Annotated[str, {"minLength": 1}]
     tags: tuple[str, ...] = ()
-    confidence: float = 0.0
+    confidence: Confidence = 0.0
 
     def __post_init__(self) -> None:
         self.classification()
@@ -93,7 +99,7 @@ class OpinionReply(Frozen):
     """What an agent of the panel replies in its round."""
 
     verdict: Verdict
-    confidence: float
+    confidence: Confidence
     reasons: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -108,7 +114,7 @@ class SolutionReply(Frozen):
     """What the solution replies in its round; its plan replaces the one under debate."""
 
     verdict: Verdict
-    confidence: float
+    confidence: Confidence
     reasons: tuple[str, ...] = ()
     plan: PlanReply | None = None
 
@@ -124,7 +130,7 @@ class SolutionReply(Frozen):
 class DiagnosisTasks(Frozen):
     """The tasks to run again, as the critic writes them down."""
 
-    tasks: tuple[PlannedTask, ...] = ()
+    tasks: Tasks = ()
 
 
 class DiagnosisReply(Frozen):

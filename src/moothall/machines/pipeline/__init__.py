@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import lru_cache, partial
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
 from moothall.agents.ask import CallTool, Replied, Returned, ask, call, tool
 from moothall.kernel.codec import encode
@@ -38,7 +38,7 @@ NOTHING, PLANNED, SOUND, IMPLEMENTED, JUDGED = range(5)
 class Verdict(Frozen):
     """What the judge says: a score from 0 to 10, and what is wrong."""
 
-    score: float
+    score: Annotated[float, {"minimum": 0, "maximum": HIGHEST}]
     issues: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -50,6 +50,7 @@ from moothall.machines.team.state import (
     WarmUp,
     WriteFile,
 )
+from moothall.machines.team.summary import summary_prompt
 
 NAME = "team"
 USER_GROUP = "USER_INTERACTION"
@@ -71,7 +72,7 @@ def team_machine(team: Team, name: str, source: str) -> Machine:
         kind=NAME,
         start=USER,
         replies=[Any],
-        prompts={name: shipped_prompt(f"{name}.md") for name in ("speak", "summarise", "plan")},
+        prompts={"summarise": summary_prompt(), **{name: shipped_prompt(f"{name}.md") for name in ("speak", "plan")}},
         budget=_budget(team.limits),
         result=_result,
         states=[
@@ -89,14 +90,18 @@ def _places(team: Team) -> tuple[str, ...]:
 
 
 def _group(group: Group, floor: Floor) -> State:
-    asks = {USER: floor.ask_user, AWAIT_APPROVAL: floor.ask_approval}
+    asks = {
+        USER: _wanting(floor.ask_user, {AskPerson: 1}),
+        AWAIT_APPROVAL: _wanting(floor.ask_what_waits, {AskPerson: 1}),
+    }
+    asks[AWAIT_APPROVAL].decides = "Floor.ask_approval"  # runs of before ask the same thing in other words
     speak = _wanting(floor.speak, {AskAgent: 1, CallTool: CALLS, StartChild: CALLS})
     speak.child = APPROVAL.name
     return State(
         group.name,
         [
             *(State(persona, enter=speak) for persona in group.personas),
-            *(State(name, enter=_wanting(asks[name], {AskPerson: 1})) for name in group.states),
+            *(State(name, enter=asks[name]) for name in group.states),
             *(_group(inner, floor) for inner in group.groups),
         ],
     )

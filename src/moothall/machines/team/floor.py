@@ -68,6 +68,7 @@ from moothall.machines.team.state import (
     WarmUp,
     Wish,
 )
+from moothall.machines.team.summary import summary_in
 from moothall.machines.team.warmth import Handoff as Foreseen
 from moothall.machines.team.warmth import Learned, SeedRule
 from moothall.machines.turn import Use, may_be_called, why_not
@@ -81,7 +82,6 @@ ROUNDS = 8
 CALLS = 16
 TOOLS = "TOOLS"
 SUMMARISER = "summariser"
-SUMMED = ("decisions", "discussions", "pending")
 FLAG = "User-requested transition"
 PROMISED = (
     "You say that you hand on, but the reply directs nothing. Reply again: with `transition` and `next_agent` if you "
@@ -399,10 +399,9 @@ class Floor:
         data = _fresh(_at(data, command))
         moved = self._started(replace(data, proposed=""), data.proposed, data.proposed_input)
         decided = Decision(USER, BY_USER, "user", f"{data.proposed} was approved and has begun", "APPROVE")
-        if data.held is not None:
-            decided = replace(data.held, approved=True)
-        begun = replace(moved.data, decided=decided, held=None, held_reply=False)
-        return replace(moved, data=begun, raises=(Named(WENT_ON),))
+        if data.held is not None:  # what waits besides is approved by itself
+            decided = _wait(data.held)
+        return replace(moved, data=replace(moved.data, decided=decided), raises=(Named(WENT_ON),))
 
     def _started(self, data: Conversation, machine: str, given: Any) -> Moved:
         name = f"beside-{len(data.beside) + 1}"
@@ -445,10 +444,16 @@ class Floor:
 
     def _hold(self, data: Conversation, decision: Decision) -> Moved:
         """A decision waits for the user's approval."""
-        what = "call" if decision.event == TOOLS else "reply" if data.held_reply else "transition"
-        reason = f"the {what} of {self._name(data.speaker)} waits for your approval"
-        reason = f"{reason}: {decision.reason}" if decision.event == TOOLS else reason
-        return self._go(replace(data, held=decision, reason=reason), _wait(decision))
+        return self._go(replace(data, held=decision, reason=""), _wait(decision))
+
+    def _approval_reason(self, data: Conversation) -> str:
+        """What waits for the user's approval, whichever way the conversation came there."""
+        if data.proposed:
+            return f"{data.proposed} begins when you approve it"
+        if data.held is not None:
+            reason = f"the {held_work(data)} of {self._name(data.speaker)} waits for your approval"
+            return f"{reason}: {data.held.reason}" if data.held.event == TOOLS else reason
+        return lines.end_of_phase(data.line) if data.line is not None else ""
 
     def _wants_tool_approval(self, data: Conversation, decision: Decision) -> bool:
         """Whether the user looks at calls before they are made; of some a person is asked anyway, one by one."""
@@ -547,6 +552,8 @@ class Floor:
         """Go there: the transition is told, hooks are called, and whoever hands on is the author of work."""
         source, to, speaker = data.place, decision.to, data.speaker
         is_persona = to in self.roster.personas
+        if to == AWAIT_APPROVAL and not data.reason:
+            data = replace(data, reason=self._approval_reason(data))
         handed = decision.event in (HANDOFF_TO_AGENT, APPROVE_AND_HANDOFF, CONTINUE)
         if is_persona and handed and decision.layer in ("arbitration", "rules") and to != speaker:
             data = replace(data, stack=(*data.stack, speaker))
@@ -697,7 +704,7 @@ class Floor:
         """The user has the word."""
         return Move(data, (AskPerson(data.reason or "What shall the team do?", {"type": "string"}),))
 
-    def ask_approval(self, data: Conversation, _: Event) -> Moved:
+    def ask_what_waits(self, data: Conversation, _: Event) -> Moved:
         """Something waits for the user: yes, or what has to change."""
         schema = {"anyOf": [{"type": "boolean"}, {"type": "string"}]}
         return Move(data, (AskPerson(data.reason or "Shall it go on?", schema),))
@@ -724,22 +731,23 @@ class Floor:
         asked = Summarise(SUMMARISER, "summarise", {"items": told}, "Any", id=f"{SUMMARISER}-{data.turn}")
         return replace(moved, data=replace(data, summing=len(items)), effects=(*moved.effects, asked))
 
-    def hear_summary(self, data: Conversation, event: Replied | GaveUp) -> Conversation:
+    def hear_summary(self, data: Conversation, event: Replied | GaveUp) -> Moved:
         """A stretch was summed up; what a model left out, or said since, is summed up without one."""
         items, number = data.memory.due(), data.summing
         summary = extract(items)
-        given = reply_of(event) if isinstance(event, Replied) else None
-        if isinstance(given, Mapping) and "content" not in given:
-            try:
-                told = decode(Summary, {name: given.get(name) or [] for name in SUMMED}, "summary")
-            except MoothallError:
-                told = extract(items[:number])
+        given = summary_in(event) if isinstance(event, Replied) else None
+        if given is not None:
             since = extract(items[number:]) if items[number:] else Summary()
             summary = replace(
-                told, discussions=told.discussions + since.discussions, pending=told.pending + since.pending
+                given, discussions=given.discussions + since.discussions, pending=given.pending + since.pending
             )
         memory = data.memory.summarised(summary) if items else data.memory
-        return replace(data, memory=memory, summing=0)
+        data = replace(data, memory=memory, summing=0)
+        if isinstance(event, Replied):
+            return Move(data)
+        return Move(
+            data, appends=(_line(SYSTEM, f"what was said is summed up without a model: {event.reason}", data.turn),)
+        )
 
     def _context(self, data: Conversation) -> str:
         memory = data.memory
@@ -749,6 +757,12 @@ class Floor:
     def _name(self, name: str) -> str:
         persona = self.roster.personas.get(name)
         return persona.name if persona is not None else name
+
+
+def held_work(data: Conversation) -> str:
+    """What of a speaker waits for approval."""
+    is_call = data.held is not None and data.held.event == TOOLS
+    return "call" if is_call else "reply" if data.held_reply else "transition"
 
 
 def tools_thread(data: Conversation) -> str:

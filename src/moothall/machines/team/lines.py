@@ -18,6 +18,8 @@ from moothall.machines.team.directives import USER
 from moothall.machines.team.state import BY_USER, SYSTEM, Conversation, Decision, Line, LineStep, WriteFile
 
 PHASES = {"start": ("ideation", "planning", "implementation"), "business": ("business",), "goals": ("goals",)}
+FILES = "one on each line, as `path: purpose`"
+"""How a list of files is asked for."""
 STEPS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "ideation": (
         ("creative_partner", "concept", "Write a concept for: {about}"),
@@ -27,9 +29,9 @@ STEPS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("creative_partner", "concept", "Sum up what came of it, for the user."),
     ),
     "planning": (
-        ("project_manager", "planning", "List the files that are to be made, one on each line, as `path: purpose`."),
+        ("project_manager", "planning", f"List the files that are to be made, {FILES}."),
         ("ceo", "strategy", "Challenge the list of files: what is missing, what is not needed?"),
-        ("project_manager", "planning", "Refine the list of files; again one on each line, as `path: purpose`."),
+        ("project_manager", "planning", f"Refine the list of files; again {FILES}."),
     ),
     "business": (
         ("ceo", "strategy", "Judge the concept: {about}"),
@@ -79,8 +81,13 @@ def next_step(data: Conversation) -> tuple[Conversation, Decision]:
     if line.place < len(line.steps):
         step = line.steps[line.place]
         return data, Decision(step.persona, line.name, SYSTEM, f"{line.phase}: {step.task}", "STEP")
-    reason = f"{line.phase} is done; approve it, or say what has to change"
+    reason = end_of_phase(line)
     return replace(data, reason=reason), Decision(AWAIT_APPROVAL, line.name, SYSTEM, reason, "STEP")
+
+
+def end_of_phase(line: Line) -> str:
+    """What waits at the end of a phase."""
+    return f"{line.phase} is done; approve it, or say what has to change"
 
 
 def with_approval(roster: Roster, data: Conversation) -> Conversation:

@@ -6,11 +6,7 @@ the user hears what is wrong. What was checked is known by the hash in the name 
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from moothall.agents.ask import Replied, Unusable, Window
 from moothall.kernel.codec import encode
@@ -29,6 +25,7 @@ from moothall.machines.team.state import (
     Draft,
     PlanChecked,
 )
+from moothall.machines.team.summary import object_in
 
 PLANNER = "planner"
 TRIES = 2
@@ -36,7 +33,6 @@ TRIES = 2
 WENT_ON = "WENT_ON"
 NEWEST = 40
 """How much of the conversation whoever drafts is shown."""
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 Moved = Move[Conversation]
 
 
@@ -74,22 +70,10 @@ def hear_draft(data: Conversation, event: Replied | Unusable | GaveUp) -> Moved:
     assert draft is not None
     if isinstance(event, GaveUp):
         return _given_up(data, event.reason)
-    plan = plan_in(event) if isinstance(event, Replied) else None
+    plan = object_in(event) if isinstance(event, Replied) else None
     if plan is None:
         return _again(data, "The reply is not one JSON object of a workflow.")
     return Move(data, (CheckPlan(plan, draft.text, data.workspace, id=_id(draft)),))
-
-
-def plan_in(replied: Replied) -> Mapping[str, Any] | None:
-    """The workflow of a reply: its value, its text as JSON, or the only block of JSON in it; None where it has none."""
-    if isinstance(replied.value, Mapping):
-        return dict(replied.value)
-    blocks = _FENCED.findall(replied.text)
-    try:
-        plan = json.loads(blocks[0] if len(blocks) == 1 else replied.text)
-    except (ValueError, RecursionError):
-        return None
-    return plan if isinstance(plan, Mapping) else None
 
 
 def hear_check(data: Conversation, checked: PlanChecked) -> Moved:

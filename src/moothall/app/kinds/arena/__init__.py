@@ -46,6 +46,13 @@ FORM: Mapping[str, Any] = {
     "required": ["request"],
 }
 """What a person fills in who starts the arena."""
+REHEARSED: Mapping[str, Any] = {
+    "verdict": ["approve"],
+    "confidence": [0.7, 0.8, 0.9],
+    "plan": [None],
+    "tasks": [[{"id": "say", "kind": "model", "prompt": "Say that this is a rehearsal."}]],
+}
+"""What agents who rehearse agree on: a plan that can be carried out anywhere and touches no file."""
 FUNCTION = "function"
 """The model of an agent that is a function."""
 
@@ -93,7 +100,7 @@ class ArenaKind(PythonKind):
         def model_of(agent: str, named: str) -> str:
             return FUNCTION if agent in provided.functions else named or provided.model
 
-        bindings = bind_functions(machine, provided)
+        bindings = bind_functions(machine, provided, lambda nth: REHEARSED)
         around = Surroundings(found_locks, model_of, LocalWorkspace)
         return replace(bindings, performers={**around.performers(), **bindings.performers})
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from moothall.agents.roles import library_role
 from moothall.agents.workspace import Workspace
+from moothall.app.config.access import lasting_store
 from moothall.app.kinds.debate import begin
 from moothall.app.kinds.debate.files import digests_of
 from moothall.app.kinds.debate.hooks import DebateHooks, HookListener
@@ -36,6 +37,7 @@ from moothall.machines.debate.definition import (
 )
 from moothall.machines.debate.state import Clarification, Debate, Solution
 from moothall.runtime.journal import RunId
+from moothall.runtime.ports import Store
 
 FUNCTION = "function:"
 """What stands in the place of a model where a function of the caller plays: several are no single model."""
@@ -95,7 +97,8 @@ class StateMachineOrchestrator:
         chosen = config if isinstance(config, DebateConfig) else _config(config or {})
         self.configuration = Configuration(panel, self._seat(judge, is_judge=True), chosen)
         _require_panel(self.configuration)
-        self._store, self._hooks, self._tracing = store, hooks or DebateHooks(), tracing
+        self._store: str | Store | None = store
+        self._hooks, self._tracing = hooks or DebateHooks(), tracing
         self._folder = None if context_directory is None else Path(context_directory)
         self._terms = terms or DebateTerms()
         self._functions = {**self._players, **self._outside()}
@@ -191,6 +194,7 @@ class StateMachineOrchestrator:
         return "rehearsal"
 
     def _hall(self) -> Moothall:
+        self._store = lasting_store(self._store)
         listeners = (print_notices, HookListener(self._hooks))
         return Moothall(self._store, listeners=listeners, telemetry=self._tracing)
 

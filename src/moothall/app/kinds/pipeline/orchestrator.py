@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from moothall.app.config.access import lasting_store
 from moothall.app.kinds.bindings import Functions
 from moothall.app.kinds.kind import DIGITS
 from moothall.app.kinds.pipeline.checks import as_checks, checker
@@ -24,6 +25,7 @@ from moothall.machines.pipeline.plans import DEFAULT_CHECKS, CheckFunction
 from moothall.runtime.hall import Observer
 from moothall.runtime.journal import RunId
 from moothall.runtime.observer import Aside
+from moothall.runtime.ports import Store
 
 Go = Callable[[Moothall, Functions], Coroutine[Any, Any, Outcome]]
 
@@ -73,6 +75,7 @@ class AgentOrchestrator:
 
     def __init__(self, job_config: JobConfig) -> None:
         self.job_config = job_config
+        self._stores: dict[str | None, str | Store | None] = {}
         self.state_machine = OrchestrationStateMachine(job_config.agent.max_iterations)
         self.observers: list[StateMachineObserver] = []
 
@@ -121,7 +124,10 @@ class AgentOrchestrator:
                 for observer in observers:
                     observer(news.run, news.entry, news.head)
 
-        async with Moothall(self.job_config.store, listeners=(print_notices, listen)) as hall:
+        named = self.job_config.store
+        if named not in self._stores:
+            self._stores[named] = lasting_store(named)
+        async with Moothall(self._stores[named], listeners=(print_notices, listen)) as hall:
             if begun:
                 decisions = await decisions_of(hall.store, begun)
                 if not isinstance(decisions[0].head.snapshot.data, Job):

@@ -171,7 +171,7 @@ class TeamKind(PythonKind):
         """How a conversation stands."""
         if not isinstance(outcome.data, Conversation):
             return await super().present(store, machine, outcome)
-        result = await result_of(store, outcome)
+        result = await result_of(store, roster_of(source_of(machine)), outcome)
         return Presented(result, result["reason"], outcome.status)
 
 

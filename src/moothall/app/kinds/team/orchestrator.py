@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from moothall.app.config.access import lasting_store
 from moothall.app.kinds.source import remember, source_of
 from moothall.app.kinds.team.files import machine_of, source_of_team, team_file
 from moothall.app.kinds.team.present import change_line, messages_of, state_tree, status_line
@@ -18,7 +19,6 @@ from moothall.machines.team.definition import Hooks, Roster, Team, shipped_team
 from moothall.machines.team.directives import (
     APPROVE_AND_HANDOFF,
     APPROVED,
-    HANDOFF_TO_AGENT,
     REQUEST_REWORK,
     Directive,
     Unusable,
@@ -26,8 +26,11 @@ from moothall.machines.team.directives import (
 )
 from moothall.machines.team.rules import Route, Situation, route_of
 from moothall.machines.team.state import THREAD, Conversation
+from moothall.runtime.ports import Store
 
 T = TypeVar("T")
+UNAPPROVED = "it is not approved as it is"
+"""What a persona says that approves nothing and does not say what has to change."""
 
 
 class AgentState:
@@ -42,7 +45,7 @@ class AgentState:
         raise NotImplementedError(f"{type(self).__name__} says nothing; write respond(self, prompt)")
 
     def can_approve_input(self, prompt: str) -> bool:
-        """Whether the work before it is approved."""
+        """Whether the work before it is approved; what is not goes back to its author, or to the user."""
         return True
 
     def determine_next_agent(self, prompt: str) -> str | None:
@@ -62,15 +65,16 @@ class AgentState:
     async def reply(self, prompt: str) -> dict[str, Any]:
         """The structured reply that its methods make."""
         content = await self.respond(prompt)
-        if why := self.request_rework(prompt):
+        why = self.request_rework(prompt)
+        if not why and not self.can_approve_input(prompt):
+            why = UNAPPROVED
+        if why:
             return {"content": content, "transition": REQUEST_REWORK, "rework_reason": why}
         target = self.determine_next_agent(prompt)
         if target is None:
             return {"content": content}
-        if self.can_approve_input(prompt):
-            approval = {"transition": APPROVE_AND_HANDOFF, "approval_status": APPROVED}
-            return {"content": content, "next_agent": target, **approval}
-        return {"content": content, "transition": HANDOFF_TO_AGENT, "next_agent": target}
+        approval = {"transition": APPROVE_AND_HANDOFF, "approval_status": APPROVED}
+        return {"content": content, "next_agent": target, **approval}
 
 
 class FSMOrchestrator:
@@ -85,7 +89,8 @@ class FSMOrchestrator:
         store: str | None = None,
         run_id: str | None = None,
     ) -> None:
-        self._store, self._given = store, dict(agents or {})
+        self._given = dict(agents or {})
+        self._store: str | Store | None = store
         self._functions = _functions(self._given)
         self._machine = _machine(source_of_team(team), self._given)
         self._chosen = Chosen(team, model=model, run_id=run_id)
@@ -129,6 +134,7 @@ class FSMOrchestrator:
 
     def _work(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
         async def within() -> T:
+            self._store = lasting_store(self._store)
             async with shared_hall(self._store) as hall:
                 if self.run_id:
                     session = Session(hall, self._machine, self.run_id, self._functions)

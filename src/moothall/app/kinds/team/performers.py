@@ -7,23 +7,31 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from moothall.agents.ask import AskAgent, CallTool
+from moothall.agents.ask import AskAgent, CallTool, Replied
 from moothall.agents.ports import Model, Reply, Request, open_ahead
 from moothall.agents.roles import Role
 from moothall.app.config.models import daily_payment
 from moothall.app.kinds.bindings import Provided, RunModels, child_part
 from moothall.app.kinds.team.files import PERSONA, Prompts, persona_name, roster_at
-from moothall.app.kinds.team.plan import PlanChecker, Planner
+from moothall.app.kinds.team.plan import PlanChecker, Planner, draft_schema
 from moothall.app.toolbox import Toolbox, under_policies
 from moothall.errors import MoothallError, words_of
-from moothall.kernel.events import Event
+from moothall.kernel.events import Event, GaveUp
 from moothall.kernel.machine import Machine
-from moothall.machines.team.directives import REPLY_SCHEMA, USER
+from moothall.machines.team import lines
+from moothall.machines.team.directives import (
+    APPROVE_AND_HANDOFF,
+    APPROVED,
+    HANDOFF_TO_AGENT,
+    REPLY_SCHEMA,
+    REQUEST_REWORK,
+    USER,
+)
 from moothall.machines.team.plans import PLANNER
 from moothall.machines.team.state import (
     AskPlan,
@@ -38,13 +46,17 @@ from moothall.machines.team.state import (
     WarmUp,
     WriteFile,
 )
-from moothall.performers.agents import AgentPerformer
+from moothall.machines.team.summary import PARTS, summary_in
+from moothall.machines.team.summary import SCHEMA as SUMMARY_SCHEMA
+from moothall.performers.agents import PROVIDER, AgentPerformer
 from moothall.performers.own import own_performers
 from moothall.performers.tools import ToolPerformer
 from moothall.runtime.hall import Bindings
 from moothall.runtime.ports import Context, Performer
 
 REHEARSAL = "rehearsal"
+REHEARSED_FILES = "rehearsal.md: a file to try it with"
+"""The list of files that a stand-in gives who is asked for one."""
 
 
 def bind_team(machine: Machine, provided: Provided) -> Bindings:
@@ -67,7 +79,7 @@ def bind_team(machine: Machine, provided: Provided) -> Bindings:
     )
     performers = {
         AskAgent.kind: Performer(AskAgent, agents),
-        Summarise.kind: Performer(Summarise, agents),
+        Summarise.kind: Performer(Summarise, Summariser(agents)),
         CallTool.kind: Performer(CallTool, tools),
         AskPlan.kind: Performer(AskPlan, Planner(agents, is_played=_drafts(provided))),
         CheckPlan.kind: Performer(CheckPlan, PlanChecker(toolbox.workspace.folder)),
@@ -98,19 +110,32 @@ class PersonaModels:
         self._models, self._named = RunModels(named), named
 
     def __call__(self, asked: AskAgent, level: str) -> Model:
-        """The model that plays a persona."""
+        """The model that plays a persona, sums up or drafts."""
         model = self._models(asked, level)
-        if not asked.system.startswith(PERSONA) or asked.shape != "Any":
+        if asked.shape != "Any":
+            return model
+        if isinstance(asked, Summarise):
+            return _Shaped(model, lambda _: dict(SUMMARY_SCHEMA))
+        if isinstance(asked, AskPlan):
+            return _Shaped(model, lambda _: draft_schema())
+        if not asked.system.startswith(PERSONA):
             return model
         source, _, persona = asked.system.removeprefix(PERSONA).rpartition(":")
-        return _Shaped(model, source, persona, self._named == REHEARSAL)
+        return _Shaped(model, lambda request: self._persona_schema(asked, request, source, persona))
+
+    def _persona_schema(self, asked: AskAgent, request: Request, source: str, persona: str) -> dict[str, Any]:
+        roster = roster_at(source)
+        targets = list(roster.targets(persona))
+        if self._named == REHEARSAL:
+            return _rehearsed_schema(asked, request, targets)
+        return _schema([*targets, USER] if roster.personas[persona].accepts_user else targets)
 
 
 class _Shaped:
-    """A model that is told the shape of a persona's reply."""
+    """A model that is told the shape of a reply."""
 
-    def __init__(self, model: Model, source: str, persona: str, rehearses: bool) -> None:
-        self._model, self._source, self._persona, self._rehearses = model, source, persona, rehearses
+    def __init__(self, model: Model, schema_of: Callable[[Request], dict[str, Any]]) -> None:
+        self._model, self._schema_of = model, schema_of
 
     async def open(self) -> None:
         """Open the model within."""
@@ -118,28 +143,44 @@ class _Shaped:
 
     async def reply(self, request: Request) -> Reply:
         """The reply of the model within."""
-        roster = roster_at(self._source)
-        accepts_user = roster.personas[self._persona].accepts_user
-        targets = [*roster.targets(self._persona), *([USER] if accepts_user else [])]
-        shape = _choices(targets) if self._rehearses else _schema(targets)
-        return await self._model.reply(replace(request, schema=shape))
+        return await self._model.reply(replace(request, schema=self._schema_of(request)))
 
 
 def _schema(targets: list[str]) -> dict[str, Any]:
     properties = {**REPLY_SCHEMA["properties"]}
     if targets:
         properties["next_agent"] = {**properties["next_agent"], "enum": targets}
+    else:
+        del properties["next_agent"]
+        properties["transition"] = {**properties["transition"], "enum": [REQUEST_REWORK]}
     return {**REPLY_SCHEMA, "properties": properties}
 
 
-def _choices(targets: list[str]) -> dict[str, Any]:
-    """The shapes that a stand-in may choose from, each of which can be followed."""
-    content = {"type": "string"}
-    talk = {"type": "object", "properties": {"content": content}, "required": ["content"]}
-    if not targets:
-        return talk
-    hand = {"content": content, "transition": {"const": "HANDOFF_TO_AGENT"}, "next_agent": {"enum": targets}}
-    return {"anyOf": [talk, {"type": "object", "properties": hand, "required": list(hand)}]}
+def _rehearsed_schema(asked: AskAgent, request: Request, targets: list[str]) -> dict[str, Any]:
+    """The shape of a stand-in's reply. Everybody hands on and speaks to the user in turns, so that talk has an end."""
+    said = REHEARSED_FILES if lines.FILES in str(asked.arguments.get("task")) else f"[rehearsal] reply {request.nth}"
+    properties: dict[str, Any] = {"content": {"const": said}}
+    if targets and request.nth % 2 == 1:
+        if asked.arguments.get("work"):
+            properties |= {"transition": {"const": APPROVE_AND_HANDOFF}, "approval_status": {"const": APPROVED}}
+        else:
+            properties["transition"] = {"const": HANDOFF_TO_AGENT}
+        properties["next_agent"] = {"enum": targets}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+class Summariser:
+    """Has a stretch of the conversation summed up. A summary that says nothing is a failure, and told as one."""
+
+    def __init__(self, agents: AgentPerformer) -> None:
+        self._agents = agents
+
+    async def __call__(self, effect: Summarise, context: Context) -> Event:
+        event = await self._agents(effect, context)
+        if not isinstance(event, Replied) or summary_in(event) is not None:
+            return event
+        reason = f"the reply of {event.model or effect.agent} says nothing in {', '.join(PARTS)}"
+        return GaveUp(reason, PROVIDER, event.usage, effect.id, model=event.model)
 
 
 class HookPerformer:

@@ -24,6 +24,7 @@ from moothall.errors import DefinitionError, MoothallError, Refused
 from moothall.kernel.events import Event
 from moothall.kernel.machine import Machine
 from moothall.machines.team.state import AskPlan, CheckPlan, PlanChecked
+from moothall.machines.workflow.schema import SHAPE
 from moothall.performers.agents import AgentPerformer
 from moothall.runtime.ports import Context
 
@@ -42,9 +43,26 @@ class Planner:
         text = str(effect.arguments["text"])
         if not self._is_played:
             return Replied(effect.agent, json.dumps(usual_plan(text)), usual_plan(text), effect.shape, id=effect.id)
-        roles = ", ".join(sorted(over_shipped({})))
-        form = {"example": template("my_workflow"), "roles": roles}
+        form = {"example": template("my_workflow"), "roles": ", ".join(known_roles())}
         return await self._agents(replace(effect, arguments={**effect.arguments, **form}), context)
+
+
+def known_roles() -> list[str]:
+    """The roles that agents of a draft may have."""
+    return sorted(over_shipped({}))
+
+
+def draft_schema() -> dict[str, Any]:
+    """The shape of a draft: a workflow, of which the prompt says in words who may take part and how it is called."""
+    parts = dict(SHAPE.parts)
+    whole, agent = parts.pop(SHAPE.whole), parts["Agent"]
+    role = {**agent["properties"]["agent_role"], "enum": known_roles()}
+    name = {**whole["properties"]["workflow_name"], "pattern": f"^{_NAME.pattern}$"}
+    return {
+        **whole,
+        "properties": {**whole["properties"], "workflow_name": name},
+        "$defs": {**parts, "Agent": {**agent, "properties": {**agent["properties"], "agent_role": role}}},
+    }
 
 
 def usual_plan(text: str) -> Any:

@@ -11,6 +11,7 @@ from moothall.app.runs.outcome import Outcome
 from moothall.kernel.codec import encode
 from moothall.machines.team.definition import AWAIT_APPROVAL, USER_STATES, Roster
 from moothall.machines.team.directives import APPROVE_AND_HANDOFF, CONTINUE, HANDOFF_TO_AGENT
+from moothall.machines.team.floor import held_work
 from moothall.machines.team.state import THREAD, TRANSITIONS, Conversation
 from moothall.machines.team.warmth import Warm
 from moothall.runtime.ports import Store
@@ -28,7 +29,7 @@ async def messages_of(store: Store, run: str, thread: str) -> list[Any]:
     return [append["message"] for append in appends if append["thread"] == thread]
 
 
-async def result_of(store: Store, outcome: Outcome) -> dict[str, Any]:
+async def result_of(store: Store, roster: Roster, outcome: Outcome) -> dict[str, Any]:
     """The result of a conversation, for programs."""
     data: Conversation = outcome.data
     moves = await messages_of(store, outcome.run, TRANSITIONS)
@@ -44,6 +45,7 @@ async def result_of(store: Store, outcome: Outcome) -> dict[str, Any]:
         "reason": CLOSED if outcome.status == "done" else data.reason or outcome.reason,
         "mode": data.mode,
         "current_state": data.place,
+        "waiting": waiting_lines(roster, data),
         "questions": [
             {"id": question.id, "run": question.run, "prompt": question.prompt} for question in outcome.questions
         ],
@@ -122,10 +124,10 @@ def change_line(roster: Roster, move: Mapping[str, Any]) -> str:
 
 
 def reason_line(move: Mapping[str, Any], reason: str) -> str:
-    """Why it is the user's turn; "" where somebody has simply finished."""
-    if move["to"] not in USER_STATES or move["event"] in FINISHED or not reason:
-        return ""
-    return f"— {indented(reason)}" + (" (!approve or !rework)" if move["to"] == AWAIT_APPROVAL else "")
+    """Why it is the user's turn; "" where somebody has simply finished. What waits for approval is always told."""
+    if move["to"] == AWAIT_APPROVAL:
+        return f"— {indented(reason)} (!approve or !rework)"
+    return f"— {indented(reason)}" if move["to"] in USER_STATES and move["event"] not in FINISHED and reason else ""
 
 
 def status_line(roster: Roster, data: Conversation) -> str:
@@ -147,8 +149,28 @@ def state_tree(roster: Roster, data: Conversation) -> str:
     lines += [f"approved: {known.author} by {known.by} ({known.digest[:8]})" for known in data.chain.approvals]
     lines += [f"fact {name}: {fact.value!r} ({fact.source})" for name, fact in sorted(data.facts.items())]
     lines += [f"beside: {known.machine} as {name}: {known.ended or 'goes on'}" for name, known in data.beside.items()]
-    lines.append(f"mode: {data.mode}; turn {data.turn}; {indented(data.reason) or 'nothing waits'}")
-    return "\n".join(lines)
+    waiting = waiting_lines(roster, data)
+    reason = indented(data.reason) or ("" if waiting else "nothing waits")
+    lines.append("; ".join(filter(None, (f"mode: {data.mode}", f"turn {data.turn}", reason))))
+    return "\n".join([*lines, *waiting])
+
+
+def waiting_lines(roster: Roster, data: Conversation) -> list[str]:
+    """All that waits for the user in the conversation itself, and how it is decided."""
+    waiting = []
+    if data.proposed:
+        waiting.append(
+            f"{data.proposed}: !approve starts it" + ("" if data.place in USER_STATES else " after this turn")
+        )
+    if data.held is not None:
+        speaker, target = speaker_name(roster, data.speaker), speaker_name(roster, data.held.to)
+        what = f"the {held_work(data)} of {speaker}" + (f" (next: {target})" if target != speaker else "")
+        first = "then " if data.proposed else ""
+        how = "!approve, or !rework WHY" if data.place == AWAIT_APPROVAL else "!continue lets it go on"
+        waiting.append(f"{what}: {first}{how}")
+    elif data.place == AWAIT_APPROVAL and not data.proposed:
+        waiting.append(f"{data.line.phase if data.line else 'what was said'}: !approve, or say what has to change")
+    return [f"waiting for you: {indented(line)}" for line in waiting]
 
 
 def _warm_line(known: Warm) -> str:

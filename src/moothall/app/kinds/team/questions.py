@@ -11,11 +11,9 @@ from typing import Any
 
 from moothall.app.kinds.team.present import indented
 from moothall.app.runs.outcome import Question
-from moothall.app.runs.view import summary_of
-from moothall.errors import MoothallError, Refused
+from moothall.app.runs.view import questions_below, summary_of
+from moothall.errors import Refused
 from moothall.kernel.effects import AskPerson
-from moothall.runtime.children import child_id
-from moothall.runtime.journal import FAMILY
 from moothall.runtime.ports import Store
 
 YES_NO = {"type": "boolean"}
@@ -27,21 +25,8 @@ async def open_questions(store: Store, run: str) -> tuple[Question, ...]:
     stored = await store.load(run)
     own = {pending["key"] for pending in stored.head["pending"] if pending["kind"] != AskPerson.kind}
     doubts = (question for question in _questions(run, summary_of(stored).questions) if question.id in own)
-    return (*doubts, *await _below(store, run, stored.head))
-
-
-async def _below(store: Store, run: str, head: Mapping[str, Any]) -> tuple[Question, ...]:
-    found: tuple[Question, ...] = ()
-    for pending in head["pending"]:
-        if pending["kind"] not in FAMILY or not pending.get("began"):
-            continue
-        child = child_id(run, pending["key"])
-        try:
-            stored = await store.load(child)
-        except MoothallError:  # it is gone or damaged, which `moot ls` tells
-            continue
-        found += (*_questions(child, summary_of(stored).questions), *await _below(store, child, stored.head))
-    return found
+    below = await questions_below(store, run)
+    return (*doubts, *(question for child, asked in below for question in _questions(child, asked)))
 
 
 def _questions(run: str, asked: Sequence[Mapping[str, Any]]) -> tuple[Question, ...]:
@@ -68,7 +53,8 @@ class Numbers:
     def shown(self, question: Question) -> str:
         """A question as a person reads it, with the way to answer it."""
         number = self.number(question)
-        asked = f"question {number}, of {question.run}: {indented(question.prompt)}"
+        person = f", for {question.who}" if question.who else ""
+        asked = f"question {number}, of {question.run}{person}: {indented(question.prompt)}"
         return f"{asked}\n!answer {number} {_way(question.schema)}"
 
     def meant(self, open_now: Sequence[Question], text: str) -> tuple[Question, str]:

@@ -29,6 +29,7 @@ from moothall.app.kinds.team.present import (
     state_tree,
     status_line,
     transcript_of,
+    waiting_lines,
 )
 from moothall.app.kinds.team.questions import YES_NO, Numbers, answer_in, open_questions
 from moothall.app.kinds.team.tools import made_workspace, own_use
@@ -361,7 +362,9 @@ class Session:
             for message in said
         ]
         lines += [f"branch: {run}" for run in await branches(self.hall, self.run)]
-        return "\n".join(lines) or "nothing was said yet"
+        lines = lines or ["nothing was said yet"]
+        asked = await open_questions(self.hall.store, self.run)
+        return "\n".join([*lines, *waiting_lines(self.roster, await self.look()), *map(self._numbers.shown, asked)])
 
     async def _fork(self, rest: str) -> str:
         """Go another way from a turn on; the run that was is kept."""
@@ -386,7 +389,7 @@ class Session:
     async def result(self) -> dict[str, Any]:
         """The result for programs."""
         assert self.outcome is not None
-        return {**await result_of(self.hall.store, self.outcome), "metrics": await self.metrics()}
+        return {**await result_of(self.hall.store, self.roster, self.outcome), "metrics": await self.metrics()}
 
     async def transcript(self) -> str:
         """The conversation as Markdown."""

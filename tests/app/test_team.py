@@ -950,6 +950,7 @@ class Doubter(AgentState):
         return "ceo"
 
 
+@pytest.mark.covers("T46")
 @pytest.mark.parametrize(("why", "told"), [("", "it is not approved as it is"), ("no core loop", "no core loop")])
 def test_work_that_a_persona_in_python_does_not_approve_goes_back_and_not_on(why: str, told: str) -> None:
     script: Script = {
@@ -973,6 +974,7 @@ def test_the_first_persona_asks_the_user_where_it_does_not_approve_what_they_say
     assert "Creative Partner asks for rework, and nobody's work is before it" in orchestrator.command("!state")
 
 
+@pytest.mark.covers("T42")
 @pytest.mark.parametrize("by_setting", [False, True])
 def test_a_conversation_in_memory_lasts_as_long_as_its_orchestrator(
     monkeypatch: pytest.MonkeyPatch, by_setting: bool
@@ -988,6 +990,7 @@ def test_a_conversation_in_memory_lasts_as_long_as_its_orchestrator(
     assert orchestrator.state == "Closed"
 
 
+@pytest.mark.covers("T42")
 def test_the_transition_engine_reads_directives_and_settles_proposals() -> None:
     engine = TransitionEngine()
     found = engine.parse({"content": "x", "transition": "HANDOFF_TO_AGENT", "next_agent": "cfo"}, speaker="ceo")

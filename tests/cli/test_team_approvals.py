@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.ran import Moot
 from tests.cli.terminal import terminal
 from tests.models.loopback import Asked, Loopback, Said, loopback_aside
@@ -37,6 +39,7 @@ def parts(told: str) -> list[list[str]]:
     return [part.splitlines() for part in told.split("> ")[1:]]
 
 
+@pytest.mark.covers("T55", "T62")
 def test_the_approval_of_a_transition_is_announced_after_that_of_the_reply(moot: Moot, tmp_path: Path) -> None:
     script = typed(tmp_path, "Go", "!state", "!approve", "!state", "!history", "!approve")
     with loopback_aside(play) as served:

@@ -35,6 +35,7 @@ def talk(moot: Moot, folder: Path, model: Obedient, *lines: str) -> tuple[Ran, L
     return ran, served
 
 
+@pytest.mark.covers("T15", "T73")
 @pytest.mark.parametrize("model", [obey_words, obey_schema])
 def test_an_obedient_model_sums_up_what_was_said(moot: Moot, tmp_path: Path, model: Obedient) -> None:
     ran, served = talk(moot, tmp_path, model, *LINES, "!metrics", "!exit")

@@ -1,10 +1,10 @@
 // One run: its story, its diagram live, its timeline, what it cost, its past at any step, and what can be done with it.
-import { html, useCallback, useEffect, useMemo, useRef, useState, useLoaded, useEvery, Badge, Bars, Link, Problem, Table, ago, amount, date, go, lasting, runLink, spent } from "./parts.js";
+import { html, useCallback, useEffect, useMemo, useRef, useState, useLoaded, useEvery, Badge, Bars, Confirm, Link, Problem, Table, ago, amount, date, go, lasting, runLink, spent } from "./parts.js";
 import { follow, get, post, runPath } from "./api.js";
 import { Picture } from "./picture.js";
 import { Story, Timeline } from "./steps.js";
 import { Sections, Talk } from "./sections.js";
-import { Question } from "./questions.js";
+import { Questions } from "./questions.js";
 
 const WINDOW = 100, MOST = 400;
 
@@ -163,6 +163,8 @@ export function Run({ run, me }) {
     setTab(name);
     history.replaceState({}, "", `#${name}`);
   };
+  const questions = detail.typed ? summary.questions.filter((question) => question.sends_back) : summary.questions;
+  const asked = questions.map((question) => ({ ...question, run, question: question.id, machine: summary.machine, states: summary.states }));
   const restart = () => setTrial((count) => count + 1);
   return html`<section class="run">
     <header class="run-head">
@@ -181,7 +183,7 @@ export function Run({ run, me }) {
       <${Facts} detail=${detail} figures=${figures} total=${steps.current.total} />
     </header>
     <${Problem} error=${error} />
-    ${summary.questions.length > 0 && !detail.typed && html`<div class="stack">${summary.questions.map((question) => html`<${Question} key=${question.id} within=${true} asked=${{ ...question, run, question: question.id, machine: summary.machine, states: summary.states }} readOnly=${me.read_only} done=${redetail} />`)}</div>`}
+    <${Questions} asked=${isLive ? asked : []} within=${true} readOnly=${me.read_only} answered=${redetail} />
     ${summary.questions.length === 0 && detail.children.filter((child) => child.status === "waiting").map((child) => html`<p class="card question">It waits for an answer in <${Link} to=${runLink(child.run)}>${child.machine}<//>, which it has started.</p>`)}
     ${(detail.children.length > 0 || detail.forks.length > 0) && html`<div class="family">
       ${detail.children.map((child) => html`<${Link} class="chip kin" to=${runLink(child.run)}><span class="dot ${child.status}"></span>${child.machine}<//>`)}
@@ -284,6 +286,7 @@ function Travel({ total, chosen, choose, run, me }) {
 
 function Deeds({ detail, me, restart, at }) {
   const { run, status } = detail.summary;
+  const [asking, setAsking] = useState(false);
   const [error, setError] = useState(null);
   const act = (path, body, then) => async () => {
     setError(null);
@@ -295,7 +298,8 @@ function Deeds({ detail, me, restart, at }) {
   };
   const isLive = ["running", "waiting", "stuck"].includes(status);
   return html`<div class="deeds">
-    ${!me.read_only && isLive && html`<button class="danger" onClick=${act("/cancel", {}, restart)}>Cancel</button>`}
+    ${!me.read_only && isLive && html`<button class="danger" onClick=${() => setAsking(true)}>Cancel</button>`}
+    ${asking && html`<${Confirm} title="Cancel this run?" no="Keep it" yes="Cancel the run" go=${act("/cancel", {}, restart)} close=${() => setAsking(false)}>${run} stops where it is, and cannot go on afterwards.<//>`}
     ${!me.read_only && status === "failed" && !detail.summary.ending && html`<button class="primary" onClick=${act("/retry", {}, restart)}>Retry</button>`}
     ${!me.read_only && status === "limited" && html`<${MoreBudget} limits=${detail.summary.limits} retry=${(budget) => act("/retry", { budget }, restart)()} />`}
     <details class="menu"><summary class="button">More</summary><div class="menu-box">

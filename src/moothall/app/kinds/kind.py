@@ -46,6 +46,8 @@ class Listing(Frozen):
     """Whether its machines are told events from outside, and wait for them."""
     bad_outcomes: tuple[str, ...] = ()
     """Where one end is for all: the outcomes in a run's data, beside reason and rollback, that are bad ones."""
+    approvals: Mapping[str, str] = field(default_factory=dict)
+    """The states in which a person approves something or sends it back, and what the answer begins with that does."""
     rules: Mapping[str, str] = field(default_factory=dict)
     """The collections of records by which a whole store is ruled, and the command that writes each anew."""
 
@@ -67,7 +69,12 @@ KINDS = {
         rules={"identity": "moot identity init --force"},
     ),
     "team": Listing(
-        "moothall.app.kinds.team", looks=True, files=True, late=True, help="talk with personas who hand off and approve"
+        "moothall.app.kinds.team",
+        looks=True,
+        files=True,
+        late=True,
+        help="talk with personas who hand off and approve",
+        approvals={"AwaitApproval": "!rework"},
     ),
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
     "statechart": Listing("moothall.app.kinds.statechart", looks=True, late=True, told=True),

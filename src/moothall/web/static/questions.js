@@ -14,7 +14,10 @@ export function Questions({ asked, readOnly, within = false, answered }) {
   const known = new Set(placed.current.map(nameOf));
   const shown = [...placed.current.map((question) => open.get(nameOf(question)) || question), ...asked.filter((question) => !known.has(nameOf(question)))];
   placed.current = shown;
-  const isOver = (question) => nameOf(question) in ended;
+  const isOver = (question) => {
+    const end = ended[nameOf(question)];
+    return !!end && (!!end.told || !open.has(nameOf(question)));
+  };
   const end = (question, told) => {
     const { height } = cardOf(box.current, question).getBoundingClientRect();
     setEnded((before) => ({ ...before, [nameOf(question)]: { told, height } }));

@@ -79,7 +79,7 @@ export function Run({ run, me }) {
       get(runPath(run, "/figures")).then(setFigures, () => {});
     }, wait);
   }, [run]);
-  const redetail = useCallback(() => get(runPath(run)).then((found) => (setDetail(found), found), setError), [run]);
+  const redetail = useCallback(() => get(runPath(run)).then((found) => (setDetail((known) => newer(known, found)), found), setError), [run]);
   const later = useCallback(() => {
     awaited.current = awaited.current || setTimeout(() => ((awaited.current = null), redetail()), 2000);
   }, [run]);
@@ -211,6 +211,9 @@ export function Run({ run, me }) {
     </div>
   </section>`;
 }
+
+// What was heard meanwhile of how the run stands is newer than an answer that was asked for before.
+const newer = (known, found) => (known && known.summary.seq > found.summary.seq ? { ...found, summary: known.summary } : found);
 
 const isUnderWay = (kin) => ["running", "waiting", "stuck"].includes(kin.status);
 

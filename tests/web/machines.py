@@ -120,6 +120,7 @@ PATCH = Machine(
     moves=[On("asking", Answered, to="over")],
 )
 
+
 @dataclass(frozen=True)
 class Verdict:
     """What a person says in a form: a yes or a no that has to be given, and things that may be left out."""

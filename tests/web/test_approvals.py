@@ -63,7 +63,10 @@ def test_a_reply_is_shown_whole_with_its_hash_sent_back_for_a_reason_and_approve
         again.get_by_role("button", name="Approve").click()
         page.wait_for_selector("text=Answered: Approve")
         answers = [entry["event"] for entry in entries_of(page, run) if entry["event"]["name"] == "answered"]
-        assert [(answer["value"], answer["by"]) for answer in answers] == [(f"{SEND_BACK} less water", "ada"), (True, "ada")]
+        assert [(answer["value"], answer["by"]) for answer in answers] == [
+            (f"{SEND_BACK} less water", "ada"),
+            (True, "ada"),
+        ]
         data = page.evaluate("run => fetch(`/api/runs/${run}/export`).then(found => found.json())", run)["head"]
         approvals = data["snapshot"]["data"]["chain"]["approvals"]
         assert [(known["by"], known["digest"]) for known in approvals] == [("user", digest_of("A game about clouds."))]

@@ -1,4 +1,4 @@
-"""Questions in a browser: a click answers what the person saw, every field can be given, and nothing moves meanwhile."""
+"""Questions in a browser: a click answers what the person saw, every field can be given, and nothing moves."""
 
 from typing import Any
 
@@ -40,7 +40,8 @@ def status_of(page: Any, run: str) -> str:
 
 
 def test_a_second_click_in_the_same_place_answers_no_other_question(page: Any, server: Server) -> None:
-    ask(server, "first"), ask(server, "second")
+    ask(server, "first")
+    ask(server, "second")
     open_inbox(page, server)
     place = middle_of(card(page, "first").get_by_role("button", name="Approve"))
     below = card(page, "second").bounding_box()
@@ -75,7 +76,8 @@ def test_a_question_that_comes_moves_no_other_and_takes_no_click_for_a_moment(pa
 
 
 def test_a_question_that_was_pushed_down_takes_no_click_for_a_moment(page: Any, server: Server) -> None:
-    ask(server, "first"), ask(server, "second")
+    ask(server, "first")
+    ask(server, "second")
     open_inbox(page, server)
     page.evaluate("document.querySelector('.question').style.paddingBottom = '90px'")
     button = card(page, "second").get_by_role("button", name="Approve")
@@ -89,7 +91,8 @@ def test_a_question_that_was_pushed_down_takes_no_click_for_a_moment(page: Any, 
 
 
 def test_a_question_that_was_answered_elsewhere_keeps_its_place(page: Any, server: Server) -> None:
-    ask(server, "first"), ask(server, "second")
+    ask(server, "first")
+    ask(server, "second")
     open_inbox(page, server)
     below = card(page, "second").bounding_box()
     assert started(server, "answer", "first", "--yes").returncode == 0
@@ -102,7 +105,8 @@ def test_a_question_that_was_answered_elsewhere_keeps_its_place(page: Any, serve
 
 
 def test_after_an_answer_the_keyboard_is_at_the_next_question(page: Any, server: Server) -> None:
-    ask(server, "first"), ask(server, "second")
+    ask(server, "first")
+    ask(server, "second")
     open_inbox(page, server)
     card(page, "first").get_by_role("button", name="Approve").focus()
     page.keyboard.press("Enter")

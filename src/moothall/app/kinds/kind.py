@@ -213,6 +213,10 @@ class Kind:
         """Why a run cannot go on with what is here; "" where it can."""
         return ""
 
+    def refusal(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> str:
+        """Why a run cannot begin with these data and functions, at whatever door; "" where it can."""
+        return self.lacking(machine, data, given)
+
     def models(self, machine: Machine, data: Any, named: str, given: Mapping[str, Any]) -> Iterator[str]:
         """The models that its agents have besides the run's, of those for whom no function is given."""
         yield from ()
@@ -245,6 +249,10 @@ class Kind:
     def filled_in(self, machine: Machine, given: Any) -> tuple[Machine, Any]:
         """The machine to start and its data, where a person has filled in its form."""
         return machine, given
+
+    def folder(self, given: Any) -> str:
+        """The folder that a run changes by itself whose form is filled in like this; "" where none is named."""
+        return ""
 
     def hears(self, machine: Machine) -> bool:
         """Whether a person may type to a run of this machine."""

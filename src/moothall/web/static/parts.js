@@ -19,8 +19,14 @@ export function Link({ to, children, ...rest }) {
 
 export const runLink = (run) => `/run/${encodeURIComponent(run)}`;
 
-export function Badge({ status }) {
-  return html`<span class="badge ${status.split(" ")[0]}">${status}</span>`;
+// How a run stands. What was only rehearsed does not look like something that was done.
+export function Badge({ status, model = "" }) {
+  const isRehearsal = model === "rehearsal";
+  return html`<span class="badge ${status.split(" ")[0]} ${isRehearsal ? "rehearsal" : ""}">${status}</span>${isRehearsal && html`<span class="chip">rehearsal</span>`}`;
+}
+
+export function Warnings({ warnings }) {
+  return warnings.length ? html`<ul class="warnings" role="status">${warnings.map((warning) => html`<li key=${warning}>${warning}</li>`)}</ul>` : null;
 }
 
 export function lasting(seconds) {

@@ -1,5 +1,5 @@
 // One run: its story, its diagram live, its timeline, what it cost, its past at any step, and what can be done with it.
-import { html, useCallback, useEffect, useMemo, useRef, useState, useLoaded, useEvery, Badge, Bars, Confirm, Link, Problem, Table, ago, amount, date, go, lasting, runLink, spent } from "./parts.js";
+import { html, useCallback, useEffect, useMemo, useRef, useState, useLoaded, useEvery, Badge, Bars, Confirm, Link, Problem, Table, Warnings, ago, amount, date, go, lasting, runLink, spent } from "./parts.js";
 import { follow, get, post, runPath } from "./api.js";
 import { Picture } from "./picture.js";
 import { Story, Timeline } from "./steps.js";
@@ -170,7 +170,7 @@ export function Run({ run, me }) {
     <header class="run-head">
       <div class="title-row">
         <h1 class="mono">${summary.run}</h1>
-        <${Badge} status=${summary.status} />
+        <${Badge} status=${summary.status} model=${summary.model} />
         ${connection === "lost" && html`<span class="chip urgent" role="status">connection lost, trying again…</span>`}
         <span class="spread"></span>
         <${Deeds} detail=${detail} me=${me} restart=${restart} at=${chosen} />
@@ -180,6 +180,7 @@ export function Run({ run, me }) {
         ${detail.origin && html` · forked from <${Link} to=${runLink(detail.origin)}>${detail.origin}<//> after step ${detail.shared}`}
         ${summary.model && html` · ${shortModel(summary.model)}`}</p>
       ${summary.reason && html`<p class="reason">${summary.reason}</p>`}
+      <${Warnings} warnings=${detail.warnings} />
       <${Facts} detail=${detail} figures=${figures} total=${steps.current.total} />
     </header>
     <${Problem} error=${error} />
@@ -195,7 +196,7 @@ export function Run({ run, me }) {
           ${Object.entries(tabs).map(([name, label]) => html`<button role="tab" id="tab-${name}" aria-selected=${tab === name} tabindex=${tab === name ? 0 : -1} aria-controls="panel" onClick=${() => show(name)}>${label}</button>`)}
         </div>
         <div role="tabpanel" id="panel" aria-labelledby="tab-${tab}">
-          ${tab === "story" && html`${detail.result && !isLive && html`<div class="card result"><span class="eyebrow">Result</span><pre class="words" tabindex="0">${detail.result}</pre></div>`}${detail.typed && html`<${Conversation} run=${run} sections=${sections} speech=${speech} me=${me} live=${isLive} />`}<${Story} store=${steps.current} speech=${detail.typed ? {} : speech} />`}
+          ${tab === "story" && html`${detail.result && !isLive && html`<div class="card result ${summary.status} ${summary.model === "rehearsal" ? "rehearsal" : ""}"><span class="eyebrow">Result</span><pre class="words" tabindex="0">${detail.result}</pre></div>`}${detail.typed && html`<${Conversation} run=${run} sections=${sections} speech=${speech} me=${me} live=${isLive} />`}<${Story} store=${steps.current} speech=${detail.typed ? {} : speech} />`}
           ${tab === "timeline" && html`<${Timeline} store=${steps.current} chosen=${chosen} choose=${choose} />`}
           ${tab === "machine" && html`<${Sections} sections=${sections} />`}
           ${tab === "figures" && (figures ? html`<${Figures} figures=${figures} />` : html`<p class="soft">…</p>`)}

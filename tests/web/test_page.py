@@ -281,10 +281,12 @@ VIEWS = {
     "inbox": ".question",
     "runs": ".row",
     "start?machine=debate": "form .primary",
+    "start?machine=arena": ".warnings",
     "check": ".verdict",
     "metrics": ".bars",
     "compare": "#left",
     "run/letter-1": ".moot .active",
+    "run/verdict-1": "fieldset",
     "run/letter-1#figures": ".scroll",
     "run/letter-1#timeline": ".tick",
     "run/letter-1#data": "pre.exact",
@@ -303,8 +305,9 @@ def scripted(name: str) -> tuple[str, str]:
 
 def visited(context: Any, server: Server) -> Iterator[tuple[str, Any]]:
     """Every view of a page with a run that waits."""
-    began = started(server, "run", "machines.py:LETTER", "Eve", "--run-id", "letter-1")
-    assert began.returncode == 5, began.stderr
+    for machine in ("LETTER", "VERDICT"):
+        began = started(server, "run", f"machines.py:{machine}", "Eve", "--run-id", f"{machine.lower()}-1")
+        assert began.returncode == 5, began.stderr
     for order in (
         ("team", "--plain", "--run-id", "studio", "--script", f"{EXAMPLES}/team_typed.txt", *scripted("team")),
         ("debate", "Where?", "--run-id", "till", "--options", "SQLite,PostgreSQL,Redis", *scripted("debate")),

@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from textwrap import indent
 from typing import Any
 
 from moothall.agents.ask import AskAgent, Replied, Returned, ToolCall, Window
@@ -707,7 +708,8 @@ class Floor:
         schema = {"anyOf": [{"type": "boolean"}, {"type": "string"}]}
         waiting, digest = self._waiting(data)
         shown = [data.reason or f"the work of {self._name(data.speaker)} waits for your approval"]
-        shown += [waiting, f"hash of this: {digest}"] if waiting else []
+        # what somebody said is indented, so that no line of it looks like one of ours
+        shown += [indent(waiting, "  "), f"hash of this: {digest}"] if waiting else []
         if data.held is not None and data.held.to != data.speaker:
             shown.append(f"next: {self._name(data.held.to)}")
         return Move(data, (AskPerson("\n".join((*shown, "Shall it go on?")), schema),))

@@ -26,7 +26,7 @@ export function Badge({ status, model = "" }) {
 }
 
 export function Warnings({ warnings }) {
-  return warnings.length ? html`<ul class="warnings" role="status">${warnings.map((warning) => html`<li key=${warning}>${warning}</li>`)}</ul>` : null;
+  return warnings.length ? html`<div class="warnings" role="status"><ul>${warnings.map((warning) => html`<li key=${warning}>${warning}</li>`)}</ul></div>` : null;
 }
 
 export function lasting(seconds) {
@@ -187,8 +187,8 @@ export function Field({ name, schema, value, onChange, required, id, unset }) {
   } else if (known.type === "number" || known.type === "integer") {
     input = html`<input id=${id} type="number" step=${known.type === "integer" ? 1 : "any"} min=${known.minimum} max=${known.maximum} placeholder=${known.default ?? ""} required=${required} value=${value ?? ""} ...${about}
       onInput=${(event) => onChange(event.target.value === "" ? undefined : Number(event.target.value))} />`;
-  } else if (known.type === "string" && known.format !== "text" && !required) {
-    input = html`<input id=${id} type="text" value=${value ?? ""} ...${about} onInput=${(event) => onChange(event.target.value || undefined)} />`;
+  } else if (known.type === "string" && (known.format === "path" || (known.format !== "text" && !required))) {
+    input = html`<input id=${id} type="text" required=${required} value=${value ?? ""} ...${about} onInput=${(event) => onChange(event.target.value || undefined)} />`;
   } else if (known.type === "string") {
     input = html`<textarea id=${id} rows="3" required=${required} value=${value ?? ""} ...${about} onInput=${(event) => onChange(event.target.value || undefined)}></textarea>`;
   } else {

@@ -40,7 +40,7 @@ FORM: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "request": {"type": "string", "title": "Request", "format": "text", "description": "what is to be done"},
-        "workspace": {"type": "string", "title": "Workspace"},
+        "workspace": {"type": "string", "title": "Workspace", "format": "path"},
         "bands": {"enum": ["seed", "cautious"], "title": "Bands", "default": "seed"},
         "dry_run": {"type": "boolean", "title": "Stop before anything is executed"},
     },

@@ -141,6 +141,14 @@ VERDICT = Machine(
     ],
 )
 
+COUNT = Machine(
+    "count",
+    data=Letter,
+    result=lambda letter: letter.text,
+    states=[State("counting", enter=question("How many to {to}, or why none?", int | str)), Final("counted")],
+    moves=[On("counting", Answered, to="counted", do=lambda letter, given: replace(letter, text=repr(given.value)))],
+)
+
 TWICE = Machine(
     "twice",
     data=Letter,

@@ -163,3 +163,13 @@ def test_no_can_be_given_in_a_form_and_every_field_of_a_question_is_in_sight(pag
     question.get_by_role("button", name="Send answer").click()
     page.wait_for_selector(".badge.done")
     page.wait_for_selector("text=Verdict(approved=False, reason='too long', urgent=None, notes=())")
+
+
+@pytest.mark.parametrize(("typed", "given"), [("3", "3"), ("no paper", "'no paper'")])
+def test_an_answer_of_several_types_is_read_as_at_the_terminal(
+    page: Any, server: Server, typed: str, given: str
+) -> None:
+    begin(page, server, "machines.py:COUNT", To="Eve")
+    page.get_by_role("article").get_by_label("Answer").fill(typed)
+    page.get_by_role("button", name="Send answer").click()
+    page.wait_for_selector(f".result >> text=/^{given}$/")

@@ -219,6 +219,15 @@ function JsonField({ id, value, onChange, required }) {
 
 let forms = 0;
 
+// Where several types are allowed, what is JSON counts as that, and all else as a text.
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
 // Where `whole` is said, every field is in sight; else those that are needed or explained are, and the rest is folded away.
 export function SchemaForm({ schema, submit, label, busy, children, whole = false, changed = () => {} }) {
   const known = plainSchema(schema);
@@ -229,12 +238,12 @@ export function SchemaForm({ schema, submit, label, busy, children, whole = fals
   const isObject = known.type === "object" && known.properties;
   const send = (event) => {
     event.preventDefault();
-    submit(isObject ? value || {} : value);
+    submit(isObject ? value || {} : known.anyOf ? parsed(value) : value);
   };
   if (!isObject) {
     const isEmpty = !known.type && !known.enum;
     return html`<form onSubmit=${send}>
-      <${Field} id="f${number}" name=${known.title || (isEmpty ? "input" : "answer")} schema=${isEmpty ? { type: "string", ...known } : known} value=${value} onChange=${set} required=${!isEmpty} unset=${unset} />
+      <${Field} id="f${number}" name=${known.title || (whole ? "answer" : "input")} schema=${isEmpty ? { type: "string", ...known } : known} value=${value} onChange=${set} required=${!isEmpty} unset=${unset} />
       ${children}
       <button class="primary" disabled=${busy}>${label}</button>
     </form>`;

@@ -102,6 +102,15 @@ def test_files_and_roles_that_are_missing_are_named_before_any_call(
     assert why in ran.err
 
 
+def test_a_debate_that_is_run_as_any_machine_has_roles_that_somebody_knows(moot: Moot) -> None:
+    agents = [{"id": "a", "name": "a", "role": "nobody"}, {"id": "b", "name": "b", "role": "kiss"}]
+    given = {"problem": "Tea?", "configuration": {"agents": agents}}
+    Path("given.json").write_text(json.dumps(given))
+    ran = moot("run", "debate", "--input-json", "given.json", *scripted())
+    assert (ran.code, calls()) == (WRONG, 0)
+    assert "no role is called 'nobody'" in ran.err
+
+
 @pytest.mark.parametrize("problem", ["", "   "])
 def test_an_empty_problem_is_refused_before_any_call(moot: Moot, problem: str) -> None:
     Path("problem.txt").write_text(problem)

@@ -160,6 +160,20 @@ async def test_a_run_is_cancelled_and_a_wrong_answer_is_refused(folder: Path) ->
         assert (await settled(call, run))["status"] == "cancelled"
 
 
+async def test_what_the_command_refuses_is_refused_and_a_rehearsal_is_named(folder: Path) -> None:
+    arguments = ["-m", "moothall", "mcp", "arena", "debate", "pipeline"]
+    how = StdioServerParameters(command=sys.executable, args=arguments, env=environment(folder), cwd=str(folder))
+    async with Client(stdio_client(how), read_timeout_seconds=30) as client:
+        refused = await client.call_tool("start", {"machine": "arena", "input": "Write a table"})
+        assert "no workspace is named" in str(refused.content)
+        configuration = {"agents": [{"id": "a", "name": "a", "role": "nobody"}]}
+        given = {"problem": "Tea?", "configuration": configuration}
+        refused = await client.call_tool("start", {"machine": "debate", "input": given})
+        assert "no role is called 'nobody'" in str(refused.content)
+        begun = await calls_of(client)("start", machine="pipeline", input={"brief": "A haiku"})
+        assert begun["warnings"] == ["this is a rehearsal: no model was asked, and the replies mean nothing"]
+
+
 async def test_over_http_only_whoever_has_the_token_is_served(folder: Path) -> None:
     with served_over_http(folder) as place:
         async with httpx2.AsyncClient() as stranger:

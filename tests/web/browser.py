@@ -107,3 +107,13 @@ def started(server: Server, *arguments: str) -> subprocess.CompletedProcess[str]
 def lit(page: Any) -> Sequence[str]:
     """The states that glow in the picture."""
     return list(page.eval_on_selector_all(".moot .active", "found => found.map(one => one.dataset.state)"))
+
+
+def begin(page: Any, server: Server, machine: str, **fields: str) -> str:
+    """Start a run from the form."""
+    page.goto(f"{server.url}/start?machine={machine}")
+    for name, value in fields.items():
+        page.get_by_label(name, exact=False).first.fill(value)
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.wait_for_url("**/run/**")
+    return str(page.url.rsplit("/", 1)[1].partition("#")[0])

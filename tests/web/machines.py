@@ -120,6 +120,42 @@ PATCH = Machine(
     moves=[On("asking", Answered, to="over")],
 )
 
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a person says in a form: a yes or a no that has to be given, and things that may be left out."""
+
+    approved: bool
+    reason: str = ""
+    urgent: bool | None = None
+    notes: tuple[str, ...] = ()
+
+
+VERDICT = Machine(
+    "verdict",
+    data=Letter,
+    result=lambda letter: letter.text,
+    states=[State("judging", enter=question("Is the letter to {to} good?", Verdict)), Final("judged")],
+    moves=[
+        On("judging", Answered, to="judged", do=lambda letter, given: replace(letter, text=repr(given.value))),
+    ],
+)
+
+COUNT = Machine(
+    "count",
+    data=Letter,
+    result=lambda letter: letter.text,
+    states=[State("counting", enter=question("How many to {to}, or why none?", int | str)), Final("counted")],
+    moves=[On("counting", Answered, to="counted", do=lambda letter, given: replace(letter, text=repr(given.value)))],
+)
+
+TWICE = Machine(
+    "twice",
+    data=Letter,
+    states=[State("first", enter=question("First?")), State("second", enter=question("Second?")), Final("over")],
+    moves=[On("first", Answered, to="second"), On("second", Answered, to="over")],
+)
+
 MARK = "<img src=x onerror=document.title='broken'>"
 EVIL = Machine(
     f"{MARK}evil",

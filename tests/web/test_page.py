@@ -10,57 +10,11 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 
-from tests.web.browser import Server, browser, lit, require_browser, serving, started
+from tests.web.browser import Server, begin, lit, started
 
 pytestmark = [pytest.mark.slow, pytest.mark.unreplayed("the runs are of another process")]
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
-PATIENCE = 20_000
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as found:
-        yield found
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    require_browser()
-    with serving(tmp_path / "home", "--user", "ada", cwd=HERE) as found:
-        yield found
-
-
-def trouble_in(message: Any) -> list[str]:
-    """What the browser complains about; a connection that is lost is told by the page itself."""
-    return [message.text] if message.type == "error" and "ERR_" not in message.text else []
-
-
-@pytest.fixture
-def page(chromium: Any, server: Server) -> Iterator[Any]:
-    context = chromium.new_context()
-    context.set_default_timeout(PATIENCE)
-    found = context.new_page()
-    troubles: list[str] = []
-    requests: list[str] = []
-    found.on("pageerror", lambda error: troubles.append(str(error)))
-    found.on("console", lambda message: troubles.extend(trouble_in(message)))
-    found.on("request", lambda request: requests.append(request.url))
-    found.goto(server.link)
-    yield found
-    context.close()
-    assert [url for url in requests if not url.startswith((server.url, "data:"))] == []
-    assert [trouble for trouble in troubles if "status of 4" not in trouble] == []
-
-
-def begin(page: Any, server: Server, machine: str, **fields: str) -> str:
-    """Start a run from the form."""
-    page.goto(f"{server.url}/start?machine={machine}")
-    for name, value in fields.items():
-        page.get_by_label(name, exact=False).first.fill(value)
-    page.get_by_role("button", name="Start", exact=True).click()
-    page.wait_for_url("**/run/**")
-    return str(page.url.rsplit("/", 1)[1].partition("#")[0])
 
 
 def open_gate(server: Server, *steps: int) -> None:
@@ -342,10 +296,12 @@ VIEWS = {
     "inbox": ".question",
     "runs": ".row",
     "start?machine=debate": "form .primary",
+    "start?machine=arena": ".warnings",
     "check": ".verdict",
     "metrics": ".bars",
     "compare": "#left",
     "run/letter-1": ".moot .active",
+    "run/verdict-1": "fieldset",
     "run/letter-1#figures": ".scroll",
     "run/letter-1#timeline": ".tick",
     "run/letter-1#data": "pre.exact",
@@ -364,8 +320,9 @@ def scripted(name: str) -> tuple[str, str]:
 
 def visited(context: Any, server: Server) -> Iterator[tuple[str, Any]]:
     """Every view of a page with a run that waits."""
-    began = started(server, "run", "machines.py:LETTER", "Eve", "--run-id", "letter-1")
-    assert began.returncode == 5, began.stderr
+    for machine in ("LETTER", "VERDICT"):
+        began = started(server, "run", f"machines.py:{machine}", "Eve", "--run-id", f"{machine.lower()}-1")
+        assert began.returncode == 5, began.stderr
     for order in (
         ("team", "--plain", "--run-id", "studio", "--script", f"{EXAMPLES}/team_typed.txt", *scripted("team")),
         ("debate", "Where?", "--run-id", "till", "--options", "SQLite,PostgreSQL,Redis", *scripted("debate")),

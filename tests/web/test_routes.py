@@ -256,6 +256,40 @@ def test_every_machine_that_ships_has_a_short_form(page: TestClient, machine: st
     assert 1 <= len(form["schema"]["properties"]) <= 6
 
 
+SEAT = {"id": "a", "name": "a", "role": "nobody"}
+
+
+@pytest.mark.parametrize(
+    ("machine", "given", "why"),
+    [
+        ("debate", {"problem": "Tea?", "panel": "architect, nobody"}, "no role is called 'nobody'"),
+        ("debate", {"problem": "Tea?", "configuration": {"agents": [SEAT]}}, "no role is called 'nobody'"),
+        ("debate", {"problem": "Tea?", "configuration": {"judge": SEAT}}, "no role is called 'nobody'"),
+        ("debate", {"problem": "Tea?", "options": "tea"}, "a choice needs two options"),
+        ("debate", {"problem": " "}, "the problem is empty"),
+        ("arena", {"request": "Write a table"}, "no workspace is named"),
+        ("arena", "Write a table", "no workspace is named"),
+        ("arena", {"request": "Write a table", "workspace": " "}, "no workspace is named"),
+    ],
+)
+def test_what_the_command_refuses_is_refused(page: TestClient, machine: str, given: Any, why: str) -> None:
+    answer = page.post("/api/runs", json={"machine": machine, "input": given, "model": "rehearsal"})
+    assert answer.status_code in (409, 422), answer.text
+    assert why in answer.json()["error"]
+    assert page.get("/api/runs").json()["total"] == 0
+
+
+def test_what_is_to_be_known_is_told_before_a_run_begins_and_of_the_run(page: TestClient) -> None:
+    told = page.post("/api/preview", json={"machine": "pipeline"}).json()
+    assert [warning.partition(":")[0] for warning in told["warnings"]] == ["no model is set"]
+    assert page.post("/api/preview", json={"machine": "pipeline", "model": "rehearsal"}).json()["warnings"] == []
+    folder = page.post("/api/preview", json={"machine": "arena", "input": {"workspace": "docs"}}).json()["folder"]
+    assert folder == str(HERE / "docs")
+    answer = page.post("/api/runs", json={"machine": "pipeline", "input": {"brief": "A haiku"}})
+    detail = page.get(f"/api/runs/{answer.json()['run']}").json()
+    assert detail["warnings"] == ["this is a rehearsal: no model was asked, and the replies mean nothing"]
+
+
 def test_a_broken_file_is_checked_without_being_saved(page: TestClient) -> None:
     found = page.post("/api/check", json={"text": '{"workflow_name": 3}', "name": "mine.json"}).json()
     assert found["is_wrong"]

@@ -17,8 +17,10 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 from moothall import __version__
+from moothall.app.kinds.catalogue import Order, start_order
 from moothall.app.kinds.source import find
 from moothall.app.runs.acts import Acts
+from moothall.app.runs.begin import warnings_of_run
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.view import Summary, summary_of_run
 from moothall.app.values import encode
@@ -61,6 +63,7 @@ class Status:
     reason: str
     spent: dict[str, float]
     questions: list[Question]
+    warnings: list[str]
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class Served:
         """Start a run of a machine and come back at once; ask for its status with the run_id."""
         if machine not in self._machines:
             raise Refused(f"there is no machine {machine!r}; there are {', '.join(sorted(self._machines))}")
-        run = await self._hall.start(self._machines[machine], input, model=self._model)
+        run = await start_order(self._hall, Order(self._machines[machine], input, self._model))
         return await self.status(run)
 
     async def status(self, run_id: str) -> Status:
@@ -103,6 +106,7 @@ class Served:
             reason=summary.reason,
             spent=dict(summary.spent),
             questions=questions,
+            warnings=list(warnings_of_run(summary.model, summary.limits)),
         )
 
     async def answer(self, run_id: str, value: Any, question: str | None = None) -> Status:

@@ -11,7 +11,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from moothall.app.config.settings import cleaner
-from moothall.app.kinds.catalogue import Order, form_of, models, offers, start
+from moothall.app.kinds.catalogue import Order, form_of, models, offers, preview, start
 from moothall.app.kinds.draft import check_draft
 from moothall.app.report.compare import compare
 from moothall.app.report.report import FORMATS, report
@@ -86,6 +86,10 @@ class NewRun(Body):
     model: str = Field("", max_length=LONGEST)
     budget: Limits | None = None
     run_id: str | None = Field(None, pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", max_length=128)
+
+    def order(self) -> Order:
+        """What a person has chosen."""
+        return Order(self.machine, self.input, self.model, self.budget.budget() if self.budget else None, self.run_id)
 
 
 class Answer(Body):
@@ -186,9 +190,14 @@ async def runs(request: Request, wish: Annotated[Wishes, Query()]) -> Response:
 
 @router.post("/runs", status_code=201, summary="Begin a run", responses=REFUSALS)
 async def begin(request: Request, order: NewRun) -> Response:
-    held, budget = hosting(request), order.budget.budget() if order.budget else None
-    chosen = Order(order.machine, order.input, order.model, budget, order.run_id)
-    return plain({"run": await start(held.hall, chosen, held.folder)}, 201)
+    held = hosting(request)
+    return plain({"run": await start(held.hall, order.order(), held.folder)}, 201)
+
+
+@router.post("/preview", summary="What to know before a run begins", responses=REFUSALS)
+async def previewed(request: Request, order: NewRun) -> Response:
+    held = hosting(request)
+    return plain(await preview(held.hall, order.order(), held.folder))
 
 
 @router.get("/runs/{run}", summary="How a run stands", responses=REFUSALS)

@@ -7,6 +7,7 @@ store knows already: whoever answers questions there need not be able to load an
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from os.path import realpath
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,13 @@ class Form(Frozen):
     schema: Mapping[str, Any]
 
 
+class Preview(Frozen):
+    """What a person is told before a run begins: what to know of it, and the folder that it changes by itself."""
+
+    warnings: tuple[str, ...]
+    folder: str = ""
+
+
 async def offers(store: Store) -> tuple[Offer, ...]:
     """Everything that can be started from here, the named machines first."""
     named = {offer.source: offer for name in KINDS for offer in kind_named(name).offers()}
@@ -66,10 +74,23 @@ async def form_of(hall: Moothall, source: str, folder: Path) -> Form:
     return Form(source, machine.name, kind.name, kind.form(machine))
 
 
-async def start(hall: Moothall, order: Order, folder: Path) -> RunId:
-    """Start what a person has ordered; it goes on beside."""
+async def preview(hall: Moothall, order: Order, folder: Path) -> Preview:
+    """What a person should know before what they have ordered begins; the form need not be filled in yet."""
     await _require_known(hall.store, order.source, folder)
     machine = find(_absolute(order.source, folder))
+    warnings = hall.warnings(machine, model=order.model, budget=order.budget)
+    return Preview(warnings, kind_of(machine).folder(order.given))
+
+
+async def start(hall: Moothall, order: Order, folder: Path) -> RunId:
+    """Start what a person has ordered from what can be started here; it goes on beside."""
+    await _require_known(hall.store, order.source, folder)
+    return await start_order(hall, replace(order, source=_absolute(order.source, folder)))
+
+
+async def start_order(hall: Moothall, order: Order) -> RunId:
+    """Start what was ordered; it goes on beside."""
+    machine = find(order.source)
     machine, given = kind_of(machine).filled_in(machine, order.given)
     return await hall.start(machine, given, model=order.model, budget=order.budget, run_id=order.run_id)
 

@@ -46,6 +46,8 @@ class Listing(Frozen):
     """Whether its machines are told events from outside, and wait for them."""
     bad_outcomes: tuple[str, ...] = ()
     """Where one end is for all: the outcomes in a run's data, beside reason and rollback, that are bad ones."""
+    approvals: Mapping[str, str] = field(default_factory=dict)
+    """The states in which a person approves something or sends it back, and what the answer begins with that does."""
     rules: Mapping[str, str] = field(default_factory=dict)
     """The collections of records by which a whole store is ruled, and the command that writes each anew."""
 
@@ -67,7 +69,12 @@ KINDS = {
         rules={"identity": "moot identity init --force"},
     ),
     "team": Listing(
-        "moothall.app.kinds.team", looks=True, files=True, late=True, help="talk with personas who hand off and approve"
+        "moothall.app.kinds.team",
+        looks=True,
+        files=True,
+        late=True,
+        help="talk with personas who hand off and approve",
+        approvals={"AwaitApproval": "!rework"},
     ),
     "workflow": Listing("moothall.app.kinds.workflow.kind", looks=True, files=True),
     "statechart": Listing("moothall.app.kinds.statechart", looks=True, late=True, told=True),
@@ -210,6 +217,10 @@ class Kind:
         """Why a run cannot go on with what is here; "" where it can."""
         return ""
 
+    def refusal(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> str:
+        """Why a run cannot begin with these data and functions, at whatever door; "" where it can."""
+        return self.lacking(machine, data, given)
+
     def models(self, machine: Machine, data: Any, named: str, given: Mapping[str, Any]) -> Iterator[str]:
         """The models that its agents have besides the run's, of those for whom no function is given."""
         yield from ()
@@ -242,6 +253,10 @@ class Kind:
     def filled_in(self, machine: Machine, given: Any) -> tuple[Machine, Any]:
         """The machine to start and its data, where a person has filled in its form."""
         return machine, given
+
+    def folder(self, given: Any) -> str:
+        """The folder that a run changes by itself whose form is filled in like this; "" where none is named."""
+        return ""
 
     def hears(self, machine: Machine) -> bool:
         """Whether a person may type to a run of this machine."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +17,7 @@ from moothall.app.report.projections.hierarchy import Entry, hierarchy_of
 from moothall.app.report.report import sections_of
 from moothall.app.report.section import Part, Section
 from moothall.app.report.steps import Step, step_of
+from moothall.app.runs.begin import warnings_of_run
 from moothall.app.runs.context import family_of
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.outcome import Outcome, outcome_of
@@ -70,6 +71,8 @@ class Detail(Frozen):
     """The events that it takes from outside now."""
     problem: str = ""
     """Why its machine is not known here."""
+    warnings: tuple[str, ...] = ()
+    """What a person should know of it."""
 
 
 class Moment(Frozen):
@@ -133,7 +136,17 @@ class Looking:
             machine is not None and kind_of(machine).hears(machine),
             _accepted_events(machine, stored) if machine is not None else (),
             problem,
+            self._warnings(stored, machine),
         )
+
+    def _warnings(self, stored: Stored, machine: Machine | None) -> tuple[str, ...]:
+        """What a person should know of a run, as far as its model and its data can be read here."""
+        warnings: list[str] = []
+        with suppress(KeyError, TypeError, MoothallError), nullcontext() if self.loads else looking():
+            warnings.extend(warnings_of_run(stored.record.model, stored.record.limits))
+            if machine is not None and stored.status != "live":
+                warnings.extend(kind_of(machine).notes(machine, self._outcome(stored, machine)))
+        return tuple(warnings)
 
     async def _result(self, stored: Stored, machine: Machine) -> str:
         """The result for people, in the way of its kind; "" while there is none, or it cannot be read."""

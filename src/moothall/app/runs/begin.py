@@ -75,7 +75,10 @@ async def begin(context: RunContext, machine: Machine, data: Any, terms: Terms) 
 async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) -> tuple[RunId, ExitStack]:
     """Begin a run: it is kept with its first step, and what it wants can be performed until the stack is closed."""
     hall = context.hall
-    machine, workspace = equip_machine(context, machine, terms.workspace)
+    for warning in warnings_of(context, machine, terms):
+        context.broadcast.notice(warning)
+    terms = replace(terms, model=choose_model(context, machine, terms.model))
+    machine, workspace = equip_machine(machine, terms.workspace)
     await require_new(hall.store, terms.run)
     run = chosen_id(context, machine, terms)
     with ExitStack() as stay:
@@ -83,10 +86,9 @@ async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) 
         require_performers(machine, context.performers)
         limits = _limits(machine, terms.budget)
         agents = known_agents(machine, context.agents)
-        model = _model(context, machine, terms.model, limits)
-        record = _record(hall, machine, replace(terms, run=run, model=model, workspace=workspace), limits)
+        record = _record(hall, machine, replace(terms, run=run, workspace=workspace), limits)
         toolbox = toolbox_in(record.tools, run)
-        provided = Provided(model, agents, performers=context.performers, toolbox=toolbox)
+        provided = Provided(terms.model, agents, performers=context.performers, toolbox=toolbox)
         first = _first_data(hall, run, machine, data, provided)
         hall.bind(run, bind(machine, provided))
         if toolbox.save is not None:
@@ -95,14 +97,51 @@ async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) 
         return run, stay.pop_all()
 
 
-def equip_machine(context: RunContext, machine: Machine, workspace: Given) -> tuple[Machine, Workspace]:
+def equip_machine(machine: Machine, workspace: Given) -> tuple[Machine, Workspace]:
     """The machine of a run whose agents work in this workspace, and the workspace as the run remembers it."""
     chosen = chosen_workspace(workspace)
     tools = tuple(toolbox_of(chosen, machine.name).tools.values())
-    if isinstance(workspace, Workspace) and workspace.policies:
-        for told in _misspelt_policies(machine, workspace, tools):
-            context.broadcast.notice(told)
     return kind_of(machine).equipped(machine, tools, chosen.policies), chosen
+
+
+def choose_model(context: RunContext, machine: Machine, named: str) -> str:
+    """The model of a run: the one that is named or set, else those of the levels, else a stand-in.
+
+    It has none where every agent is a function.
+    """
+    if model := absolute_model(named or model_setting()):
+        return model
+    if not missing_agents(machine, context.agents):
+        return ""
+    return BY_LEVEL if level_model("base").value else STAND_IN
+
+
+def warnings_of(context: RunContext, machine: Machine, terms: Terms) -> Iterator[str]:
+    """What a person should know before a run begins with these terms, at whatever door."""
+    if isinstance(terms.workspace, Workspace) and terms.workspace.policies:
+        tools = tuple(toolbox_of(chosen_workspace(terms.workspace), machine.name).tools.values())
+        yield from _misspelt_policies(machine, terms.workspace, tools)
+    model = choose_model(context, machine, terms.model)
+    if model == STAND_IN and not (terms.model or model_setting()):
+        missing = ", ".join(missing_agents(machine, context.agents))
+        yield f"no model is set: {STAND_IN} stands in for {missing}; its replies mean nothing"
+    limits = {**own_limits(machine), **({} if terms.budget is None else terms.budget.limits())}
+    yield from unpriced_warnings(model, limits)
+    if names := unpinned_servers():
+        yield f"{', '.join(names)} offers tools that you have not looked at; `moot trust --server NAME` shows them"
+
+
+def warnings_of_run(model: str, limits: Mapping[str, float]) -> Iterator[str]:
+    """What a person should know of a run that began with this model and these limits."""
+    if model == STAND_IN:
+        yield "this is a rehearsal: no model was asked, and the replies mean nothing"
+    yield from unpriced_warnings(model, limits)
+
+
+def unpriced_warnings(model: str, limits: Mapping[str, float]) -> Iterator[str]:
+    """That a budget of money does not hold, where nobody knows what a model costs."""
+    if "usd" in limits and (names := unpriced_models(model)):
+        yield f"the price of {', '.join(names)} is not known: what it costs does not count towards the budget"
 
 
 def _misspelt_policies(machine: Machine, workspace: Workspace, tools: Sequence[Tool]) -> Iterator[str]:
@@ -139,19 +178,6 @@ def _limits(machine: Machine, budget: Budget | None) -> dict[str, float]:
     return limits
 
 
-def _model(context: RunContext, machine: Machine, named: str, limits: Mapping[str, float]) -> str:
-    """The model that is named or set, else a stand-in; what a person should know of it and of its tools is told."""
-    model = absolute_model(named or model_setting()) or _stand_in(context, machine)
-    if "usd" in limits and (names := unpriced_models(model)):
-        told = f"the price of {', '.join(names)} is not known: what it costs does not count towards the budget"
-        context.broadcast.notice(told)
-    if names := unpinned_servers():
-        context.broadcast.notice(
-            f"{', '.join(names)} offers tools that you have not looked at; `moot trust --server NAME` shows them"
-        )
-    return model
-
-
 def _record(hall: Hall, machine: Machine, terms: Terms, limits: Mapping[str, float]) -> Record:
     """What a store keeps of a run beside its journal."""
     assert terms.run is not None
@@ -177,7 +203,7 @@ def _first_data(hall: Hall, run: RunId, machine: Machine, data: Any, provided: P
     """The data that a run begins with; where something is lacking that they name, it is refused."""
     kind, toolbox = kind_of(machine), provided.toolbox
     first = fitted(partial(kind.data, machine), data, hall.clean)
-    if reason := kind.lacking(machine, first, provided.tool_functions):
+    if reason := kind.refusal(machine, first, provided.tool_functions):
         raise DefinitionError(f"run {run} cannot begin: {reason}")
     require_models(machine, first, provided)
     tools = (*toolbox.tools.values(), *(Tool(name) for name in provided.functions))
@@ -222,18 +248,6 @@ async def questions_below(hall: Hall, run: RunId, head: Head) -> tuple[Question,
                 below = Reader(part.machine, hall.effects(child)).head(stored.head)
                 questions += questions_of(child, below) + await questions_below(hall, child, below)
     return questions
-
-
-def _stand_in(context: RunContext, machine: Machine) -> str:
-    """The model for a run that names none: those of the levels, else the stand-in, where an agent has no function."""
-    missing = missing_agents(machine, context.agents)
-    if not missing:
-        return ""
-    if level_model("base").value:
-        return BY_LEVEL
-    told = f"no model is set: {STAND_IN} stands in for {', '.join(missing)}; its replies mean nothing"
-    context.broadcast.notice(told)
-    return STAND_IN
 
 
 def usable_id(run: RunId, clean: Clean) -> RunId:

@@ -27,6 +27,8 @@ class Waiting(Frozen):
     top: RunId
     """The run at the top of its family, which a person has started."""
     top_machine: str
+    sends_back: str = ""
+    """What an answer begins with that sends back what waits for approval, with a reason behind it."""
 
 
 async def inbox(store: Store, person: str | None = None) -> tuple[Waiting, ...]:
@@ -59,6 +61,7 @@ async def _waiting(store: Store, run: Stored, question: Mapping[str, Any], store
         tuple(run.head["snapshot"]["active"]),
         top.run,
         top.machine,
+        question["sends_back"],
     )
 
 

@@ -187,6 +187,14 @@ class Moothall:
             context, terms = self.context(agents, performers=performers), Terms(run_id, model, budget, workspace)
             return await beginning.begin(context, _check_machine(machine, budget), data, terms)
 
+    def warnings(
+        self, machine: Machine | str, *, model: str = "", budget: Budget | None = None, workspace: Given = None
+    ) -> tuple[str, ...]:
+        """What a person should know before a run of this machine begins; it is told again when it does."""
+        with self._settings():
+            terms = Terms(None, model, budget, workspace)
+            return tuple(beginning.warnings_of(self.context(), _check_machine(machine, budget), terms))
+
     async def start(
         self,
         machine: Machine | str,

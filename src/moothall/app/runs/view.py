@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -26,6 +26,7 @@ from moothall.runtime.journal import FAMILY, Record, RunId
 from moothall.runtime.ports import SET_ASIDE, Store, Stored
 
 LOOK = 0.2
+YES_OR_WORDS = [{"type": "boolean"}, {"type": "string"}]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +225,13 @@ def _is_told(record: Record) -> bool:
     return listing is not None and listing.told
 
 
+def _sends_back(active: Sequence[str], schema: Any) -> str:
+    """What an answer begins with that sends back what waits for approval; "" where yes or no is all that is asked."""
+    words = {state: word for listing in KINDS.values() for state, word in listing.approvals.items()}
+    takes_words = isinstance(schema, Mapping) and schema.get("anyOf") == YES_OR_WORDS
+    return next((words[state] for state in active if state in words), "") if takes_words else ""
+
+
 def moment(at: float) -> str:
     """A moment as a date and a time; as a number where a clock was so wrong that there is none."""
     date = date_of(at)
@@ -278,6 +286,7 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
             "schema": schema,
             "due": pending.get("due"),
             "who": pending["effect"].get("who", ""),
+            "sends_back": _sends_back(snapshot["active"], schema),
         }
         for pending in asking
         for prompt, schema in [question_of(pending["effect"], pending.get("doubt", ""))]

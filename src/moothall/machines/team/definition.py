@@ -23,6 +23,8 @@ from moothall.machines.team.warmth import Tables
 from moothall.machines.workflow.document import read
 
 AWAIT_APPROVAL = "AwaitApproval"
+SEND_BACK = "!rework"
+"""What stands before the reason where a person sends back what waits for approval."""
 USER_STATES = (USER, AWAIT_APPROVAL)
 """The states of a group that belongs to the user."""
 SHIPPED = ("studio", "studio_small", "software")

@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from textwrap import indent
 from typing import Any
 
 from moothall.agents.ask import AskAgent, Replied, Returned, ToolCall, Window
@@ -26,8 +27,9 @@ from moothall.kernel.effects import AskPerson, Effect, StartChild
 from moothall.kernel.events import Answered, Event, Exhausted, GaveUp, Named
 from moothall.kernel.step import Append, Move
 from moothall.machines.team import lines
+from moothall.machines.team.approvals import digest_of
 from moothall.machines.team.arbitration import Arbitration, Proposal, arbitrate, sample
-from moothall.machines.team.definition import AWAIT_APPROVAL, Approval, Roster
+from moothall.machines.team.definition import AWAIT_APPROVAL, SEND_BACK, Approval, Roster
 from moothall.machines.team.directives import (
     APPROVE_AND_HANDOFF,
     CONTINUE,
@@ -60,6 +62,7 @@ from moothall.machines.team.state import (
     ReadFact,
     Repeat,
     Return,
+    Rework,
     StartLine,
     StartWorkflow,
     Summarise,
@@ -134,9 +137,12 @@ class Floor:
         return self._user_text(data, said.text, said.at)
 
     def hear_answer(self, data: Conversation, answered: Answered) -> Moved:
-        """The open question was answered from elsewhere; yes and no decide what waits for approval."""
+        """The open question was answered from elsewhere: yes, no and `!rework WHY` decide what waits for approval."""
         if data.place == AWAIT_APPROVAL and isinstance(answered.value, bool):
-            return self.approve(data, Approve()) if answered.value else self.rework(data, Command(""))
+            return self.approve(data, Approve()) if answered.value else self.rework(data, Rework(""))
+        word, _, why = str(answered.value).partition(" ")
+        if data.place == AWAIT_APPROVAL and word == SEND_BACK:
+            return self.rework(data, Rework(why.strip()))
         return self._user_text(data, str(answered.value), data.now)
 
     def _user_text(self, data: Conversation, text: str, at: float) -> Moved:
@@ -705,9 +711,29 @@ class Floor:
         return Move(data, (AskPerson(data.reason or "What shall the team do?", {"type": "string"}),))
 
     def ask_what_waits(self, data: Conversation, _: Event) -> Moved:
-        """Something waits for the user: yes, or what has to change."""
+        """Something waits for the user, who is shown all of it and its hash: yes, or what has to change."""
         schema = {"anyOf": [{"type": "boolean"}, {"type": "string"}]}
-        return Move(data, (AskPerson(data.reason or "Shall it go on?", schema),))
+        waiting, digest = self._waiting(data)
+        shown = [data.reason or f"the work of {self._name(data.speaker)} waits for your approval"]
+        # what somebody said is indented, so that no line of it looks like one of ours
+        shown += [indent(waiting, "  "), f"hash of this: {digest}"] if waiting else []
+        if data.held is not None and data.held.to != data.speaker:
+            shown.append(f"next: {self._name(data.held.to)}")
+        return Move(data, (AskPerson("\n".join((*shown, "Shall it go on?")), schema),))
+
+    def _waiting(self, data: Conversation) -> tuple[str, str]:
+        """What waits for approval, whole, and the hash by which the chain of approvals knows it."""
+        held, line = data.held, data.line if data.mode == "simple" else None
+        if held is not None and held.event == TOOLS:
+            calls = [(call.tool, json.dumps(encode(call.arguments), ensure_ascii=False)) for call in data.calls]
+            text = "\n".join(f"{tool} {arguments}" for tool, arguments in calls)
+            return text, digest_of(text)
+        if data.proposed:
+            text = f"{data.proposed} with {json.dumps(encode(data.proposed_input), ensure_ascii=False)}"
+            return text, digest_of(text)
+        text = data.wish.content if line is None else line.results.get(line.phase, "")
+        work = data.chain.work_of(data.speaker)
+        return text, work.digest if work is not None and work.text == text else digest_of(text)
 
     # what is known
 

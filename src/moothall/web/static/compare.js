@@ -27,7 +27,7 @@ function Result({ value }) {
   const tell = (state) => (state ? `${state.visits} × · ${lasting(state.total)}` : "–");
   return html`<p class="lead"><b>${common}</b> ${common === 1 ? "step is" : "steps are"} alike; then ${why}.</p>
     <div class="split">${[left, right].map((side) => html`<div class="card">
-      <div class="title-row"><${Link} to=${runLink(side.summary.run)} class="mono">${side.summary.run}<//> <${Badge} status=${side.summary.status} /></div>
+      <div class="title-row"><${Link} to=${runLink(side.summary.run)} class="mono">${side.summary.run}<//> <${Badge} status=${side.summary.status} model=${side.summary.model} /></div>
       <p class="soft">${side.summary.machine} · ${side.summary.seq + 1} steps · ${lasting(side.seconds)} · ${spent(side.costs.total) || "no cost"}</p>
       <ol class="story short" tabindex="0" aria-label="Steps of ${side.summary.run}">${side.steps.map((step) => html`<li key=${step.seq}><p class="scene-head"><span class="soft figure">${step.seq}</span> <b>${step.sentence}</b></p>${step.text && html`<p class="said small">${step.text}</p>`}</li>`)}</ol>
       ${!side.steps.length && html`<p class="soft">Nothing more.</p>`}

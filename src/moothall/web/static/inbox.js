@@ -1,7 +1,7 @@
 // Everything that waits for a person, across runs and machines.
 import { html, useEffect, useRef, useState, useEvery, Empty, Problem, Link, go, runLink } from "./parts.js";
 import { get } from "./api.js";
-import { Question } from "./questions.js";
+import { Questions } from "./questions.js";
 
 const nameOf = (asked) => `${asked.run} ${asked.question}`;
 const isFor = (asked, me) => !asked.who || asked.who === me.name;
@@ -42,7 +42,6 @@ function notify(asked) {
 
 export function Inbox({ me, inbox }) {
   const [mine, setMine] = useState(false);
-  const [answered, setAnswered] = useState("");
   const [, tick] = useState(0);
   useEvery(5, () => tick((count) => count + 1));
   const shown = inbox.waiting && inbox.waiting.filter((asked) => !mine || isFor(asked, me));
@@ -54,12 +53,9 @@ export function Inbox({ me, inbox }) {
       <${Notify} />
     </div>
     <p class="lead">What waits for a person. A run goes on as soon as you answer.</p>
-    <${Problem} error=${inbox.error} />
-    ${answered && html`<p role="status" class="verdict right">Your answer is kept. <${Link} to=${runLink(answered)}>${answered}<//> goes on.</p>`}
+    ${shown && html`<${Questions} key=${mine} asked=${shown} readOnly=${me.read_only} answered=${inbox.look} />`}
     ${shown && !shown.length && html`<${Empty} title="Nothing waits for you">Runs ask here when they need a decision. <${Link} to="/start">Start one<//>.<//>`}
-    <div class="stack">
-      ${(shown || []).map((asked) => html`<${Question} key=${nameOf(asked)} asked=${asked} readOnly=${me.read_only} done=${(asked) => (setAnswered(asked.run), inbox.look())} />`)}
-    </div>
+    <div class="afloat"><${Problem} error=${inbox.error} /></div>
   </section>`;
 }
 

@@ -1,5 +1,5 @@
 // Small parts that every view uses: links, badges, times, money, charts, forms.
-import { html, useState, useEffect, useRef, useCallback } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { html, useState, useEffect, useLayoutEffect, useRef, useCallback } from "./vendor/htm-preact-standalone-3.1.1.js";
 
 export * from "./vendor/htm-preact-standalone-3.1.1.js";
 
@@ -19,8 +19,14 @@ export function Link({ to, children, ...rest }) {
 
 export const runLink = (run) => `/run/${encodeURIComponent(run)}`;
 
-export function Badge({ status }) {
-  return html`<span class="badge ${status.split(" ")[0]}">${status}</span>`;
+// How a run stands. What was only rehearsed does not look like something that was done.
+export function Badge({ status, model = "" }) {
+  const isRehearsal = model === "rehearsal";
+  return html`<span class="badge ${status.split(" ")[0]} ${isRehearsal ? "rehearsal" : ""}">${status}</span>${isRehearsal && html`<span class="chip">rehearsal</span>`}`;
+}
+
+export function Warnings({ warnings }) {
+  return warnings.length ? html`<div class="warnings" role="status"><ul>${warnings.map((warning) => html`<li key=${warning}>${warning}</li>`)}</ul></div>` : null;
 }
 
 export function lasting(seconds) {
@@ -135,6 +141,17 @@ export function Fold({ text, most = 600 }) {
     <button class="quiet" onClick=${() => set(!open)}>${open ? "Show less" : "Show all"}</button>`;
 }
 
+// Asks before something that cannot be taken back. Escape and the first button leave things as they are.
+export function Confirm({ title, children, yes, no, go, close }) {
+  const box = useRef(null);
+  useLayoutEffect(() => box.current.showModal(), []);
+  return html`<dialog ref=${box} class="card confirm" aria-label=${title} onClose=${close}>
+    <h2>${title}</h2>
+    <p>${children}</p>
+    <div class="actions"><button autofocus onClick=${close}>${no}</button><button class="danger" onClick=${() => (close(), go())}>${yes}</button></div>
+  </dialog>`;
+}
+
 // ---- forms made of a schema
 
 const scalar = (schema) => ["string", "number", "integer", "boolean"].includes(schema.type) || Array.isArray(schema.enum);
@@ -149,7 +166,7 @@ export function plainSchema(schema) {
 
 const spoken = (name) => (name.charAt(0).toUpperCase() + name.slice(1)).replace(/[_-]+/g, " ");
 
-export function Field({ name, schema, value, onChange, required, id }) {
+export function Field({ name, schema, value, onChange, required, id, unset }) {
   const known = plainSchema(schema);
   const label = known.title && known.type !== "object" ? known.title : spoken(name);
   const help = known.description || (known.earlier !== undefined ? `earlier: ${JSON.stringify(known.earlier)}` : "");
@@ -157,23 +174,28 @@ export function Field({ name, schema, value, onChange, required, id }) {
   let input;
   if (Array.isArray(known.enum)) {
     input = html`<select id=${id} value=${value ?? ""} required=${required} ...${about} onChange=${(event) => onChange(known.enum.find((choice) => String(choice) === event.target.value))}>
-      <option value="">${required ? "Choose…" : "As it is set"}</option>
+      <option value="">${required ? "Choose…" : unset}</option>
       ${known.enum.map((choice) => html`<option value=${String(choice)}>${String(choice)}</option>`)}
     </select>`;
   } else if (known.type === "boolean") {
-    input = html`<label class="check"><input id=${id} type="checkbox" checked=${!!value} ...${about} onChange=${(event) => onChange(event.target.checked)} /> ${label}</label>`;
+    const choices = [["Yes", true], ["No", false], ...(required ? [] : [[unset, undefined]])];
+    return html`<fieldset class="field" ...${about}>
+      <legend>${label}${required ? html`<span class="needed"> needed</span>` : null}</legend>
+      <div class="either">${choices.map(([word, choice]) => html`<label class="check"><input type="radio" name=${id} required=${required} checked=${value === choice} onChange=${() => onChange(choice)} /> ${word}</label>`)}</div>
+      ${help && html`<p class="help" id="${id}-help">${help}</p>`}
+    </fieldset>`;
   } else if (known.type === "number" || known.type === "integer") {
     input = html`<input id=${id} type="number" step=${known.type === "integer" ? 1 : "any"} min=${known.minimum} max=${known.maximum} placeholder=${known.default ?? ""} required=${required} value=${value ?? ""} ...${about}
       onInput=${(event) => onChange(event.target.value === "" ? undefined : Number(event.target.value))} />`;
-  } else if (known.type === "string" && known.format !== "text" && !required) {
-    input = html`<input id=${id} type="text" value=${value ?? ""} ...${about} onInput=${(event) => onChange(event.target.value || undefined)} />`;
+  } else if (known.type === "string" && (known.format === "path" || (known.format !== "text" && !required))) {
+    input = html`<input id=${id} type="text" required=${required} value=${value ?? ""} ...${about} onInput=${(event) => onChange(event.target.value || undefined)} />`;
   } else if (known.type === "string") {
     input = html`<textarea id=${id} rows="3" required=${required} value=${value ?? ""} ...${about} onInput=${(event) => onChange(event.target.value || undefined)}></textarea>`;
   } else {
     input = html`<${JsonField} id=${id} value=${value} onChange=${onChange} required=${required} />`;
   }
   return html`<div class="field">
-    ${known.type !== "boolean" && html`<label for=${id}>${label}${required ? html`<span class="needed"> needed</span>` : null}</label>`}
+    <label for=${id}>${label}${required ? html`<span class="needed"> needed</span>` : null}</label>
     ${input}
     ${help && html`<p class="help" id="${id}-help">${help}${known.asked_by ? ` (${known.asked_by})` : ""}</p>`}
   </div>`;
@@ -197,28 +219,40 @@ function JsonField({ id, value, onChange, required }) {
 
 let forms = 0;
 
-export function SchemaForm({ schema, submit, label, busy, children }) {
+// Where several types are allowed, what is JSON counts as that, and all else as a text.
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+// Where `whole` is said, every field is in sight; else those that are needed or explained are, and the rest is folded away.
+export function SchemaForm({ schema, submit, label, busy, children, whole = false, changed = () => {} }) {
   const known = plainSchema(schema);
   const [value, set] = useState(undefined);
   const [number] = useState(() => ++forms);
+  const unset = whole ? "No answer" : "As it is set";
+  useEffect(() => changed(value), [value]);
   const isObject = known.type === "object" && known.properties;
   const send = (event) => {
     event.preventDefault();
-    submit(isObject ? value || {} : value);
+    submit(isObject ? value || {} : known.anyOf ? parsed(value) : value);
   };
   if (!isObject) {
     const isEmpty = !known.type && !known.enum;
     return html`<form onSubmit=${send}>
-      <${Field} id="f${number}" name=${known.title || (isEmpty ? "input" : "answer")} schema=${isEmpty ? { type: "string", ...known } : known} value=${value} onChange=${set} required=${!isEmpty} />
+      <${Field} id="f${number}" name=${known.title || (whole ? "answer" : "input")} schema=${isEmpty ? { type: "string", ...known } : known} value=${value} onChange=${set} required=${!isEmpty} unset=${unset} />
       ${children}
       <button class="primary" disabled=${busy}>${label}</button>
     </form>`;
   }
   const required = new Set(known.required || []);
   const fields = Object.entries(known.properties);
-  const first = fields.filter(([name, inner]) => required.has(name) || plainSchema(inner).description);
+  const first = fields.filter(([name, inner]) => whole || required.has(name) || plainSchema(inner).description);
   const more = fields.filter(([name, inner]) => !first.some(([other]) => other === name) && scalar(plainSchema(inner)));
-  const draw = ([name, inner]) => html`<${Field} key=${name} id="f${number}-${name}" name=${name} schema=${inner} value=${(value || {})[name]} required=${required.has(name) && plainSchema(inner).type !== "boolean"}
+  const draw = ([name, inner]) => html`<${Field} key=${name} id="f${number}-${name}" name=${name} schema=${inner} value=${(value || {})[name]} required=${required.has(name)} unset=${unset}
     onChange=${(changed) => set((before) => {
       const next = { ...before };
       if (changed === undefined) delete next[name];

@@ -1,10 +1,10 @@
 // One run: its story, its diagram live, its timeline, what it cost, its past at any step, and what can be done with it.
-import { html, useCallback, useEffect, useMemo, useRef, useState, useLoaded, useEvery, Badge, Bars, Link, Problem, Table, ago, amount, date, go, lasting, runLink, spent } from "./parts.js";
+import { html, useCallback, useEffect, useMemo, useRef, useState, useLoaded, useEvery, Badge, Bars, Confirm, Link, Problem, Table, Warnings, ago, amount, date, go, lasting, runLink, spent } from "./parts.js";
 import { follow, get, post, runPath } from "./api.js";
 import { Picture } from "./picture.js";
 import { Story, Timeline } from "./steps.js";
 import { Sections, Talk } from "./sections.js";
-import { Question } from "./questions.js";
+import { Questions } from "./questions.js";
 
 const WINDOW = 100, MOST = 400;
 
@@ -79,7 +79,7 @@ export function Run({ run, me }) {
       get(runPath(run, "/figures")).then(setFigures, () => {});
     }, wait);
   }, [run]);
-  const redetail = useCallback(() => get(runPath(run)).then((found) => (setDetail(found), found), setError), [run]);
+  const redetail = useCallback(() => get(runPath(run)).then((found) => (setDetail((known) => newer(known, found)), found), setError), [run]);
   const later = useCallback(() => {
     awaited.current = awaited.current || setTimeout(() => ((awaited.current = null), redetail()), 2000);
   }, [run]);
@@ -163,12 +163,14 @@ export function Run({ run, me }) {
     setTab(name);
     history.replaceState({}, "", `#${name}`);
   };
+  const questions = detail.typed ? summary.questions.filter((question) => question.sends_back) : summary.questions;
+  const asked = questions.map((question) => ({ ...question, run, question: question.id, machine: summary.machine, states: summary.states }));
   const restart = () => setTrial((count) => count + 1);
   return html`<section class="run">
     <header class="run-head">
       <div class="title-row">
         <h1 class="mono">${summary.run}</h1>
-        <${Badge} status=${summary.status} />
+        <${Badge} status=${summary.status} model=${summary.model} />
         ${connection === "lost" && html`<span class="chip urgent" role="status">connection lost, trying again…</span>`}
         <span class="spread"></span>
         <${Deeds} detail=${detail} me=${me} restart=${restart} at=${chosen} />
@@ -178,10 +180,11 @@ export function Run({ run, me }) {
         ${detail.origin && html` · forked from <${Link} to=${runLink(detail.origin)}>${detail.origin}<//> after step ${detail.shared}`}
         ${summary.model && html` · ${shortModel(summary.model)}`}</p>
       ${summary.reason && html`<p class="reason">${summary.reason}</p>`}
+      <${Warnings} warnings=${detail.warnings} />
       <${Facts} detail=${detail} figures=${figures} total=${steps.current.total} />
     </header>
     <${Problem} error=${error} />
-    ${summary.questions.length > 0 && !detail.typed && html`<div class="stack">${summary.questions.map((question) => html`<${Question} key=${question.id} within=${true} asked=${{ ...question, run, question: question.id, machine: summary.machine, states: summary.states }} readOnly=${me.read_only} done=${redetail} />`)}</div>`}
+    <${Questions} asked=${isLive ? asked : []} within=${true} readOnly=${me.read_only} answered=${redetail} />
     ${summary.questions.length === 0 && detail.children.filter((child) => child.status === "waiting").map((child) => html`<p class="card question">It waits for an answer in <${Link} to=${runLink(child.run)}>${child.machine}<//>, which it has started.</p>`)}
     ${(detail.children.length > 0 || detail.forks.length > 0) && html`<div class="family">
       ${detail.children.map((child) => html`<${Link} class="chip kin" to=${runLink(child.run)}><span class="dot ${child.status}"></span>${child.machine}<//>`)}
@@ -193,7 +196,7 @@ export function Run({ run, me }) {
           ${Object.entries(tabs).map(([name, label]) => html`<button role="tab" id="tab-${name}" aria-selected=${tab === name} tabindex=${tab === name ? 0 : -1} aria-controls="panel" onClick=${() => show(name)}>${label}</button>`)}
         </div>
         <div role="tabpanel" id="panel" aria-labelledby="tab-${tab}">
-          ${tab === "story" && html`${detail.result && !isLive && html`<div class="card result"><span class="eyebrow">Result</span><pre class="words" tabindex="0">${detail.result}</pre></div>`}${detail.typed && html`<${Conversation} run=${run} sections=${sections} speech=${speech} me=${me} live=${isLive} />`}<${Story} store=${steps.current} speech=${detail.typed ? {} : speech} />`}
+          ${tab === "story" && html`${detail.result && !isLive && html`<div class="card result ${summary.status} ${summary.model === "rehearsal" ? "rehearsal" : ""}"><span class="eyebrow">Result</span><pre class="words" tabindex="0">${detail.result}</pre></div>`}${detail.typed && html`<${Conversation} run=${run} sections=${sections} speech=${speech} me=${me} live=${isLive} />`}<${Story} store=${steps.current} speech=${detail.typed ? {} : speech} />`}
           ${tab === "timeline" && html`<${Timeline} store=${steps.current} chosen=${chosen} choose=${choose} />`}
           ${tab === "machine" && html`<${Sections} sections=${sections} />`}
           ${tab === "figures" && (figures ? html`<${Figures} figures=${figures} />` : html`<p class="soft">…</p>`)}
@@ -209,6 +212,9 @@ export function Run({ run, me }) {
     </div>
   </section>`;
 }
+
+// What was heard meanwhile of how the run stands is newer than an answer that was asked for before.
+const newer = (known, found) => (known && known.summary.seq > found.summary.seq ? { ...found, summary: known.summary } : found);
 
 const isUnderWay = (kin) => ["running", "waiting", "stuck"].includes(kin.status);
 
@@ -284,6 +290,7 @@ function Travel({ total, chosen, choose, run, me }) {
 
 function Deeds({ detail, me, restart, at }) {
   const { run, status } = detail.summary;
+  const [asking, setAsking] = useState(false);
   const [error, setError] = useState(null);
   const act = (path, body, then) => async () => {
     setError(null);
@@ -295,7 +302,8 @@ function Deeds({ detail, me, restart, at }) {
   };
   const isLive = ["running", "waiting", "stuck"].includes(status);
   return html`<div class="deeds">
-    ${!me.read_only && isLive && html`<button class="danger" onClick=${act("/cancel", {}, restart)}>Cancel</button>`}
+    ${!me.read_only && isLive && html`<button class="danger" onClick=${() => setAsking(true)}>Cancel</button>`}
+    ${asking && html`<${Confirm} title="Cancel this run?" no="Keep it" yes="Cancel the run" go=${act("/cancel", {}, restart)} close=${() => setAsking(false)}>${run} stops where it is, and cannot go on afterwards.<//>`}
     ${!me.read_only && status === "failed" && !detail.summary.ending && html`<button class="primary" onClick=${act("/retry", {}, restart)}>Retry</button>`}
     ${!me.read_only && status === "limited" && html`<${MoreBudget} limits=${detail.summary.limits} retry=${(budget) => act("/retry", { budget }, restart)()} />`}
     <details class="menu"><summary class="button">More</summary><div class="menu-box">

@@ -41,7 +41,7 @@ export function Runs() {
         event.preventDefault();
         go(runLink(summary.run));
       }}>
-        <${Badge} status=${summary.status} />
+        <span class="stands"><${Badge} status=${summary.status} model=${summary.model} /></span>
         <span class="row-name"><span class="mono">${summary.run}</span>${parent && html`<span class="soft small"> child of ${parent}</span>`}<span class="soft small row-where">${summary.machine} · in ${summary.states.join(" + ") || "?"}${summary.reason ? ` · ${summary.reason.slice(0, 80)}` : ""}</span></span>
         <span class="soft small row-spent">${spent(summary.spent)}</span>
         <span class="soft small row-when">${ago(at)}</span>

@@ -53,7 +53,7 @@ function Scene({ step, began, run }) {
       ${text && html`<p class="said"><${Fold} text=${text} /></p>`}
       ${step.note && step.note !== text && html`<p class="soft">${step.note}</p>`}
       ${step.choices.map((choice) => html`<${Chosen} choice=${choice} />`)}
-      ${asks.map((asked) => html`<p class="then">asks ${asked.who}: <q>${asked.text}</q></p>`)}
+      ${asks.map((asked) => html`<p class="then">asks ${asked.who}: <q><${Fold} text=${asked.text} most=${240} /></q></p>`)}
       ${others.length > 0 && html`<p class="then soft">next: ${others.map((wanted) => `${wanted.who}${wanted.denied ? " (no budget left)" : ""}`).join(", ")}</p>`}
       ${children.map((wanted) => html`<p class="then">starts <${Link} to=${runLink(wanted.child)}>${wanted.who}<//></p>`)}
     </div>

@@ -21,6 +21,7 @@ from moothall.app.kinds.python import PythonKind
 from moothall.app.report.projections.costs import Costs
 from moothall.app.report.section import Chart, Section
 from moothall.app.runs.outcome import Outcome
+from moothall.errors import Refused
 from moothall.kernel.effects import Effect
 from moothall.kernel.machine import Machine
 from moothall.machines.arena.case import Case
@@ -39,11 +40,11 @@ FORM: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "request": {"type": "string", "title": "Request", "format": "text", "description": "what is to be done"},
-        "workspace": {"type": "string", "title": "Workspace", "description": "the folder that is worked in"},
+        "workspace": {"type": "string", "title": "Workspace", "format": "path"},
         "bands": {"enum": ["seed", "cautious"], "title": "Bands", "default": "seed"},
         "dry_run": {"type": "boolean", "title": "Stop before anything is executed"},
     },
-    "required": ["request"],
+    "required": ["request", "workspace"],
 }
 """What a person fills in who starts the arena."""
 REHEARSED: Mapping[str, Any] = {
@@ -85,14 +86,26 @@ class ArenaKind(PythonKind):
 
     def form(self, machine: Machine) -> Mapping[str, Any]:
         """The request, where it is carried out, and how careful to be."""
-        return FORM if machine.data is Case else super().form(machine)
+        if machine.data is not Case:
+            return super().form(machine)
+        told = f"the folder that is worked in and changed; `docs` means {Path('docs').absolute()}"
+        fields = FORM["properties"]
+        return {**FORM, "properties": {**fields, "workspace": {**fields["workspace"], "description": told}}}
 
     def filled_in(self, machine: Machine, given: Any) -> tuple[Machine, Any]:
-        """A request in a folder that may be worked in."""
-        if machine.data is not Case or not isinstance(given, Mapping):
+        """A request in a folder that may be worked in; the person who names it is not in the server's own."""
+        if machine.data is not Case:
             return machine, given
-        request, folder = str(given.get("request") or ""), str(given.get("workspace") or "")
-        return machine, {**given, "request": request, "workspace": str(workspace_at(folder, request))}
+        plain = dict(given) if isinstance(given, Mapping) else {"request": given}
+        request, folder = str(plain.get("request") or ""), str(plain.get("workspace") or "")
+        if not folder.strip():
+            raise Refused("no workspace is named; name the folder that is worked in and changed")
+        return machine, {**plain, "request": request, "workspace": str(workspace_at(folder, request))}
+
+    def folder(self, given: Any) -> str:
+        """The workspace."""
+        named = str(given.get("workspace") or "").strip() if isinstance(given, Mapping) else ""
+        return str(Path(named).resolve()) if named else ""
 
     def bind(self, machine: Machine, provided: Provided) -> Bindings:
         """Its agents, and who looks around, remembers and carries out tasks."""

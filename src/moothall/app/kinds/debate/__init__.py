@@ -13,12 +13,13 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from moothall.agents.ask import ASKS, Tool
+from moothall.agents.roles import library_role
 from moothall.agents.workspace import BUILT_IN, READS
 from moothall.app.kinds.bindings import Provided, bind_functions
 from moothall.app.kinds.check import Check, Examined
 from moothall.app.kinds.debate.compare import bought_vote
 from moothall.app.kinds.debate.examine import examine_file
-from moothall.app.kinds.debate.files import is_configuration, template
+from moothall.app.kinds.debate.files import choice_of, is_configuration, panel_of, template
 from moothall.app.kinds.debate.present import explain, result_of
 from moothall.app.kinds.debate.progress import lines_of, standing_of
 from moothall.app.kinds.debate.report import Told, sections_of
@@ -93,11 +94,7 @@ class DebateKind(PythonKind):
             return given if isinstance(given, Scoring) else decode(Scoring, given, "input")
         if isinstance(given, Debate):
             return given
-        plain = {"problem": given} if isinstance(given, str) else dict(given or {})
-        configuration = plain.pop("configuration", None)
-        begun = decode(Debate, plain, "input") if configuration is None else None
-        begun = begun or replace(decode(Debate, plain, "input"), configuration=read_configuration(configuration))
-        begun = begin(begun)
+        begun = read_debate({"problem": given} if isinstance(given, str) else given or {})
         if machine.name.startswith(NAME) and not _fits(size_of(begun), machine.name):
             raise Refused(f"{machine.name} is too small for this configuration; start {size_of(begun).name}")
         return begun
@@ -110,17 +107,22 @@ class DebateKind(PythonKind):
         """The debate of a form, in the size that it needs."""
         if machine.data is not Debate or not isinstance(given, Mapping):
             return machine, given
-        plain: dict[str, Any] = {"agents": [], "debate": {}}
-        if names := [name.strip() for name in str(given.get("panel") or "").split(",") if name.strip()]:
-            plain["agents"] = [{"id": name, "name": name, "role": name} for name in names]
-        if given.get("rounds") is not None:
-            plain["debate"]["rounds"] = given["rounds"]
-        if options := [option.strip() for option in str(given.get("options") or "").split(",") if option.strip()]:
-            plain["debate"]["answer"] = {"type": "choice", "options": options}
-        configuration = read_configuration({name: value for name, value in plain.items() if value})
-        begun = Debate(
-            str(given.get("problem") or ""), context=str(given.get("context") or ""), configuration=configuration
-        )
+        if given.keys() - FORM["properties"].keys():
+            begun = read_debate(given)
+            return debate(size_of(begun)), begun
+        panel, options = str(given.get("panel") or ""), str(given.get("options") or "")
+        plain = {"debate": {"rounds": given["rounds"]}} if given.get("rounds") is not None else {}
+        configuration = read_configuration(plain)
+        if panel.strip():
+            configuration = replace(configuration, agents=panel_of(panel))
+        if options.strip():
+            configuration = replace(configuration, debate=replace(configuration.debate, answer=choice_of(options)))
+        try:
+            begun = Debate(
+                str(given.get("problem") or ""), context=str(given.get("context") or ""), configuration=configuration
+            )
+        except ValueError as error:
+            raise Refused(str(error)) from error
         return debate(size_of(begun)), begin(begun)
 
     def bind(self, machine: Machine, provided: Provided) -> Bindings:
@@ -142,6 +144,17 @@ class DebateKind(PythonKind):
         here = {*given, *(tool.name for tool in self.own_tools(machine))}
         wanted = ((seat.id, tool) for seat in data.configuration.tool_seats for tool in seat.tools)
         return next((_missing(seat, tool) for seat, tool in wanted if tool not in here), "")
+
+    def refusal(self, machine: Machine, data: Any, given: Mapping[str, Any]) -> str:
+        """Why a debate cannot begin: also, an agent that is not a function has a role that nobody knows."""
+        seats = (data.configuration.judge, *data.configuration.panel) if isinstance(data, Debate) else ()
+        try:
+            for seat in seats:
+                if seat.id not in given and not seat.person:
+                    library_role(seat.role)
+        except DefinitionError as error:
+            return str(error)
+        return self.lacking(machine, data, given)
 
     def models(self, machine: Machine, data: Any, named: str, given: Mapping[str, Any]) -> Iterator[str]:
         """Those of the seats and of the judge."""
@@ -213,6 +226,14 @@ class DebateKind(PythonKind):
 
 
 KIND: Kind = DebateKind()
+
+
+def read_debate(given: Mapping[str, Any]) -> Debate:
+    """A debate as it begins, from JSON: the fields of its data, with a configuration as files have it."""
+    plain = dict(given)
+    configuration = plain.pop("configuration", None)
+    begun = decode(Debate, plain, "input")
+    return begin(begun if configuration is None else replace(begun, configuration=read_configuration(configuration)))
 
 
 def with_functions(machine: Machine, functions: str) -> Machine:

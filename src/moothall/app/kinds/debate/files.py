@@ -16,7 +16,7 @@ from moothall.agents.roles import library_role
 from moothall.app.kinds.document import read_document
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
-from moothall.machines.debate.definition import AgentConfig, Configuration, findings, read_configuration
+from moothall.machines.debate.definition import AgentConfig, Answers, Configuration, findings, read_configuration
 from moothall.machines.debate.state import FileDigest
 from moothall.machines.schema import NAME
 from moothall.machines.workflow.document import LARGEST, Document, Problem
@@ -137,16 +137,24 @@ def _templates(folder: Path, paths: tuple[str, ...], what: str) -> dict[str, str
 
 
 def panel_of(roles: str) -> tuple[AgentConfig, ...]:
-    """A panel by its roles, as `-a architect,kiss` names them."""
+    """A panel by its roles, as `-a architect,kiss` or a form names them."""
     names = [name.strip() for name in roles.split(",") if name.strip()]
     if not names:
-        raise DefinitionError("no agent is named; write -a architect,performance,kiss")
+        raise DefinitionError("no agent is named; name roles, such as architect, performance, kiss")
     for name in names:
         library_role(name)
     seats = [
         f"{name}{names[:place].count(name) + 1}" if names.count(name) > 1 else name for place, name in enumerate(names)
     ]
     return tuple(AgentConfig(seat, seat, name) for seat, name in zip(seats, names, strict=True))
+
+
+def choice_of(options: str) -> Answers:
+    """A choice between options, as `--options A,B` names them."""
+    named = tuple(option.strip() for option in options.split(",") if option.strip())
+    if len(named) < 2:
+        raise DefinitionError("a choice needs two options; name them with a comma between them, such as A, B")
+    return Answers("choice", named)
 
 
 def read_answers(path: Path) -> dict[str, str]:

@@ -10,12 +10,20 @@ from typing import Literal, get_args
 from moothall.agents.workspace import READS
 from moothall.app.config.settings import model_setting
 from moothall.app.kinds.debate import begin, with_functions
-from moothall.app.kinds.debate.files import ReadConfig, digests_of, panel_of, read_answers, read_config, read_text
+from moothall.app.kinds.debate.files import (
+    ReadConfig,
+    choice_of,
+    digests_of,
+    panel_of,
+    read_answers,
+    read_config,
+    read_text,
+)
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.frozen import Frozen
 from moothall.kernel.machine import Machine
 from moothall.machines.debate import debate, size_of
-from moothall.machines.debate.definition import Answers, Configuration, DebateConfig, Protocol, with_seat, with_tools
+from moothall.machines.debate.definition import Configuration, DebateConfig, Protocol, with_seat, with_tools
 from moothall.machines.debate.state import Debate
 
 PROTOCOLS: tuple[str, ...] = get_args(Protocol)
@@ -72,10 +80,7 @@ def _over(chosen: Chosen, configuration: Configuration) -> DebateConfig:
     if chosen.clarify or chosen.answers is not None:
         debate = replace(debate, interactiveClarifications=True)
     if chosen.options:
-        options = tuple(option.strip() for option in chosen.options.split(",") if option.strip())
-        if len(options) < 2:
-            raise DefinitionError("a choice needs two options; write --options A,B")
-        debate = replace(debate, answer=Answers("choice", options))
+        debate = replace(debate, answer=choice_of(chosen.options))
     return replace(debate, protocol=chosen.protocol) if chosen.protocol else debate
 
 

@@ -61,6 +61,8 @@ FORM: Mapping[str, Any] = {
     },
 }
 """What a person fills in who starts a conversation."""
+FOLDER = "workspace"
+"""Where files of a plan are written, beside where the conversation began."""
 
 
 class TeamKind(PythonKind):
@@ -92,8 +94,12 @@ class TeamKind(PythonKind):
         return super().data(machine, given)
 
     def form(self, machine: Machine) -> Mapping[str, Any]:
-        """Who approves; what a conversation is about is said in it."""
-        return FORM if machine.data is Conversation else super().form(machine)
+        """Who approves, and where files go; what a conversation is about is said in it."""
+        if machine.data is not Conversation:
+            return super().form(machine)
+        told = f"where files of a plan are written, else {Path(FOLDER).absolute()}"
+        files = {"type": "string", "title": "Folder", "description": told}
+        return {**FORM, "properties": {**FORM["properties"], "folder": files}}
 
     def filled_in(self, machine: Machine, given: Any) -> tuple[Machine, Any]:
         """A conversation at its beginning."""
@@ -102,7 +108,7 @@ class TeamKind(PythonKind):
         who = given.get("autonomy")
         if who not in (None, *AUTONOMY):
             raise Refused(f"autonomy is {', '.join(AUTONOMY)}, not {who!r}")
-        approval, workspace = Approval(who, who) if who else None, str(Path("workspace").absolute())
+        approval, workspace = Approval(who, who) if who else None, str(Path(given.get("folder") or FOLDER).absolute())
         return machine, Conversation(autonomy=approval, now=time(), workspace=workspace, seed=token_hex(8))
 
     def hears(self, machine: Machine) -> bool:

@@ -59,8 +59,12 @@ def test_a_transition_that_waits_is_told_to_programs_and_by_show_and_the_report(
         ran = moot(*manual(served), "--script", typed(tmp_path, "Go", "!approve"), "--json")
     assert ran.json["waiting"] == [WAITING_TRANSITION]
     assert ran.json["reason"] == "the transition of Creative Partner waits for your approval"
-    question = "the transition of Creative Partner waits for your approval"
-    assert [asked["prompt"] for asked in ran.json["questions"]] == [question]
+    [question] = ran.json["questions"]
+    assert question["prompt"].startswith(
+        "the transition of Creative Partner waits for your approval\n  A game about tides.\n"
+    )
+    assert "\nhash of this: " in question["prompt"]
+    assert question["prompt"].endswith("\nnext: Game Designer\nShall it go on?")
     assert question in moot("show", "talk").out
     assert moot("show", "talk", "--json").json["summary"]["questions"][0]["prompt"] == question
     assert WAITING_TRANSITION in moot("report", "talk", "--format", "md").out

@@ -731,8 +731,10 @@ class Floor:
         if data.proposed:
             text = f"{data.proposed} with {json.dumps(encode(data.proposed_input), ensure_ascii=False)}"
             return text, digest_of(text)
-        text = data.wish.content if line is None else line.results.get(line.phase, "")
         work = data.chain.work_of(data.speaker)
+        text = data.wish.content if line is None else line.results.get(line.phase, "")
+        if not text and work is not None:  # the reply was approved before; what it led to is not
+            text = work.text
         return text, work.digest if work is not None and work.text == text else digest_of(text)
 
     # what is known

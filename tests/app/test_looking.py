@@ -9,7 +9,7 @@ import pytest
 
 from moothall import Answered, Final, Machine, On, Replied, State, always, arun, ask, days, question
 from moothall.app.config.access import opened
-from moothall.app.kinds.ends import bad_end
+from moothall.app.kinds.ends import end_of
 from moothall.app.report.report import report
 from moothall.app.runs import view as looking
 from moothall.app.runs.moothall import Moothall
@@ -120,5 +120,5 @@ def test_what_was_said_when_a_run_ended_between_two_looks_is_still_seen() -> Non
     ],
 )
 def test_a_bad_outcome_is_read_from_the_data_of_a_run_with_one_end_for_all(data: Any, told: str) -> None:
-    assert str(bad_end("arena", data)) == told
-    assert bad_end("mine.py:MINE", data) is None
+    assert str(end_of("arena", data)) == told
+    assert end_of("mine.py:MINE", data) is None

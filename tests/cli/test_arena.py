@@ -86,7 +86,7 @@ def test_a_plan_that_convinces_is_carried_out_and_every_state_is_seen(moot: Moot
     assert told.keys() >= KEYS
     assert told["trace_id"] == told["run_id"] == "case"
     assert [set(task) for task in told["tasks"]] == [
-        {"id", "command", "exit_code", "duration", "outcome", "sandbox"}
+        {"id", "command", "exit_code", "duration", "outcome", "sandbox", "failure", "stderr"}
     ] * 3
     assert [(task["id"], task["exit_code"], task["outcome"]) for task in told["tasks"]] == [
         ("write", 0, "success"),
@@ -106,15 +106,18 @@ def test_a_plan_that_convinces_is_carried_out_and_every_state_is_seen(moot: Moot
     assert moot("replay", "case").code == 0
 
 
+UNREAD = "task a failed: the exit code is 1: cat: missing: No such file or directory"
+
+
 @pytest.mark.parametrize(
     ("text", "said", "ending", "decision"),
     [
         (
             "cat missing",
             {"critic": [vote(), {"diagnosis": ""}]},
-            "rolled back: the critic cannot tell the cause",
+            f"rolled back: {UNREAD}; the critic cannot tell the cause",
             "Decision: proceed: consensus 1 is at least 0.6 after 1 of at most 3 passes and nobody vetoes\n\n"
-            "End: rolled back: the critic cannot tell the cause\n",
+            f"End: rolled back: {UNREAD}; the critic cannot tell the cause\n",
         ),
         (
             "cat kept.txt",
@@ -132,10 +135,10 @@ def test_whoever_looks_at_a_run_sees_that_its_end_is_a_bad_one_and_why(
     name = ending.partition(":")[0]
     assert ran.code == 1
     assert "Audited  records.written  failed" in ran.err
-    assert "case is failed (in Audited, " in ran.err
+    assert f"case is failed: {ending} (in Audited, " in ran.err
     listed = moot("ls").out
     assert "case  failed " in listed
-    assert listed.endswith(f"Audited ({name})\n")
+    assert f"Audited ({name}): {ending.removeprefix(f'{name}: ')[:60]}" in listed
     [summary] = moot("ls", "--status", "failed", "--json").json
     assert (summary["reason"], summary["ending"]) == (ending, name)
     shown = moot("show", "case").out

@@ -23,7 +23,7 @@ from moothall.app.runs.news import Committed, News
 from moothall.app.runs.outcome import Outcome, outcome_of
 from moothall.app.runs.present import present
 from moothall.app.runs.replay import machine_instead
-from moothall.app.runs.view import account_of, show
+from moothall.app.runs.view import account_of, show, summary_of_run
 from moothall.app.sandbox import GIVES_UP, LEVELS
 from moothall.app.toolbox import POLICIES
 from moothall.app.values import Budget, Machine, Workspace, encode
@@ -374,11 +374,17 @@ async def _driven(
         if after is not None and chosen.json:  # JSON is one value, and so it waits for the rest
             presented = await wait_with_progress(progress, after(hall, outcome, presented))
         code = _print_outcome(chosen, outcome, presented)
-        stands = replace(outcome, status=presented.status) if outcome.status == "done" else outcome
-        _explain(chosen, stands, await account_of(hall.store, outcome.run))
+        _explain(chosen, await _stands(hall, outcome, presented), await account_of(hall.store, outcome.run))
         if after is not None and not chosen.json:
             await wait_with_progress(progress, after(hall, outcome, presented))
         return code
+
+
+async def _stands(hall: Moothall, outcome: Outcome, presented: Presented) -> Outcome:
+    """How a run stands where its kind says more of a run that is done than that it is."""
+    if outcome.status != "done" or presented.status == "done":
+        return outcome
+    return replace(outcome, status=presented.status, reason=(await summary_of_run(hall.store, outcome.run)).reason)
 
 
 class Asking:

@@ -28,6 +28,8 @@ from moothall.cli.screen import format_entry, harmless, is_unread, notice, paint
 from moothall.errors import DefinitionError, EffectFailed
 
 WIDTH = 100
+CAUSE = 80
+"""How many characters of the cause of a bad end a list has."""
 
 
 def ls(parser: ArgumentParser) -> Handler:
@@ -139,9 +141,19 @@ def _table(summaries: Sequence[Summary]) -> list[str]:
         entries = f"{number:>4} {'entry' if number == 1 else 'entries':<7}"
         standing = status(summary.status, width=status_width)
         line = f"{summary.run:<{width}}  {project:<{project_width}}{standing}  {summary.began}  {entries}"
-        short = place if len(place) <= left or not sys.stdout.isatty() else f"{place[: max(left - 1, 8)]}…"
-        lines.append(f"{line}  {bill:<{bill_width}}  {place}" if with_bill else f"{line}  {short}")
+        shown = f"{line}  {bill:<{bill_width}}" if with_bill else line
+        end = f"{place}{_format_cause(summary)}"
+        free = max(left - (bill_width + 2 if with_bill else 0), 8)
+        lines.append(f"{shown}  {end if len(end) <= free or not sys.stdout.isatty() else f'{end[: free - 1]}…'}")
     return lines
+
+
+def _format_cause(summary: Summary) -> str:
+    """The beginning of why a run ended badly."""
+    if summary.status in ("done", "waiting", "running") or not summary.reason:
+        return ""
+    cause = printable(summary.reason.removeprefix(f"{summary.ending}: "))
+    return f": {cause if len(cause) <= CAUSE else f'{cause[: CAUSE - 1]}…'}"
 
 
 def _format_spent(summary: Summary) -> str:

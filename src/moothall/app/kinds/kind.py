@@ -46,6 +46,8 @@ class Listing(Frozen):
     """Whether its machines are told events from outside, and wait for them."""
     bad_outcomes: tuple[str, ...] = ()
     """Where one end is for all: the outcomes in a run's data, beside reason and rollback, that are bad ones."""
+    tells_reason: bool = False
+    """Whether a run's data say in `reason` why it came to a bad end."""
     rules: Mapping[str, str] = field(default_factory=dict)
     """The collections of records by which a whole store is ruled, and the command that writes each anew."""
 
@@ -53,11 +55,16 @@ class Listing(Frozen):
 PLAIN = "python"
 """The kind of machines that authors write in Python."""
 KINDS = {
-    "pipeline": Listing("moothall.app.kinds.pipeline", help="plan, validate, implement and judge until it is good"),
+    "pipeline": Listing(
+        "moothall.app.kinds.pipeline", help="plan, validate, implement and judge until it is good", tells_reason=True
+    ),
     "turn": Listing("moothall.app.kinds.turn"),
     "assent": Listing("moothall.app.kinds.assent"),
     "debate": Listing(
-        "moothall.app.kinds.debate", files=True, help="agents propose, critique and refine until they agree"
+        "moothall.app.kinds.debate",
+        files=True,
+        help="agents propose, critique and refine until they agree",
+        tells_reason=True,
     ),
     "arena": Listing(
         "moothall.app.kinds.arena",

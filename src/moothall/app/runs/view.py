@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from moothall.app.config.settings import cleaner
-from moothall.app.kinds.ends import BadEnd, bad_end
+from moothall.app.kinds.ends import End, end_of, why_bad
 from moothall.app.kinds.kind import KINDS
 from moothall.app.report.amounts import Account, date_of
 from moothall.app.runs.news import Said
@@ -26,6 +26,8 @@ from moothall.runtime.journal import FAMILY, Record, RunId
 from moothall.runtime.ports import SET_ASIDE, Store, Stored
 
 LOOK = 0.2
+BEHIND = 10
+"""How many entries usually are behind the one that ended a run, at most: notes, and replies that came too late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Summary:
     holder: str = ""
     """Who drives it now."""
     ending: str = ""
-    """What became of it, where its last state alone does not say that its end is a bad one."""
+    """What became of it, where its last state alone does not say that."""
 
 
 STATUSES = ("running", "waiting", "done", "failed", "limited", "cancelled", "stuck", "damaged", SET_ASIDE.rstrip(": "))
@@ -111,9 +113,9 @@ async def account_of(store: Store, run: RunId) -> Account:
     stored = await store.load(run)
     until = time.time() if stored.status == "live" else await _ended_at(store, stored)
     seconds = until - stored.record.began if until is not None else None
-    active = stored.head["snapshot"]["active"] if stored.head else ()
-    spent = stored.head["spent"] if stored.head else {}
-    return Account(tuple(active), stored.seq, spent, stored.record.limits, seconds)
+    head = stored.head
+    active, spent = (head["snapshot"]["active"], head["spent"]) if head else ((), {})
+    return Account(tuple(active), stored.seq, spent, head.get("limits", stored.record.limits), seconds)
 
 
 async def _ended_at(store: Store, stored: Stored) -> float | None:
@@ -205,6 +207,8 @@ def _without_origins(old: list[Record], runs: list[Stored]) -> list[Record]:
 async def summary(store: Store, stored: Stored) -> Summary:
     """A run in one line; one whose child waits for a person waits too."""
     found = summary_of(stored)
+    if stored.status == "done" and found.status != "done" and not found.reason:
+        return replace(found, reason=await _why_bad(store, stored))
     if found.status != "running":
         return found
     for effect in stored.head["pending"]:
@@ -216,6 +220,24 @@ async def summary(store: Store, stored: Stored) -> Summary:
             if child.status == "waiting":
                 return replace(found, status="waiting")
     return found
+
+
+async def _why_bad(store: Store, stored: Stored) -> str:
+    """Why a run came to an end that its machine calls a bad one."""
+    snapshot, event = stored.head["snapshot"], await ending_event(store, stored.record.run, stored.seq)
+    return why_bad(stored.record.source, snapshot["active"], snapshot["data"], event)
+
+
+async def ending_event(store: Store, run: RunId, seq: int) -> Mapping[str, Any]:
+    """The event with which a run ended; {} where it cannot be read."""
+    for start in (max(0, seq - BEHIND), 0):
+        try:
+            entries = await store.entries(run, start)
+        except Broken:
+            return {}
+        if ended := [entry for entry in entries if "status" in entry]:
+            return cast(Mapping[str, Any], ended[-1]["event"])
+    return {}
 
 
 def _is_told(record: Record) -> bool:
@@ -253,13 +275,13 @@ def end_status(stored: Stored) -> str:
     return _end(stored.record, stored.head["snapshot"], stored.status)[0] if stored.head else stored.status
 
 
-def _end(record: Record, snapshot: Mapping[str, Any], status: str) -> tuple[str, BadEnd | None]:
-    """The status of a run, by the end that it came to where it is done, and what that end is where it is a bad one."""
+def _end(record: Record, snapshot: Mapping[str, Any], status: str) -> tuple[str, End | None]:
+    """The status of a run, by the end that it came to where it is done, and what that end is where there is more."""
     ended = ended_as(status, snapshot["active"], record.bad_ends)
     if ended != status:
-        return ended, BadEnd(f"it ended in {snapshot['active'][0]}")
-    end = bad_end(record.source, snapshot["data"]) if status == "done" else None
-    return (status, None) if end is None else ("failed", end)
+        return ended, None
+    end = end_of(record.source, snapshot["data"]) if status == "done" else None
+    return ("failed" if end is not None and end.is_bad else status), end
 
 
 def _holder_of(stored: Stored) -> str:
@@ -302,5 +324,5 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
         questions,
         head.get("limits", record.limits),
         record.project,
-        ending=end.name if end is not None and snapshot["active"][0] not in record.bad_ends else "",
+        ending=end.name if end is not None else "",
     )

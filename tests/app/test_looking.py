@@ -10,6 +10,7 @@ import pytest
 from moothall import Answered, Final, Machine, On, Replied, State, always, arun, ask, days, question
 from moothall.app.config.access import opened
 from moothall.app.kinds.ends import end_of
+from moothall.app.report.account import show
 from moothall.app.report.report import report
 from moothall.app.runs import view as looking
 from moothall.app.runs.moothall import Moothall
@@ -50,7 +51,7 @@ async def test_a_summary_says_where_a_run_stands_and_what_it_asks() -> None:
 async def test_a_shown_run_has_its_whole_journal() -> None:
     await arun(OFFER, run_id="one")
     with opened(None) as store:
-        shown = await looking.show(store, "one")
+        shown = await show(store, "one")
     assert [entry["seq"] for entry in shown.entries] == [0, 1, 2]
     assert [entry["event"]["name"] for entry in shown.entries] == ["run.started", "replied", "replied"]
 

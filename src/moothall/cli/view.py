@@ -17,6 +17,8 @@ from typing import Any
 
 from moothall.app.config.access import opened
 from moothall.app.config.project import current_project
+from moothall.app.report.account import account_of
+from moothall.app.report.account import show as show_run
 from moothall.app.report.amounts import Account, amount_of, format_count
 from moothall.app.runs import view as looking
 from moothall.app.runs.view import Summary, Wanted
@@ -168,8 +170,8 @@ def show(parser: ArgumentParser) -> Handler:
 
     def work(chosen: Namespace) -> int:
         with opened(chosen.store) as store:
-            shown = asyncio.run(looking.show(store, chosen.run))
-            account = asyncio.run(looking.account_of(store, chosen.run))
+            shown = asyncio.run(show_run(store, chosen.run))
+            account = asyncio.run(account_of(store, chosen.run))
         if chosen.json:
             print_json(shown)
             return DONE
@@ -192,7 +194,10 @@ def _budget(account: Account) -> Iterator[str]:
     if bill := account.bill():
         yield f"spent: {bill}"
     if left := account.left():
-        yield "left: " + ", ".join(f"{name} {amount_of(name, amount)}" for name, amount in left.items())
+        known = (f"{name} {'unknown' if amount is None else amount_of(name, amount)}" for name, amount in left.items())
+        yield f"left: {', '.join(known)}"
+    if note := account.note():
+        yield harmless(note)
 
 
 def watch(parser: ArgumentParser) -> Handler:
@@ -218,7 +223,7 @@ def watch(parser: ArgumentParser) -> Handler:
             except KeyboardInterrupt:
                 notice(f"stopped; the run is as it was. Go on with:  {_watching(chosen, following)}")
                 return FAILED
-            account = asyncio.run(looking.account_of(store, chosen.run))
+            account = asyncio.run(account_of(store, chosen.run))
         print(f"{chosen.run} is {status(ended, sys.stderr)} ({account})", file=sys.stderr)
         return DONE if ended == "done" else FAILED
 

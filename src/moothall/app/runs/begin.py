@@ -146,6 +146,7 @@ def _model(context: RunContext, machine: Machine, named: str, limits: Mapping[st
     model = absolute_model(named or model_setting()) or _stand_in(context, machine)
     if "usd" in limits and (names := unpriced_models(model)):
         told = f"the price of {', '.join(names)} is not known: what it costs does not count towards the budget"
+        told += "" if {"calls", "tokens"} & limits.keys() else "; limit calls or tokens too, as in --budget calls=20"
         context.broadcast.notice(told)
     if names := unpinned_servers():
         context.broadcast.notice(

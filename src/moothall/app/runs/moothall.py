@@ -28,6 +28,7 @@ from moothall.app.kinds.bindings import Functions
 from moothall.app.kinds.python import REMEDY, is_loading
 from moothall.app.kinds.source import find
 from moothall.app.notify.speech import SpeechReader, SpeechWriter, speech_folder
+from moothall.app.report.account import Shown, show
 from moothall.app.runs import begin as beginning
 from moothall.app.runs import fork as forks
 from moothall.app.runs import resume as resuming
@@ -37,7 +38,7 @@ from moothall.app.runs.context import RunContext, new_hall
 from moothall.app.runs.mirror import Mirroring, open_mirror
 from moothall.app.runs.news import Broadcast, Listener, News, Noticed, Said
 from moothall.app.runs.outcome import Outcome, R
-from moothall.app.runs.view import Shown, Summary, Wanted, follow, show, summaries
+from moothall.app.runs.view import Summary, Wanted, follow, summaries
 from moothall.app.toolbox import Given
 from moothall.errors import DefinitionError
 from moothall.kernel.events import Event

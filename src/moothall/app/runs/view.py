@@ -1,4 +1,4 @@
-"""Looking at runs without moving them: summaries, and one run with its journal.
+"""Looking at runs without moving them: summaries, and what follows a journal.
 
 What is shown has no secrets, also where it was kept before they were registered.
 """
@@ -15,7 +15,7 @@ from typing import Any, cast
 from moothall.app.config.settings import cleaner
 from moothall.app.kinds.ends import End, end_of, why_bad
 from moothall.app.kinds.kind import KINDS
-from moothall.app.report.amounts import Account, date_of
+from moothall.app.report.amounts import date_of
 from moothall.app.runs.news import Said
 from moothall.app.runs.outcome import ended_as, question_of, standing
 from moothall.errors import Broken, MoothallError
@@ -83,15 +83,6 @@ class Wanted:
         return any(question["who"] in ("", self.person) for question in summary.questions)
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A run, what is left of its budget, and its journal."""
-
-    summary: Summary
-    left: Mapping[str, float]
-    entries: tuple[Mapping[str, Any], ...]
-
-
 async def summaries(store: Store) -> tuple[Summary, ...]:
     """Every run of a store, the newest first."""
     return tuple([await summary(store, stored) for stored in await store.runs()])
@@ -102,23 +93,7 @@ async def summary_of_run(store: Store, run: RunId) -> Summary:
     return cast(Summary, cleaner()(await summary(store, await store.load(run))))
 
 
-async def show(store: Store, run: RunId) -> Shown:
-    """One run with its journal."""
-    account, told = await account_of(store, run), await summary_of_run(store, run)
-    return Shown(told, account.left(), cleaner()(tuple(await store.entries(run))))
-
-
-async def account_of(store: Store, run: RunId) -> Account:
-    """How far a run has come, and what it has spent of its budget."""
-    stored = await store.load(run)
-    until = time.time() if stored.status == "live" else await _ended_at(store, stored)
-    seconds = until - stored.record.began if until is not None else None
-    head = stored.head
-    active, spent = (head["snapshot"]["active"], head["spent"]) if head else ((), {})
-    return Account(tuple(active), stored.seq, spent, head.get("limits", stored.record.limits), seconds)
-
-
-async def _ended_at(store: Store, stored: Stored) -> float | None:
+async def ended_at(store: Store, stored: Stored) -> float | None:
     """When the latest entry of a run was made; None where it cannot be read."""
     try:
         return float((await store.entries(stored.record.run, stored.seq))[-1]["at"])
@@ -189,7 +164,7 @@ async def prune(store: Store, days: float, *, really: bool, project: str = "") -
     ]
     limit = time.time() - days * 86400
     asked = [stored for stored in runs if project in ("", stored.record.project)]
-    old = [stored.record for stored in asked if (ended := await _ended_at(store, stored)) is not None and ended < limit]
+    old = [stored.record for stored in asked if (ended := await ended_at(store, stored)) is not None and ended < limit]
     old = _without_origins(old, await store.runs())
     for record in old if really else ():
         await store.forget(record.run)

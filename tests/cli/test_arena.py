@@ -1,5 +1,6 @@
 """`moot arena`: every scene from a request to its audited end, with scripted agents that act."""
 
+import asyncio
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from moothall.app.kinds.arena.workspace import saves_at
 from tests.cli.arena_scenes import command, edit, script, vote
 from tests.cli.ran import Moot, Ran
 
@@ -597,3 +599,31 @@ def test_rehearsal_plays_the_whole_arena(moot: Moot, workspace: Path) -> None:
     )
     assert ran.json["status"] in ("dry_run", "blocked"), ran.err
     assert ran.json["states_visited"][-1] == "Audited"
+
+
+def test_the_saves_of_an_arena_are_listed_compared_and_gone_back_to(moot: Moot, workspace: Path) -> None:
+    arena(moot, edit("write", "a.txt", "hello\n"))
+    [save] = moot("saves", "case", "--json").json
+    assert save["name"] == "before case"
+    difference = moot("diff", "case", "--json").json
+    assert (difference["added"], difference["removed"], difference["changed"]) == (["a.txt"], [], [])
+    assert moot("saves", "case", "--take", "mine").code == 0
+    assert [save["name"] for save in moot("saves", "case", "--json").json] == ["before case", "mine"]
+    assert moot("restore", "case", save["id"]).code == 0
+    assert contents(workspace) == {"kept.txt": "kept\n"}
+
+
+def test_whoever_forgets_an_arena_forgets_its_saves(moot: Moot, workspace: Path) -> None:
+    arena(moot, edit("write", "a.txt", "hello\n"))
+    assert moot("forget", "case", "--yes", "--json").json["saves"] == 1
+    assert asyncio.run(saves_at(workspace).every()) == ()
+
+
+def test_ratings_without_a_duel_have_a_history_that_says_so(moot: Moot, workspace: Path) -> None:
+    assert "no ratings yet" in moot("ratings", "--history").out
+    arena(moot, command("a", "true"))
+    assert moot("ratings").out
+    told = (
+        "no duels yet: neither critic nor security disagreed with solution; `moot ratings` lists how votes turned out\n"
+    )
+    assert moot("ratings", "--history").out == told

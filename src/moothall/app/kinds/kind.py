@@ -201,6 +201,10 @@ class Kind:
         """How the save is called that is taken before a run."""
         return f"Run: {machine.name}"
 
+    def own_saves(self, data: Any) -> Any:
+        """The saves of the folder that a run with these plain data works in by itself; None where it has none."""
+        return None
+
     def bind(self, machine: Machine, provided: Any) -> Bindings:
         """Who performs the effects of a run of this machine."""
         raise NotImplementedError

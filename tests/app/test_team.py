@@ -634,7 +634,7 @@ async def test_a_word_of_an_earlier_turn_warms_nobody() -> None:
         assert "cfo" not in {known.persona for known in (await session.look()).warmth.warm}
 
 
-@pytest.mark.covers("T27", "T28", "T82", "T83", "T84")
+@pytest.mark.covers("T28", "T82", "T83", "T84")
 async def test_state_shows_who_is_warm_and_only_those_who_spoke_are_loaded() -> None:
     script: Script = {
         "creative_partner": [hands("The design and the art matter.", "game_designer")],
@@ -650,11 +650,10 @@ async def test_state_shows_who_is_warm_and_only_those_who_spoke_are_loaded() -> 
         assert set(players.speakers) == {"creative_partner", "game_designer"}
 
 
-@pytest.mark.covers("T27")
-def test_a_transition_that_was_worked_out_before_counts_as_a_hit() -> None:
+def test_a_transition_that_was_taken_before_counts_as_repeated() -> None:
     moves = [{"from": "a", "to": "b"}, {"from": "b", "to": "a"}, {"from": "a", "to": "b"}, {"from": "b", "to": "a"}]
-    assert figures(Conversation(), moves)["transition_cache_hit_rate"] == 0.5
-    assert figures(Conversation(), [])["transition_cache_hit_rate"] == 0.0
+    assert figures(Conversation(), moves)["repeated_transition_rate"] == 0.5
+    assert figures(Conversation(), [])["repeated_transition_rate"] == 0.0
 
 
 @pytest.mark.covers("T15", "T73", "T74")

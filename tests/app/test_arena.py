@@ -18,9 +18,9 @@ from moothall import answer
 from moothall.app.config.access import opened
 from moothall.app.kinds.arena.records import Given, identity_of, judge_plan, lock_store, recall_traces
 from moothall.app.kinds.arena.standings import standings
+from moothall.app.report.account import show
 from moothall.app.runs.mirror import Mirroring
 from moothall.app.runs.moothall import Moothall
-from moothall.app.runs.view import show
 from moothall.arena import ArenaOptions, run_arena
 from moothall.errors import DefinitionError, EffectFailed, Refused
 from moothall.kernel.events import SharedRecord

@@ -15,11 +15,11 @@ from moothall import Answered, Final, Machine, Moothall, On, Replied, State, ask
 from moothall.app.config.access import opened
 from moothall.app.kinds.arena.records import Given as Locked
 from moothall.app.kinds.arena.records import identity_of, lock_store
+from moothall.app.report.account import show
 from moothall.app.runs.forget import forget_person, forget_run
 from moothall.app.runs.replay import replay
 from moothall.app.runs.saves import list_saves, take_save
 from moothall.app.runs.transport import export_run, import_runs
-from moothall.app.runs.view import show
 from moothall.errors import Broken, Refused
 from moothall.kernel.effects import WriteRecords
 from moothall.kernel.events import RecordsWritten, SharedRecord

@@ -9,7 +9,8 @@ import pytest
 
 from moothall import Answered, Final, Machine, On, Replied, State, always, arun, ask, days, question
 from moothall.app.config.access import opened
-from moothall.app.kinds.ends import bad_end
+from moothall.app.kinds.ends import end_of
+from moothall.app.report.account import show
 from moothall.app.report.report import report
 from moothall.app.runs import view as looking
 from moothall.app.runs.moothall import Moothall
@@ -50,7 +51,7 @@ async def test_a_summary_says_where_a_run_stands_and_what_it_asks() -> None:
 async def test_a_shown_run_has_its_whole_journal() -> None:
     await arun(OFFER, run_id="one")
     with opened(None) as store:
-        shown = await looking.show(store, "one")
+        shown = await show(store, "one")
     assert [entry["seq"] for entry in shown.entries] == [0, 1, 2]
     assert [entry["event"]["name"] for entry in shown.entries] == ["run.started", "replied", "replied"]
 
@@ -120,5 +121,5 @@ def test_what_was_said_when_a_run_ended_between_two_looks_is_still_seen() -> Non
     ],
 )
 def test_a_bad_outcome_is_read_from_the_data_of_a_run_with_one_end_for_all(data: Any, told: str) -> None:
-    assert str(bad_end("arena", data)) == told
-    assert bad_end("mine.py:MINE", data) is None
+    assert str(end_of("arena", data)) == told
+    assert end_of("mine.py:MINE", data) is None

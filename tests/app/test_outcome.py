@@ -107,7 +107,7 @@ def test_to_unwrap_what_came_to_a_bad_end_blames_nobody_but_the_world_where_that
         outcome.unwrap()
     trial = Trial(RETURNED)
     trial.run(Parcel("nowhere"))
-    with pytest.raises(EffectFailed, match="of returned failed: it ended in back"):
+    with pytest.raises(EffectFailed, match="of returned failed: carry: EffectFailed: the road is closed"):
         trial.answer(True).unwrap()
 
 

@@ -17,9 +17,9 @@ from moothall.app.config.access import opened
 from moothall.app.kinds.check import certificate
 from moothall.app.kinds.pipeline.checks import as_checks, checker, read_checks
 from moothall.app.kinds.source import child_machine, find, named_machine, source_of
+from moothall.app.report.account import show
 from moothall.app.runs.moothall import resume, run
 from moothall.app.runs.replay import replay
-from moothall.app.runs.view import show
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.codec import encode
 from moothall.kernel.machine import Machine

@@ -643,10 +643,10 @@ async def test_state_shows_who_is_warm_and_only_those_who_spoke_are_loaded() -> 
         assert set(players.speakers) == {"creative_partner", "game_designer"}
 
 
-def test_a_transition_that_was_worked_out_before_counts_as_a_hit() -> None:
+def test_a_transition_that_was_taken_before_counts_as_repeated() -> None:
     moves = [{"from": "a", "to": "b"}, {"from": "b", "to": "a"}, {"from": "a", "to": "b"}, {"from": "b", "to": "a"}]
-    assert figures(Conversation(), moves)["transition_cache_hit_rate"] == 0.5
-    assert figures(Conversation(), [])["transition_cache_hit_rate"] == 0.0
+    assert figures(Conversation(), moves)["repeated_transition_rate"] == 0.5
+    assert figures(Conversation(), [])["repeated_transition_rate"] == 0.0
 
 
 @pytest.mark.covers("T74")

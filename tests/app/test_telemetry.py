@@ -297,7 +297,10 @@ def test_a_model_is_named_as_the_conventions_name_it() -> None:
     assert asked_model("openai:gpt-5@http://gpu:8000/v1") == {
         "gen_ai.provider.name": "openai",
         "gen_ai.request.model": "gpt-5",
+        "server.address": "gpu",
+        "server.port": 8000,
     }
+    assert asked_model("openai:gpt-5@https://gpu/v1").get("server.port") is None
     assert asked_model("rehearsal") == {"gen_ai.request.model": "rehearsal"}
 
 

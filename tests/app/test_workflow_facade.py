@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from moothall import Moothall, Refused
+from moothall import Moothall, Refused, Workspace
+from moothall.app.runs.saves import list_saves
 from moothall.workflow import WorkflowStateMachine, WorkflowTerms
-from tests.app.test_workflow_runs import START, review, spoken, to, workflow
+from tests.app.test_workflow_runs import SAY, START, review, spoken, to, workflow
 from tests.machines.workflows import of_the_seed
 
 pytestmark = pytest.mark.anyio
@@ -77,3 +78,81 @@ async def test_what_is_not_there_is_refused_with_what_is(folder: Path) -> None:
     await machine.execute_workflow("alone", "tea", run_id="one")
     with pytest.raises(Refused, match="run one has no context 'desk'; it has talk"):
         machine.get_context("desk")
+
+
+@pytest.mark.covers("W11", "W12")
+async def test_a_workspace_is_what_agents_work_in_and_the_states_are_told_all_the_same(folder: Path) -> None:
+    (folder / "desk").mkdir()
+    terms = WorkflowTerms(
+        agents={"coder": coder, "reviewer": reviewer},
+        workspace=Workspace(str(folder / "desk"), policies={"execute_terminal": "deny"}),
+    )
+    async with Moothall() as hall:
+        machine = WorkflowStateMachine(terms, hall=hall)
+        machine.load_workflow_configs(folder)
+        result = await machine.execute_workflow("coder_reviewer", "make tea", run_id="tea")
+        assert result.states_visited == ("start", "code", "review", "stop")
+        assert [save.name for save in await list_saves(hall.store, "tea")] == ["Workflow: coder_reviewer"]
+        assert (await hall.store.load("tea")).record.tools["policies"] == {"execute_terminal": "deny"}
+
+
+@pytest.mark.covers("W33")
+async def test_the_names_of_the_document_are_true_after_a_run(folder: Path) -> None:
+    machine = WorkflowStateMachine(WorkflowTerms(agents={"coder": coder, "reviewer": reviewer}))
+    machine.load_workflow_configs(folder)
+    assert (machine.agents, machine.contexts, machine.last_agent_response) == ({}, {}, "")
+    await machine.execute_workflow("coder_reviewer", "make tea")
+    assert list(machine.agents) == ["coder", "reviewer"]
+    assert machine.agents["coder"].get_last_response() == "I boil water."
+    assert [said["content"] for said in machine.contexts["code_history"].messages][1] == "I boil water."
+    [call] = machine.last_parsing_tool_calls
+    assert (machine.last_tool_calls, machine.last_agent_response) == ((call,), "")
+    assert call["function"]["name"] == "review_work"
+
+
+@pytest.mark.covers("W33")
+async def test_the_names_of_the_document_are_true_while_a_run_goes_on(folder: Path) -> None:
+    seen: list[tuple[str, ...]] = []
+
+    async def looking_reviewer(prompt: str) -> object:
+        said = machine.contexts["code_history"].messages[-1]["content"]
+        seen.append((machine.run_id, machine.last_agent_response, machine.common_data["task_to_do"], said))
+        return review(False, work_summary="tea")
+
+    machine = WorkflowStateMachine(WorkflowTerms(agents={"coder": coder, "reviewer": looking_reviewer}))
+    machine.load_workflow_configs(folder)
+    await machine.execute_workflow("coder_reviewer", "make tea", run_id="tea")
+    instruction = "review coder's work, provide continue_message or work_summary"
+    assert seen == [("tea", "I boil water.", "make tea", instruction)]
+
+
+@pytest.mark.covers("W33")
+async def test_an_expression_is_evaluated_over_the_run_in_its_own_javascript(folder: Path) -> None:
+    machine = WorkflowStateMachine(WorkflowTerms(agents={"coder": coder, "reviewer": reviewer}))
+    machine.load_workflow_configs(folder)
+    await machine.execute_workflow("coder_reviewer", "make tea")
+    assert machine.evaluate_expression("common_data.work_summary + '!'") == "tea!"
+    assert machine.evaluate_expression("function.review_work.arguments.improvement_needed === false") is True
+    assert machine.evaluate_expression("getAgent('coder').getLastResponse()") == "I boil water."
+    assert machine.evaluate_expression("contexts.code_history.messages.length") == 5
+    assert machine.evaluate_expression("common_data.nothing") is None
+    assert machine.evaluate_expression("a plain text") == "a plain text"
+    with pytest.raises(Refused, match=r"cannot be evaluated: .*nowhere"):
+        machine.evaluate_expression("nowhere.to.be.seen")
+    with pytest.raises(Refused, match="cannot be evaluated"):
+        machine.evaluate_expression("common_data.work_summary = 'coffee'")
+    assert machine.common_data["work_summary"] == "tea"
+
+
+async def test_the_result_of_a_sub_workflow_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    below = workflow(START, spoken("code", "coder", "common_data.task", to("stop", before=SAY)), workflow_name="below")
+    sub = {"sub_workflow": "below", "sub_workflow_input": {"task": "common_data.task"}}
+    above = workflow(
+        START, {"name": "code", "action": sub, "transition": [to("stop")]}, agents=(), workflow_name="above"
+    )
+    (tmp_path / "both.json").write_text(json.dumps([above, below]))
+    machine = WorkflowStateMachine(WorkflowTerms(agents={"coder": coder}))
+    machine.load_workflow_configs(tmp_path / "both.json")
+    await machine.execute_workflow("above", "make tea")
+    assert machine.sub_workflow_result == "I boil water."

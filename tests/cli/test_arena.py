@@ -1,5 +1,6 @@
 """`moot arena`: every scene from a request to its audited end, with scripted agents that act."""
 
+import asyncio
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from moothall.app.kinds.arena.workspace import saves_at
 from tests.cli.arena_scenes import command, edit, script, vote
 from tests.cli.ran import Moot, Ran
 
@@ -86,7 +88,7 @@ def test_a_plan_that_convinces_is_carried_out_and_every_state_is_seen(moot: Moot
     assert told.keys() >= KEYS
     assert told["trace_id"] == told["run_id"] == "case"
     assert [set(task) for task in told["tasks"]] == [
-        {"id", "command", "exit_code", "duration", "outcome", "sandbox"}
+        {"id", "command", "exit_code", "duration", "outcome", "sandbox", "failure", "stderr"}
     ] * 3
     assert [(task["id"], task["exit_code"], task["outcome"]) for task in told["tasks"]] == [
         ("write", 0, "success"),
@@ -106,15 +108,18 @@ def test_a_plan_that_convinces_is_carried_out_and_every_state_is_seen(moot: Moot
     assert moot("replay", "case").code == 0
 
 
+UNREAD = "task a failed: the exit code is 1: cat: missing: No such file or directory"
+
+
 @pytest.mark.parametrize(
     ("text", "said", "ending", "decision"),
     [
         (
             "cat missing",
             {"critic": [vote(), {"diagnosis": ""}]},
-            "rolled back: the critic cannot tell the cause",
+            f"rolled back: {UNREAD}; the critic cannot tell the cause",
             "Decision: proceed: consensus 1 is at least 0.6 after 1 of at most 3 passes and nobody vetoes\n\n"
-            "End: rolled back: the critic cannot tell the cause\n",
+            f"End: rolled back: {UNREAD}; the critic cannot tell the cause\n",
         ),
         (
             "cat kept.txt",
@@ -132,10 +137,10 @@ def test_whoever_looks_at_a_run_sees_that_its_end_is_a_bad_one_and_why(
     name = ending.partition(":")[0]
     assert ran.code == 1
     assert "Audited  records.written  failed" in ran.err
-    assert "case is failed (in Audited, " in ran.err
+    assert f"case is failed: {ending} (in Audited, " in ran.err
     listed = moot("ls").out
     assert "case  failed " in listed
-    assert listed.endswith(f"Audited ({name})\n")
+    assert f"Audited ({name}): {ending.removeprefix(f'{name}: ')[:60]}" in listed
     [summary] = moot("ls", "--status", "failed", "--json").json
     assert (summary["reason"], summary["ending"]) == (ending, name)
     shown = moot("show", "case").out
@@ -594,3 +599,31 @@ def test_rehearsal_plays_the_whole_arena(moot: Moot, workspace: Path) -> None:
     )
     assert ran.json["status"] in ("dry_run", "blocked"), ran.err
     assert ran.json["states_visited"][-1] == "Audited"
+
+
+def test_the_saves_of_an_arena_are_listed_compared_and_gone_back_to(moot: Moot, workspace: Path) -> None:
+    arena(moot, edit("write", "a.txt", "hello\n"))
+    [save] = moot("saves", "case", "--json").json
+    assert save["name"] == "before case"
+    difference = moot("diff", "case", "--json").json
+    assert (difference["added"], difference["removed"], difference["changed"]) == (["a.txt"], [], [])
+    assert moot("saves", "case", "--take", "mine").code == 0
+    assert [save["name"] for save in moot("saves", "case", "--json").json] == ["before case", "mine"]
+    assert moot("restore", "case", save["id"]).code == 0
+    assert contents(workspace) == {"kept.txt": "kept\n"}
+
+
+def test_whoever_forgets_an_arena_forgets_its_saves(moot: Moot, workspace: Path) -> None:
+    arena(moot, edit("write", "a.txt", "hello\n"))
+    assert moot("forget", "case", "--yes", "--json").json["saves"] == 1
+    assert asyncio.run(saves_at(workspace).every()) == ()
+
+
+def test_ratings_without_a_duel_have_a_history_that_says_so(moot: Moot, workspace: Path) -> None:
+    assert "no ratings yet" in moot("ratings", "--history").out
+    arena(moot, command("a", "true"))
+    assert moot("ratings").out
+    told = (
+        "no duels yet: neither critic nor security disagreed with solution; `moot ratings` lists how votes turned out\n"
+    )
+    assert moot("ratings", "--history").out == told

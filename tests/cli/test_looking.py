@@ -82,11 +82,11 @@ def test_show_tells_the_journal_line_by_line(two_runs: Moot) -> None:
 def test_show_says_what_is_left_of_the_budget(moot: Moot) -> None:
     moot("run", "machines.py:SENT", "Ada", "--run-id", "mine", "--budget", "usd=0.5,calls=20")
     assert moot("show", "mine").out.splitlines()[1:3] == [
-        "spent: usd 0.00 of 0.50, calls 1 of 20",
-        "left: usd 0.50, calls 19",
+        "spent: usd unknown of 0.50, calls 1 of 20",
+        "left: usd unknown, calls 19",
     ]
     shown = moot("show", "mine", "--json").json
-    assert shown["left"] == {"usd": 0.5, "calls": 19}
+    assert shown["left"] == {"usd": None, "calls": 19}
     assert shown["summary"]["limits"] == {"usd": 0.5, "calls": 20}
 
 
@@ -101,7 +101,7 @@ def test_a_report_has_the_budget(moot: Moot) -> None:
     moot("report", "mine")
     page = Path("mine.html").read_text()
     assert "<b>1 of 20</b>calls spent" in page
-    assert "<b>0.00 of 0.50</b>usd spent" in page
+    assert "<b>unknown of 0.50</b>usd spent" in page
     assert "of 60</b>seconds" in page
     assert "seconds spent" not in page
 
@@ -123,7 +123,7 @@ def test_show_says_why_a_run_failed(moot: Moot) -> None:
 
 def test_show_as_json_has_the_summary_and_entries_without_gaps(two_runs: Moot) -> None:
     shown = two_runs("show", "second", "--json").json
-    assert set(shown) == {"summary", "left", "entries"}
+    assert set(shown) == {"summary", "left", "entries", "unpriced"}
     assert set(shown["summary"]) == SUMMARY
     assert all(set(entry) >= ENTRY for entry in shown["entries"])
     assert [entry["seq"] for entry in shown["entries"]] == [0, 1]

@@ -136,7 +136,7 @@ def test_where_nothing_was_made_the_plan_is_printed(moot: Moot) -> None:
 def test_where_there_is_not_even_a_plan_only_the_end_is_printed(moot: Moot) -> None:
     ran = moot("pipeline", "a boat", *scripted(), "--max-iterations", "0", "-q")
     assert ran.out == "failed, 0 iterations: no attempt is allowed: max_iterations is 0\n"
-    assert "is failed: it ended in failed" in ran.err
+    assert "is failed: no attempt is allowed: max_iterations is 0" in ran.err
 
 
 def test_json_has_all_that_there_is_to_know(moot: Moot) -> None:

@@ -31,7 +31,20 @@ def test_json_has_all_of_it_and_the_exit_code_says_that_it_was_run(tmp_path: Pat
     found = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
     assert found.pop("duration") > 0
+    assert sorted(found.pop("held")) == [".git", "HEAD", "moothall.toml"]
     assert found == {"exit_code": 7, "stdout": f"{place}\n", "stderr": "", "level": "bubblewrap", "killed": False}
+
+
+@needs_bubblewrap
+def test_whoever_lists_a_folder_is_told_which_names_are_not_in_it(tmp_path: Path, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("")
+    done = moot("sandbox", "--", "ls", home=tmp_path / "home", cwd=workspace)
+    assert done.stdout.split() == ["HEAD", "a.txt", "moothall.toml"]
+    held = "empty folders hold these names while a command runs, so that it cannot make them"
+    assert sorted(done.stderr.partition(" are ")[0].split(", ")) == ["HEAD", "moothall.toml"]
+    assert done.stderr.endswith(f" are not in the workspace: {held}\n")
+    assert [file.name for file in workspace.iterdir()] == ["a.txt"]
+    assert moot("sandbox", "--", "cat", "a.txt", home=tmp_path / "home", cwd=workspace).stderr == ""
 
 
 @needs_bubblewrap

@@ -329,16 +329,16 @@ def test_tools_hooks_and_sources_come_from_a_file_of_functions(moot: Moot, tmp_p
     assert (tmp_path / "notes.txt").read_text() == "creative_partner\n"
 
 
-def test_metrics_have_the_hit_rate_of_transitions_and_what_was_prepared(moot: Moot, tmp_path: Path) -> None:
+def test_metrics_have_the_rate_of_repeated_transitions_and_what_was_prepared(moot: Moot, tmp_path: Path) -> None:
     script, model = typed(tmp_path, "A game about tides", "!exit"), written(tmp_path, HAND_OFF)
     moot("team", "--script", script, "--model", model, "--run-id", "talk")
     own = moot("metrics", "talk", "--json").json["own"]
-    assert own["transition_cache_hit_rate"] == pytest.approx(1 / 6, abs=0.001)
+    assert own["repeated_transition_rate"] == pytest.approx(1 / 6, abs=0.001)
     assert own["warm_used"] == 1
-    assert "transition cache hit rate: 0.167" in moot("metrics", "talk").out
+    assert "repeated transition rate: 0.167" in moot("metrics", "talk").out
     moot("team", "--script", script, "--model", model, "--run-id", "again")
     assert moot("metrics", "--json").json["own"]["team"]["transitions"] == 2 * own["transitions"]
-    assert "transition cache hit rate: 0.167" in moot("metrics").out
+    assert "repeated transition rate: 0.167" in moot("metrics").out
 
 
 def yaml_of(folder: Path, name: str, value: Any) -> None:

@@ -206,12 +206,13 @@ async def test_a_provider_has_no_more_calls_at_once_than_its_settings_allow(tmp_
 
 
 async def test_failures_of_a_provider_in_a_row_spare_it_the_calls_of_other_runs(tmp_path: Path) -> None:
-    async with loopback(Fault(503)) as served:
+    async with loopback(Fault(503, b'{"error": {"message": "out of memory"}}')) as served:
         stage = stage_at(served, tmp_path, "failures = 3", "rest = 1000")
         await stage.run(WRITING, "one")
         await stage.run(WRITING, "two")
         assert len(served.asked) == 3
-    assert "failed 3 times in a row and is left alone" in (await stage.events("two"))[-1]["reason"]
+    reason = (await stage.events("two"))[-1]["reason"]
+    assert f"out of memory; {served.address} failed 3 times in a row and is left alone" in reason
 
 
 def test_a_failure_is_passing_unless_it_says_otherwise() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 
+from tests.models.loopback import Said, loopback_aside
 from tests.web.browser import Server, begin, lit, started
 
 pytestmark = [pytest.mark.slow, pytest.mark.unreplayed("the runs are of another process")]
@@ -82,6 +83,23 @@ def test_the_past_is_looked_at_forked_and_compared(page: Any, server: Server) ->
     fork = page.url.rsplit("/", 1)[1].partition("#")[0]
     page.goto(f"{server.url}/compare?left={run}&right={fork}")
     page.wait_for_selector("text=3 steps are alike")
+
+
+def test_an_unknown_price_is_unknown_and_models_at_addresses_have_their_own_names(page: Any, server: Server) -> None:
+    with loopback_aside(Said("Dear Ada")) as one, loopback_aside(Said("Dear Eve")) as other:
+        for provider in (one, other):
+            asked = ("--model", f"openai:meta/tiny@{provider.address}", "--budget", "usd=0.5")
+            ran = started(server, "run", "--role", "coder", "Write", "--run-id", f"at-{provider.port}", *asked)
+            assert ran.returncode == 0, ran.stderr
+    page.goto(f"{server.url}/run/at-{one.port}")
+    facts = page.locator(".facts")
+    facts.get_by_text("no price is known for openai:meta/tiny").wait_for()
+    assert "unknown" in facts.locator("li", has_text="spent of $0.50").inner_text()
+    assert facts.locator(".meter").count() == 0
+    assert page.get_by_text("· openai:meta/tiny").count() == 1
+    page.goto(f"{server.url}/metrics")
+    for provider in (one, other):
+        page.get_by_text(f"openai:meta/tiny@127.0.0.1:{provider.port}", exact=True).wait_for()
 
 
 def test_a_run_that_failed_is_retried_from_the_page(page: Any, server: Server) -> None:

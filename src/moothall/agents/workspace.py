@@ -6,6 +6,7 @@ not an error of a tool, which a model would try again, and nothing falls back to
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -53,6 +54,17 @@ class Execution(Frozen):
     duration: float
     level: str
     killed: bool = False
+    held: tuple[str, ...] = ()
+    """The names that empty folders held in the workspace meanwhile, so that no command could make them."""
+
+    def note(self) -> str:
+        """What a reader of the output should know, where it names something that is not in the workspace; else ""."""
+        words = frozenset(re.split(r"[\s/]+", f"{self.stdout}\n{self.stderr}"))
+        shown = [name for name in self.held if name in words]
+        if not shown:
+            return ""
+        several = f"{', '.join(shown)} {'is' if len(shown) == 1 else 'are'} not in the workspace"
+        return f"{several}: empty folders hold these names while a command runs, so that it cannot make them"
 
 
 class Workspace(Frozen):

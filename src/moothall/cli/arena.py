@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from moothall.app.config.access import opened
 from moothall.app.kinds.arena import records
@@ -145,10 +147,18 @@ def ratings(parser: ArgumentParser) -> Handler:
             print_json(told if chosen.history else {"ratings": told["ratings"]})
         else:
             lines = history_lines(told) if chosen.history else rating_lines(told)
-            print("\n".join(lines) or "no ratings yet: no run of the arena was decided by its outcome")
+            print("\n".join(lines) or _nothing_rated(told))
         return DONE
 
     return work
+
+
+def _nothing_rated(told: Mapping[str, Any]) -> str:
+    """Why a list of ratings or of duels is empty."""
+    if not told["ratings"]:
+        return "no ratings yet: no run of the arena was decided by its outcome"
+    why = "neither critic nor security disagreed with solution"
+    return f"no duels yet: {why}; `moot ratings` lists how votes turned out"
 
 
 async def _judge(chosen: Namespace) -> None:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from moothall.app.kinds.kind import Presented, kind_of
 from moothall.app.kinds.source import find, with_files
 from moothall.app.kinds.turn import single_turn
+from moothall.app.report.account import account_of, show
 from moothall.app.report.amounts import Account
 from moothall.app.runs.begin import new_id
 from moothall.app.runs.context import exists
@@ -23,7 +24,7 @@ from moothall.app.runs.news import Committed, News
 from moothall.app.runs.outcome import Outcome, outcome_of
 from moothall.app.runs.present import present
 from moothall.app.runs.replay import machine_instead
-from moothall.app.runs.view import account_of, show
+from moothall.app.runs.view import summary_of_run
 from moothall.app.sandbox import GIVES_UP, LEVELS
 from moothall.app.toolbox import POLICIES
 from moothall.app.values import Budget, Machine, Workspace, encode
@@ -370,15 +371,23 @@ async def _driven(
             outcome = await wait_with_progress(
                 progress, asking.wait_until_asked(_give_answer(chosen, hall, outcome, value))
             )
-        presented = await present(hall, outcome, await _machine_now(chosen, hall))
+        machine = await _machine_now(chosen, hall)
+        presented = await present(hall, outcome, machine)
         if after is not None and chosen.json:  # JSON is one value, and so it waits for the rest
             presented = await wait_with_progress(progress, after(hall, outcome, presented))
         code = _print_outcome(chosen, outcome, presented)
-        stands = replace(outcome, status=presented.status) if outcome.status == "done" else outcome
-        _explain(chosen, stands, await account_of(hall.store, outcome.run))
+        account = await account_of(hall.store, outcome.run, machine)
+        _explain(chosen, await _stands(hall, outcome, presented), account)
         if after is not None and not chosen.json:
             await wait_with_progress(progress, after(hall, outcome, presented))
         return code
+
+
+async def _stands(hall: Moothall, outcome: Outcome, presented: Presented) -> Outcome:
+    """How a run stands where its kind says more of a run that is done than that it is."""
+    if outcome.status != "done" or presented.status == "done":
+        return outcome
+    return replace(outcome, status=presented.status, reason=(await summary_of_run(hall.store, outcome.run)).reason)
 
 
 class Asking:

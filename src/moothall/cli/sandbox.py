@@ -25,7 +25,7 @@ def sandbox(parser: ArgumentParser) -> Handler:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print exit_code, stdout, stderr, duration, level and killed as JSON; the exit code is then 0",
+        help="print exit_code, stdout, stderr, duration, level, killed and held as JSON; the exit code is then 0",
     )
 
     def work(chosen: Namespace) -> int:
@@ -40,6 +40,8 @@ def sandbox(parser: ArgumentParser) -> Handler:
         for text, stream in ((execution.stdout, sys.stdout), (execution.stderr, sys.stderr)):
             stream.write(harmless(text) + "\n" * text.endswith("\n") if stream.isatty() else text)
             stream.flush()
+        if note := execution.note():
+            notice(note)
         if execution.killed:
             notice("the command was ended: it reached a limit")
         return execution.exit_code

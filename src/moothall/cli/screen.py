@@ -19,7 +19,7 @@ from typing import Any, TextIO, cast
 from moothall.app.config.settings import cleaner as cleaner
 from moothall.app.config.settings import project
 from moothall.app.config.settings import variables_cleaner as variables_cleaner
-from moothall.app.kinds.ends import bad_end
+from moothall.app.kinds.ends import end_of
 from moothall.app.kinds.kind import Line, kind_of
 from moothall.app.report.amounts import Account, duration_of
 from moothall.app.runs.news import Committed, News, Said
@@ -314,7 +314,7 @@ def _format_news(news: Committed) -> str:
     """What was committed, in one line; what a child has done carries its name."""
     entry, name = news.plain, news.machine.name if news.record.parent else ""
     ended = ended_as(entry.get("status", ""), entry["to"], news.record.bad_ends)
-    if ended == "done" and bad_end(news.record.source, news.head.snapshot.data) is not None:
+    if ended == "done" and (end := end_of(news.record.source, news.head.snapshot.data)) is not None and end.is_bad:
         ended = "failed"
     return format_entry(entry, sys.stderr, name, ended)
 

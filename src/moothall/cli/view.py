@@ -17,6 +17,8 @@ from typing import Any
 
 from moothall.app.config.access import opened
 from moothall.app.config.project import current_project
+from moothall.app.report.account import account_of
+from moothall.app.report.account import show as show_run
 from moothall.app.report.amounts import Account, amount_of, format_count
 from moothall.app.runs import view as looking
 from moothall.app.runs.view import Summary, Wanted
@@ -28,6 +30,8 @@ from moothall.cli.screen import format_entry, harmless, is_unread, notice, paint
 from moothall.errors import DefinitionError, EffectFailed
 
 WIDTH = 100
+CAUSE = 80
+"""How many characters of the cause of a bad end a list has."""
 
 
 def ls(parser: ArgumentParser) -> Handler:
@@ -139,9 +143,19 @@ def _table(summaries: Sequence[Summary]) -> list[str]:
         entries = f"{number:>4} {'entry' if number == 1 else 'entries':<7}"
         standing = status(summary.status, width=status_width)
         line = f"{summary.run:<{width}}  {project:<{project_width}}{standing}  {summary.began}  {entries}"
-        short = place if len(place) <= left or not sys.stdout.isatty() else f"{place[: max(left - 1, 8)]}…"
-        lines.append(f"{line}  {bill:<{bill_width}}  {place}" if with_bill else f"{line}  {short}")
+        shown = f"{line}  {bill:<{bill_width}}" if with_bill else line
+        end = f"{place}{_format_cause(summary)}"
+        free = max(left - (bill_width + 2 if with_bill else 0), 8)
+        lines.append(f"{shown}  {end if len(end) <= free or not sys.stdout.isatty() else f'{end[: free - 1]}…'}")
     return lines
+
+
+def _format_cause(summary: Summary) -> str:
+    """The beginning of why a run ended badly."""
+    if summary.status in ("done", "waiting", "running") or not summary.reason:
+        return ""
+    cause = printable(summary.reason.removeprefix(f"{summary.ending}: "))
+    return f": {cause if len(cause) <= CAUSE else f'{cause[: CAUSE - 1]}…'}"
 
 
 def _format_spent(summary: Summary) -> str:
@@ -156,8 +170,8 @@ def show(parser: ArgumentParser) -> Handler:
 
     def work(chosen: Namespace) -> int:
         with opened(chosen.store) as store:
-            shown = asyncio.run(looking.show(store, chosen.run))
-            account = asyncio.run(looking.account_of(store, chosen.run))
+            shown = asyncio.run(show_run(store, chosen.run))
+            account = asyncio.run(account_of(store, chosen.run))
             below = asyncio.run(looking.questions_below(store, chosen.run))
         if chosen.json:
             print_json(shown)
@@ -185,7 +199,10 @@ def _budget(account: Account) -> Iterator[str]:
     if bill := account.bill():
         yield f"spent: {bill}"
     if left := account.left():
-        yield "left: " + ", ".join(f"{name} {amount_of(name, amount)}" for name, amount in left.items())
+        known = (f"{name} {'unknown' if amount is None else amount_of(name, amount)}" for name, amount in left.items())
+        yield f"left: {', '.join(known)}"
+    if note := account.note():
+        yield harmless(note)
 
 
 def watch(parser: ArgumentParser) -> Handler:
@@ -211,7 +228,7 @@ def watch(parser: ArgumentParser) -> Handler:
             except KeyboardInterrupt:
                 notice(f"stopped; the run is as it was. Go on with:  {_watching(chosen, following)}")
                 return FAILED
-            account = asyncio.run(looking.account_of(store, chosen.run))
+            account = asyncio.run(account_of(store, chosen.run))
         print(f"{chosen.run} is {status(ended, sys.stderr)} ({account})", file=sys.stderr)
         return DONE if ended == "done" else FAILED
 

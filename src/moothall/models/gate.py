@@ -41,6 +41,7 @@ class Gate:
         self._measure = measure
         self._now = now
         self._failures = 0
+        self._last_failure = ""
         self._closed_until = 0.0
         self._is_probing = False
         self._turns = OwnTurns(now)
@@ -58,7 +59,7 @@ class Gate:
         left = self._closed_until - self._now()
         if left > 0 or self._is_probing:
             why = f"{self._name} failed {self._failures} times in a row and is left alone for a while"
-            raise EffectFailed(why, retry_after=max(left, SOON))
+            raise EffectFailed(f"{self._last_failure}; {why}", retry_after=max(left, SOON))
         self._is_probing = True
         return True
 
@@ -82,9 +83,10 @@ class Gate:
         """The provider did its part."""
         self._failures = 0
 
-    def failed(self) -> None:
+    def failed(self, why: str) -> None:
         """The provider did not do its part."""
         self._failures += 1
+        self._last_failure = why
         if self._failures >= self._measure.failures:
             self._closed_until = self._now() + self._measure.rest
 
@@ -119,7 +121,7 @@ class GatedModel:
             if failure.final:
                 self._gate.succeeded()
             else:
-                self._gate.failed()
+                self._gate.failed(str(failure))
             raise
         finally:
             if is_probe:

@@ -24,6 +24,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, run
@@ -85,7 +86,8 @@ class Bubblewrap(Frozen):
             options = self._options(program, place, shield, masked)
             async with _group(self.limits) as group:
                 inside = _Inside(self.limits, place, group)
-                return await inside.run([program, *options], command, self.limits.wall if within is None else within)
+                wall = self.limits.wall if within is None else within
+                return replace(await inside.run([program, *options], command, wall), held=shield.held)
         finally:
             shield.close()
 

@@ -88,6 +88,11 @@ class Shield:
             os.close(held)
         raise Refused(f"{path} is made and removed all the time; stop the program that does it, then try again")
 
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The names that placeholders hold."""
+        return tuple(name for name, _ in self._held)
+
     def close(self) -> None:
         """Remove the placeholders that no other command needs; what has become of use to somebody stays."""
         while self._held:

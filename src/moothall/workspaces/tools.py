@@ -139,6 +139,7 @@ class WorkspaceTools:
             "duration": round(execution.duration, 3),
             "level": execution.level,
             "killed": execution.killed,
+            **({"note": note} if (note := execution.note()) else {}),
         }
 
     async def git_status(self) -> str:

@@ -48,6 +48,8 @@ class Listing(Frozen):
     """Where one end is for all: the outcomes in a run's data, beside reason and rollback, that are bad ones."""
     approvals: Mapping[str, str] = field(default_factory=dict)
     """The states in which a person approves something or sends it back, and what the answer begins with that does."""
+    tells_reason: bool = False
+    """Whether a run's data say in `reason` why it came to a bad end."""
     rules: Mapping[str, str] = field(default_factory=dict)
     """The collections of records by which a whole store is ruled, and the command that writes each anew."""
 
@@ -55,11 +57,16 @@ class Listing(Frozen):
 PLAIN = "python"
 """The kind of machines that authors write in Python."""
 KINDS = {
-    "pipeline": Listing("moothall.app.kinds.pipeline", help="plan, validate, implement and judge until it is good"),
+    "pipeline": Listing(
+        "moothall.app.kinds.pipeline", help="plan, validate, implement and judge until it is good", tells_reason=True
+    ),
     "turn": Listing("moothall.app.kinds.turn"),
     "assent": Listing("moothall.app.kinds.assent"),
     "debate": Listing(
-        "moothall.app.kinds.debate", files=True, help="agents propose, critique and refine until they agree"
+        "moothall.app.kinds.debate",
+        files=True,
+        help="agents propose, critique and refine until they agree",
+        tells_reason=True,
     ),
     "arena": Listing(
         "moothall.app.kinds.arena",
@@ -204,6 +211,10 @@ class Kind:
     def save_name(self, machine: Machine) -> str:
         """How the save is called that is taken before a run."""
         return f"Run: {machine.name}"
+
+    def own_saves(self, data: Any) -> Any:
+        """The saves of the folder that a run with these plain data works in by itself; None where it has none."""
+        return None
 
     def bind(self, machine: Machine, provided: Any) -> Bindings:
         """Who performs the effects of a run of this machine."""

@@ -19,15 +19,27 @@ class Account:
     spent: Amounts = field(default_factory=dict)
     limits: Amounts = field(default_factory=dict)
     seconds: float | None = None
+    unpriced: tuple[str, ...] = ()
+    """The models that were asked without a price, as far as that is known."""
 
     def amounts(self) -> dict[str, str]:
         """What was spent of each resource, and of how much: `7 of 20`."""
         used = self.used()
         return {
-            name: amount_of(name, used.get(name, 0))
-            + (f" of {amount_of(name, self.limits[name])}" if name in self.limits else "")
+            name: self._amount(name) + (f" of {amount_of(name, self.limits[name])}" if name in self.limits else "")
             for name in sorted({*used, *self.limits}, key=_rank)
         }
+
+    def _amount(self, resource: str) -> str:
+        """What was spent of a resource; what nobody told is not nothing."""
+        if self._is_unknown(resource):
+            return "unknown"
+        at_least = "≥ " if resource == "usd" and self.unpriced else ""
+        return at_least + amount_of(resource, self.used().get(resource, 0))
+
+    def _is_unknown(self, resource: str) -> bool:
+        """Whether calls were made, and none of them had a price."""
+        return resource == "usd" and "usd" not in self.spent and bool(self.spent.get("calls"))
 
     def bill(self) -> str:
         """All of that on one line: `usd 0.12 of 0.50, calls 7 of 20`."""
@@ -39,11 +51,20 @@ class Account:
             return {**self.spent, "seconds": self.seconds}
         return self.spent
 
-    def left(self) -> Amounts:
-        """What is left of each limit."""
+    def left(self) -> dict[str, float | None]:
+        """What is left of each limit, at most where a price is missing; None where nobody knows what was spent."""
         used = self.used()
         limits = sorted(self.limits.items(), key=lambda item: _rank(item[0]))
-        return {name: max(0.0, round(limit - used.get(name, 0), 9)) for name, limit in limits}
+        return {
+            name: None if self._is_unknown(name) else max(0.0, round(limit - used.get(name, 0), 9))
+            for name, limit in limits
+        }
+
+    def note(self) -> str:
+        """What a person should know of a budget of money where a price is missing; "" where none is."""
+        if "usd" not in self.limits or not self.unpriced:
+            return ""
+        return f"no price is known for {', '.join(self.unpriced)}: what it costs does not count towards the budget"
 
     def __str__(self) -> str:
         where = [f"in {' + '.join(self.states)}"] if self.states else []

@@ -9,6 +9,7 @@ from typing import Any
 
 from moothall.app.kinds.kind import KINDS, kind_named, kind_of
 from moothall.app.kinds.python import looking
+from moothall.app.report.account import account_of
 from moothall.app.report.again import Again, again
 from moothall.app.report.figures import cost_notes, plain_all, plain_costs, plain_metrics
 from moothall.app.report.measures import Tally, initial_metrics, measure, measure_all
@@ -22,7 +23,7 @@ from moothall.app.runs.context import family_of
 from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.outcome import Outcome, outcome_of
 from moothall.app.runs.replay import decided_until
-from moothall.app.runs.view import Summary, account_of, summary
+from moothall.app.runs.view import Summary, summary
 from moothall.drawing.svg import picture
 from moothall.errors import MoothallError, Refused
 from moothall.kernel.chart import ROOT
@@ -56,7 +57,7 @@ class Detail(Frozen):
     began: float
     seconds: float | None
     amounts: Mapping[str, str]
-    left: Mapping[str, float]
+    left: Mapping[str, float | None]
     source: str
     parent: RunId
     origin: RunId
@@ -73,6 +74,8 @@ class Detail(Frozen):
     """Why its machine is not known here."""
     warnings: tuple[str, ...] = ()
     """What a person should know of it."""
+    unpriced: tuple[str, ...] = ()
+    """The models that were asked without a price, where a budget limits money."""
 
 
 class Moment(Frozen):
@@ -137,6 +140,7 @@ class Looking:
             _accepted_events(machine, stored) if machine is not None else (),
             problem,
             self._warnings(stored, machine),
+            account.unpriced,
         )
 
     def _warnings(self, stored: Stored, machine: Machine | None) -> tuple[str, ...]:

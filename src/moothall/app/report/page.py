@@ -91,7 +91,8 @@ def _heading(told: Told) -> str:
 def _facts(told: Told) -> str:
     summary, metrics, until = told.summary, told.measured.metrics, told.measured.until
     seconds = metrics.seconds(until)
-    spent = Account(summary.states, summary.seq, summary.spent, summary.limits, seconds).amounts()
+    unpriced = tuple(model for model, bill in metrics.costs.by("model").items() if bill.unpriced)
+    spent = Account(summary.states, summary.seq, summary.spent, summary.limits, seconds, unpriced).amounts()
     facts = [("entries", str(metrics.entries)), ("seconds", spent.pop("seconds", f"{seconds:.1f}"))]
     spells = metrics.spent_on(until)
     facts += [("working", lasting(spells["working"])), ("waiting for people", lasting(spells["waiting"]))]

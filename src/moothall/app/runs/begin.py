@@ -30,10 +30,12 @@ from moothall.app.kinds.bindings import (
     require_performers,
     slug,
 )
+from moothall.app.kinds.ends import why_bad
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.source import definition_of, source_of
 from moothall.app.runs.context import RunContext, exists
 from moothall.app.runs.outcome import Outcome, Question, outcome_of, questions_of
+from moothall.app.runs.view import ending_event
 from moothall.app.toolbox import Given, chosen_workspace, encode_workspace, toolbox_in, toolbox_of, unpinned_servers
 from moothall.errors import DefinitionError, Refused
 from moothall.kernel.effects import StartChild
@@ -141,7 +143,10 @@ def warnings_of_run(model: str, limits: Mapping[str, float]) -> Iterator[str]:
 def unpriced_warnings(model: str, limits: Mapping[str, float]) -> Iterator[str]:
     """That a budget of money does not hold, where nobody knows what a model costs."""
     if "usd" in limits and (names := unpriced_models(model)):
-        yield f"the price of {', '.join(names)} is not known: what it costs does not count towards the budget"
+        told = f"the price of {', '.join(names)} is not known: what it costs does not count towards the budget"
+        yield told + (
+            "" if {"calls", "tokens"} & limits.keys() else "; limit calls or tokens too, as in --budget calls=20"
+        )
 
 
 def _misspelt_policies(machine: Machine, workspace: Workspace, tools: Sequence[Tool]) -> Iterator[str]:
@@ -223,15 +228,14 @@ async def driven(hall: Hall, run: RunId, *, at_once: bool = False) -> Outcome:
     head = await drive(hall, run, at_once=at_once)
     below = await questions_below(hall, run, head) if head.pending else ()
     outcome = outcome_of(machine, run, head, below)
-    if outcome.status != "failed":
+    if head.snapshot.status == "live" or outcome.status not in ("failed", "limited"):
         return outcome
-    return replace(outcome, fault=await _fault(hall.store, run) or outcome.fault)
-
-
-async def _fault(store: Store, run: RunId) -> str:
-    """Where a run failed, by the event with which it did."""
-    entries = await store.entries(run)
-    return next((str(entry["event"].get("fault", "")) for entry in reversed(entries) if "status" in entry), "")
+    event = await ending_event(hall.store, run, head.seq)
+    if head.snapshot.status == "done":
+        outcome = replace(outcome, reason=why_bad(source_of(machine), outcome.states, outcome.data, event))
+    return (
+        replace(outcome, fault=str(event.get("fault", "")) or outcome.fault) if outcome.status == "failed" else outcome
+    )
 
 
 async def questions_below(hall: Hall, run: RunId, head: Head) -> tuple[Question, ...]:

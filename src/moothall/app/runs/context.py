@@ -23,7 +23,7 @@ from moothall.app.kinds.bindings import (
 )
 from moothall.app.kinds.kind import kind_of
 from moothall.app.kinds.python import named_to_look
-from moothall.app.kinds.source import child_machine, find, is_missing, restore_machine
+from moothall.app.kinds.source import child_machine, find, is_missing, restore_machine, source_of
 from moothall.app.runs.news import Broadcast
 from moothall.app.toolbox import Toolbox, toolbox_in
 from moothall.errors import DefinitionError, Refused
@@ -144,13 +144,27 @@ async def family_of(
     if record.origin and not record.source and machine is None:
         return await family_of(store, (await store.load(record.origin)).record, agents)
     if not record.parent:
-        return machine or await kept_machine(store, record), Provided(record.model, agents, toolbox=_toolbox(record))
+        return await _machine_of(store, record, machine), Provided(record.model, agents, toolbox=_toolbox(record))
     try:
         above = (await store.load(record.parent)).record
     except Refused:  # it was deleted
         return machine_at(record), Provided(record.model, agents, toolbox=_toolbox(record))
     parent, provided = await family_of(store, above, agents, machine)
     return child_machine(parent, record.machine), provided.joined_by(parent)
+
+
+async def _machine_of(store: Store, record: Record, named: Machine | None) -> Machine:
+    """The machine of a run: its own, or the one that is named instead, with the tools that the run began with.
+
+    Whoever names the machine that a run was begun with names it without those, and means the run's own.
+    """
+    if named is None:
+        return await kept_machine(store, record)
+    plain = source_of(named)
+    source = kind_of(named).like(plain, record.source)
+    if source == plain:
+        return named
+    return await kept_machine(store, record) if source == record.source else find(source)
 
 
 def _toolbox(record: Record) -> Toolbox:

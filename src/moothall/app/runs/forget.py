@@ -11,14 +11,12 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from moothall.agents.workspace import Workspace
 from moothall.app.kinds.kind import KINDS
 from moothall.app.runs.mirror import open_mirror
 from moothall.app.runs.saves import drop_saves
 from moothall.errors import EffectFailed, Refused
-from moothall.kernel.codec import decode
 from moothall.kernel.frozen import Frozen
-from moothall.runtime.journal import Record, RunId
+from moothall.runtime.journal import RunId
 from moothall.runtime.mirror import pump
 from moothall.runtime.ports import SET_ASIDE, Redaction, Store, Stored
 from moothall.runtime.redaction import (
@@ -54,7 +52,8 @@ class _Plan(Frozen):
     """What takes the place of what is forgotten."""
 
     redactions: tuple[Redaction, ...]
-    workspaces: tuple[Record, ...] = ()
+    saved: tuple[Stored, ...] = ()
+    """The runs whose saves go with their texts."""
 
 
 async def forget_run(store: Store, run: RunId, *, by: str, really: bool) -> ForgottenTexts:
@@ -72,8 +71,8 @@ async def forget_run(store: Store, run: RunId, *, by: str, really: bool) -> Forg
     _require_ends([runs[name] for name in family], run)
     note = _note(by, "run")
     redactions = [await _forget_all(store, runs[name], note) for name in family]
-    with_workspace = [runs[name].record for name in family if _has_workspace(runs[name].record)]
-    return await _carry_out(store, _Plan(tuple(redactions), tuple(with_workspace)), really=really)
+    families = tuple(runs[name] for name in family)
+    return await _carry_out(store, _Plan(tuple(redactions), families), really=really)
 
 
 async def forget_person(store: Store, name: str, *, by: str, really: bool) -> ForgottenTexts:
@@ -154,10 +153,6 @@ def _forget_words(stored: Stored, entries: list[Mapping[str, Any]], words: Words
     return Redaction(stored.record.run, new, forget_words_in_head(stored.head, words, note), tuple(records))
 
 
-def _has_workspace(record: Record) -> bool:
-    return bool(decode(Workspace, record.tools, "tools").folder)
-
-
 async def _require_no_rule(store: Store, redactions: Iterable[Redaction]) -> None:
     """Refuse to take texts out of a record by which the whole store is ruled, while it is the one that counts."""
     anew = {collection: command for listing in KINDS.values() for collection, command in listing.rules.items()}
@@ -174,7 +169,7 @@ async def _require_no_rule(store: Store, redactions: Iterable[Redaction]) -> Non
 
 async def _carry_out(store: Store, plan: _Plan, *, really: bool) -> ForgottenTexts:
     await _require_no_rule(store, plan.redactions)
-    saves = sum([await drop_saves(record, really=really) for record in plan.workspaces])
+    saves = sum([await drop_saves(stored, really=really) for stored in plan.saved])
     runs = tuple(redaction.run for redaction in plan.redactions)
     entries = sum(len(redaction.entries) for redaction in plan.redactions)
     records = sum(len(redaction.records) for redaction in plan.redactions)

@@ -131,7 +131,8 @@ def _drawn_budget(fork: Stored, runs: Sequence[Stored]) -> Mapping[str, float]:
 
     Time passes for all of them at once.
     """
-    given = {name: limit for name, limit in fork.record.limits.items() if name not in ("seconds", "transitions")}
+    limits = fork.head.get("limits", fork.record.limits)
+    given = {name: limit for name, limit in limits.items() if name not in ("seconds", "transitions")}
     if fork.status == "live" or not fork.head:
         return given
     bills = [fork.head["spent"], *(_drawn_budget(other, runs) for other in _forks(fork.record.run, runs))]

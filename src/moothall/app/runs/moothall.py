@@ -15,9 +15,9 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from moothall.app.kinds.bindings import Functions
 from moothall.app.kinds.python import REMEDY, is_loading
 from moothall.app.kinds.source import find
 from moothall.app.notify.speech import SpeechReader, SpeechWriter, speech_folder
+from moothall.app.report.account import Shown, show
 from moothall.app.runs import begin as beginning
 from moothall.app.runs import fork as forks
 from moothall.app.runs import resume as resuming
@@ -37,7 +38,7 @@ from moothall.app.runs.context import RunContext, new_hall
 from moothall.app.runs.mirror import Mirroring, open_mirror
 from moothall.app.runs.news import Broadcast, Listener, News, Noticed, Said
 from moothall.app.runs.outcome import Outcome, R
-from moothall.app.runs.view import Shown, Summary, Wanted, follow, show, summaries
+from moothall.app.runs.view import Summary, Wanted, follow, summaries
 from moothall.app.toolbox import Given
 from moothall.errors import DefinitionError
 from moothall.kernel.events import Event
@@ -129,6 +130,16 @@ class Moothall:
     def listen(self, listener: Listener) -> None:
         """Tell somebody of everything from now on."""
         self._broadcast.listeners.append(listener)
+
+    @contextmanager
+    def heard_by(self, listener: Listener) -> Iterator[None]:
+        """Tell somebody of everything meanwhile."""
+        self.listen(listener)
+        try:
+            yield
+        finally:
+            if listener in self._broadcast.listeners:  # one that raised is left out already
+                self._broadcast.listeners.remove(listener)
 
     def hear_others(self) -> SpeechReader | None:
         """Hear what agents say in other processes of the same store; None where no other has it.
@@ -355,16 +366,11 @@ class Moothall:
     async def watch(self, run: RunId, *, start: int = 0) -> AsyncIterator[Mapping[str, Any] | Said]:
         """The journal of a run from an entry on, each new entry as it comes, and between them what agents say."""
         pieces: asyncio.Queue[Said] = asyncio.Queue()
-        ear = _Ear(run, pieces)
-        self.listen(ear)
-        try:
+        with self.heard_by(_Ear(run, pieces)):
             with self._settings():
                 store = self.store
             async for news in follow(store, run, start, pieces):
                 yield news
-        finally:
-            if ear in self._broadcast.listeners:
-                self._broadcast.listeners.remove(ear)
 
     async def list(self, wanted: Wanted | None = None) -> tuple[Summary, ...]:
         """Every run of the store, or those that are wanted, the newest first."""

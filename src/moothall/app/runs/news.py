@@ -60,7 +60,8 @@ class Committed(Frozen):
     def account(self, now: float) -> Account:
         """How far the run has come, and what it has spent of its budget."""
         head, record = self.head, self.record
-        return Account(head.snapshot.active, head.seq, head.spent, record.limits, now - record.began)
+        limits = record.limits if head.limits is None else head.limits
+        return Account(head.snapshot.active, head.seq, head.spent, limits, now - record.began)
 
 
 @slotted

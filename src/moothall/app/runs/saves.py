@@ -10,6 +10,7 @@ from typing import Any
 
 from moothall.agents.ask import Returned
 from moothall.agents.workspace import BUILT_IN, Workspace
+from moothall.app.kinds.kind import KINDS, kind_named
 from moothall.app.runs.family import with_children
 from moothall.app.toolbox import encode_workspace, saves_of
 from moothall.errors import Refused
@@ -17,7 +18,7 @@ from moothall.kernel.codec import decode
 from moothall.kernel.events import Doubted
 from moothall.runtime.fork import Origin
 from moothall.runtime.journal import Record, RunId
-from moothall.runtime.ports import Store
+from moothall.runtime.ports import Store, Stored
 from moothall.workspaces.saves import Difference, Restored, Save, Saves
 
 RESCUE = "before the restore of "
@@ -27,33 +28,32 @@ ENDS = frozenset((Returned.name, Doubted.name))
 
 async def list_saves(store: Store, run: RunId) -> tuple[Save, ...]:
     """The saves that were taken for a run, and those before a restore, the oldest first."""
-    top = await _top(store, run)
-    return _own(top.run, await _saves(top).every())
+    top, saves = await _saves_for(store, run)
+    return _own(top, await saves.every())
 
 
 async def take_save(store: Store, run: RunId, name: str) -> Save:
     """Save the workspace of a run now."""
-    top = await _top(store, run)
-    taken = await _saves(top).save(f"{top.run}: {name}")
+    top, saves = await _saves_for(store, run)
+    taken = await saves.save(f"{top}: {name}")
     return replace(taken, name=name)
 
 
 async def diff(store: Store, run: RunId, save: str = "") -> Difference:
     """What has happened to the workspace of a run since a save, or since the run began."""
-    top = await _top(store, run)
-    saves = _saves(top)
+    top, saves = await _saves_for(store, run)
     if not save:
-        known = _own(top.run, await saves.every())
+        known = _own(top, await saves.every())
         if not known:
-            raise Refused(f"run {top.run} has no save of its workspace")
+            raise Refused(f"run {top} has no save of its workspace")
         save = known[0].id
     return await saves.diff(save)
 
 
 async def restore(store: Store, run: RunId, save: str) -> Restored:
     """Make the workspace of a run what it was; what it is now is saved first."""
-    top = await _top(store, run)
-    return await _saves(top).restore(save)
+    _, saves = await _saves_for(store, run)
+    return await saves.restore(save)
 
 
 async def copy_for(store: Store, origin: Origin, fork: RunId) -> Mapping[str, Any]:
@@ -63,7 +63,7 @@ async def copy_for(store: Store, origin: Origin, fork: RunId) -> Mapping[str, An
     was taken until then, or, if calls have changed something since that save, what the next one had, if none did until
     then.
     """
-    top = await _top(store, origin.stored.record.run, required=False)
+    top = (await _top(store, origin.stored.record.run)).record
     workspace = _workspace(top)
     if not workspace.folder:
         return top.tools
@@ -98,11 +98,13 @@ async def _changes(store: Store, top: RunId) -> list[float]:
     return changes
 
 
-async def drop_saves(record: Record, *, really: bool) -> int:
+async def drop_saves(stored: Stored, *, really: bool) -> int:
     """Delete the saves that were taken for a run, where that is really meant; how many there are."""
-    saves = _saves(record)
+    saves = saves_kept(stored)
+    if saves is None:
+        return 0
     every = await saves.every()
-    own = [save.id for save in every if save.name.startswith(f"{record.run}: ")]
+    own = [save.id for save in every if _is_own(stored.record.run, save)]
     own += [save.id for save in every if save.name.removeprefix(RESCUE) in own]
     if really and own:
         await saves.drop(own)
@@ -110,24 +112,39 @@ async def drop_saves(record: Record, *, really: bool) -> int:
 
 
 def _own(run: RunId, saves: tuple[Save, ...]) -> tuple[Save, ...]:
-    mark = f"{run}: "
-    own = [save for save in saves if save.name.startswith((mark, RESCUE))]
-    return tuple(replace(save, name=save.name.removeprefix(mark)) for save in own)
+    own = [save for save in saves if _is_own(run, save) or save.name.startswith(RESCUE)]
+    return tuple(replace(save, name=save.name.removeprefix(f"{run}: ")) for save in own)
 
 
-async def _top(store: Store, run: RunId, *, required: bool = True) -> Record:
-    """The run at the top of a family: it has the workspace."""
-    record = (await store.load(run)).record
-    while record.parent:
-        record = (await store.load(record.parent)).record
-    if required and not _workspace(record).folder:
+def _is_own(run: RunId, save: Save) -> bool:
+    """Whether a save was taken for a run, by its name; a kind that saves by itself names the run alone."""
+    return save.name.startswith(f"{run}: ") or save.name == f"before {run}"
+
+
+async def _saves_for(store: Store, run: RunId) -> tuple[RunId, Saves]:
+    """The run at the top of a family, which has the workspace, and the saves of that."""
+    top = await _top(store, run)
+    saves = saves_kept(top)
+    if saves is None:
         raise Refused(f"run {run} has no workspace; begin one with --workspace DIR")
-    return record
+    return top.record.run, saves
+
+
+async def _top(store: Store, run: RunId) -> Stored:
+    """The run at the top of a family."""
+    stored = await store.load(run)
+    while stored.record.parent:
+        stored = await store.load(stored.record.parent)
+    return stored
+
+
+def saves_kept(stored: Stored) -> Saves | None:
+    """The saves of a run's workspace: that of its tools, or the one that its kind works in by itself; None without."""
+    workspace, source = _workspace(stored.record), stored.record.source
+    if workspace.folder:
+        return saves_of(workspace)
+    return kind_named(source).own_saves(stored.head["snapshot"]["data"]) if source in KINDS and stored.head else None
 
 
 def _workspace(record: Record) -> Workspace:
     return decode(Workspace, record.tools, "tools")
-
-
-def _saves(record: Record) -> Saves:
-    return saves_of(_workspace(record))

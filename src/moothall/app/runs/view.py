@@ -1,4 +1,4 @@
-"""Looking at runs without moving them: summaries, and one run with its journal.
+"""Looking at runs without moving them: summaries, and what follows a journal.
 
 What is shown has no secrets, also where it was kept before they were registered.
 """
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from moothall.app.config.settings import cleaner
-from moothall.app.kinds.ends import BadEnd, bad_end
+from moothall.app.kinds.ends import End, end_of, why_bad
 from moothall.app.kinds.kind import KINDS
-from moothall.app.report.amounts import Account, date_of
+from moothall.app.report.amounts import date_of
 from moothall.app.runs.news import Said
 from moothall.app.runs.outcome import ended_as, question_of, standing
 from moothall.errors import Broken, MoothallError
@@ -27,6 +27,8 @@ from moothall.runtime.ports import SET_ASIDE, Store, Stored
 
 LOOK = 0.2
 YES_OR_WORDS = [{"type": "boolean"}, {"type": "string"}]
+BEHIND = 10
+"""How many entries usually are behind the one that ended a run, at most: notes, and replies that came too late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Summary:
     holder: str = ""
     """Who drives it now."""
     ending: str = ""
-    """What became of it, where its last state alone does not say that its end is a bad one."""
+    """What became of it, where its last state alone does not say that."""
 
 
 STATUSES = ("running", "waiting", "done", "failed", "limited", "cancelled", "stuck", "damaged", SET_ASIDE.rstrip(": "))
@@ -82,15 +84,6 @@ class Wanted:
         return any(question["who"] in ("", self.person) for question in summary.questions)
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A run, what is left of its budget, and its journal."""
-
-    summary: Summary
-    left: Mapping[str, float]
-    entries: tuple[Mapping[str, Any], ...]
-
-
 async def summaries(store: Store) -> tuple[Summary, ...]:
     """Every run of a store, the newest first."""
     return tuple([await summary(store, stored) for stored in await store.runs()])
@@ -101,23 +94,7 @@ async def summary_of_run(store: Store, run: RunId) -> Summary:
     return cast(Summary, cleaner()(await summary(store, await store.load(run))))
 
 
-async def show(store: Store, run: RunId) -> Shown:
-    """One run with its journal."""
-    account, told = await account_of(store, run), await summary_of_run(store, run)
-    return Shown(told, account.left(), cleaner()(tuple(await store.entries(run))))
-
-
-async def account_of(store: Store, run: RunId) -> Account:
-    """How far a run has come, and what it has spent of its budget."""
-    stored = await store.load(run)
-    until = time.time() if stored.status == "live" else await _ended_at(store, stored)
-    seconds = until - stored.record.began if until is not None else None
-    active = stored.head["snapshot"]["active"] if stored.head else ()
-    spent = stored.head["spent"] if stored.head else {}
-    return Account(tuple(active), stored.seq, spent, stored.record.limits, seconds)
-
-
-async def _ended_at(store: Store, stored: Stored) -> float | None:
+async def ended_at(store: Store, stored: Stored) -> float | None:
     """When the latest entry of a run was made; None where it cannot be read."""
     try:
         return float((await store.entries(stored.record.run, stored.seq))[-1]["at"])
@@ -188,7 +165,7 @@ async def prune(store: Store, days: float, *, really: bool, project: str = "") -
     ]
     limit = time.time() - days * 86400
     asked = [stored for stored in runs if project in ("", stored.record.project)]
-    old = [stored.record for stored in asked if (ended := await _ended_at(store, stored)) is not None and ended < limit]
+    old = [stored.record for stored in asked if (ended := await ended_at(store, stored)) is not None and ended < limit]
     old = _without_origins(old, await store.runs())
     for record in old if really else ():
         await store.forget(record.run)
@@ -206,6 +183,8 @@ def _without_origins(old: list[Record], runs: list[Stored]) -> list[Record]:
 async def summary(store: Store, stored: Stored) -> Summary:
     """A run in one line; one whose child waits for a person waits too."""
     found = summary_of(stored)
+    if stored.status == "done" and found.status != "done" and not found.reason:
+        return replace(found, reason=await _why_bad(store, stored))
     if found.status != "running":
         return found
     for effect in stored.head["pending"]:
@@ -217,6 +196,24 @@ async def summary(store: Store, stored: Stored) -> Summary:
             if child.status == "waiting":
                 return replace(found, status="waiting")
     return found
+
+
+async def _why_bad(store: Store, stored: Stored) -> str:
+    """Why a run came to an end that its machine calls a bad one."""
+    snapshot, event = stored.head["snapshot"], await ending_event(store, stored.record.run, stored.seq)
+    return why_bad(stored.record.source, snapshot["active"], snapshot["data"], event)
+
+
+async def ending_event(store: Store, run: RunId, seq: int) -> Mapping[str, Any]:
+    """The event with which a run ended; {} where it cannot be read."""
+    for start in (max(0, seq - BEHIND), 0):
+        try:
+            entries = await store.entries(run, start)
+        except Broken:
+            return {}
+        if ended := [entry for entry in entries if "status" in entry]:
+            return cast(Mapping[str, Any], ended[-1]["event"])
+    return {}
 
 
 def _is_told(record: Record) -> bool:
@@ -261,13 +258,13 @@ def end_status(stored: Stored) -> str:
     return _end(stored.record, stored.head["snapshot"], stored.status)[0] if stored.head else stored.status
 
 
-def _end(record: Record, snapshot: Mapping[str, Any], status: str) -> tuple[str, BadEnd | None]:
-    """The status of a run, by the end that it came to where it is done, and what that end is where it is a bad one."""
+def _end(record: Record, snapshot: Mapping[str, Any], status: str) -> tuple[str, End | None]:
+    """The status of a run, by the end that it came to where it is done, and what that end is where there is more."""
     ended = ended_as(status, snapshot["active"], record.bad_ends)
     if ended != status:
-        return ended, BadEnd(f"it ended in {snapshot['active'][0]}")
-    end = bad_end(record.source, snapshot["data"]) if status == "done" else None
-    return (status, None) if end is None else ("failed", end)
+        return ended, None
+    end = end_of(record.source, snapshot["data"]) if status == "done" else None
+    return ("failed" if end is not None and end.is_bad else status), end
 
 
 def _holder_of(stored: Stored) -> str:
@@ -311,7 +308,7 @@ def _summed_up(record: Record, head: Mapping[str, Any]) -> Summary:
         questions,
         head.get("limits", record.limits),
         record.project,
-        ending=end.name if end is not None and snapshot["active"][0] not in record.bad_ends else "",
+        ending=end.name if end is not None else "",
     )
 
 

@@ -54,6 +54,7 @@ def _task(case: Case, name: str) -> dict[str, Any]:
         "outcome": ("failed" if result.failure else "success") if is_run else "not_run",
         "sandbox": result.sandbox or None,
         "failure": result.failure,
+        "stderr": result.stderr,
         "attempts": result.attempts,
     }
 

@@ -1,7 +1,7 @@
 // The figures of all runs: durations, tokens, bottlenecks, what it cost, ratings.
 import { html, useState, useLoaded, Bars, Empty, Problem, Table, amount, lasting } from "./parts.js";
 import { get } from "./api.js";
-import { bills, shortModel } from "./run.js";
+import { bills, shortModels } from "./run.js";
 import { Sections } from "./sections.js";
 
 const counted = ([, bill]) => bill.tokens;
@@ -18,6 +18,8 @@ export function Metrics() {
   const slowest = [...states].sort((one, other) => other.total - one.total)[0];
   const hungriest = [...states].filter((state) => state.tokens).sort((one, other) => other.tokens - one.tokens)[0];
   const total = value.costs.total;
+  const models = Object.entries(value.costs.by_model).filter(counted);
+  const modelNames = shortModels(models.map(([name]) => name));
   return html`<section>
     <h1>Metrics</h1>
     <ul class="facts big">
@@ -38,7 +40,7 @@ export function Metrics() {
       </div>
     </div>
     <div class="card"><h2>Costs</h2><div class="charts">
-      <${Bars} title="Tokens by model" bars=${Object.entries(value.costs.by_model).filter(counted).map(([name, bill]) => ({ name: shortModel(name) || "–", value: bill.tokens || 0, told: [amount("tokens", bill.tokens), amount("usd", bill.usd)].filter((told) => told !== "unknown").join(" · ") || "unknown" }))} />
+      <${Bars} title="Tokens by model" bars=${models.map(([, bill], at) => ({ name: modelNames[at] || "–", value: bill.tokens || 0, told: [amount("tokens", bill.tokens), amount("usd", bill.usd)].filter((told) => told !== "unknown").join(" · ") || "unknown" }))} />
       <${Bars} title="Tokens by agent" bars=${Object.entries(value.costs.by_agent).filter(counted).map(([name, bill]) => ({ name: name || "–", value: bill.tokens || 0, told: amount("tokens", bill.tokens) }))} />
     </div><${Table} head=${["model", "calls", "tokens", "cost"]} rows=${bills(value.costs.by_model)} /></div>
     <${Sections} sections=${value.sections || []} />

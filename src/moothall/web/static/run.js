@@ -245,8 +245,16 @@ function Child({ child, open }) {
   </details>`;
 }
 
-// A model that is a file is called by its name.
-export const shortModel = (model) => model.replace(/:[^|]*\//g, ":");
+// A model that is a file is called by its name, and one at an address by its own.
+export const shortModel = (model) =>
+  model.replace(/@https?:\/\/[^|]*/g, "").replace(/(scripted|cassette):[^|,]*\//g, "$1:");
+
+// Models by their short names; where two have the same, with where they are asked.
+export const shortModels = (models) => {
+  const short = models.map(shortModel);
+  const isTwin = (name) => short.indexOf(name) !== short.lastIndexOf(name);
+  return models.map((model, at) => (isTwin(short[at]) ? model.replace(/@https?:\/\/([^/|]*)[^|]*/g, "@$1") : short[at]));
+};
 const short = (number) => (number >= 1000 ? `${Math.round(number / 100) / 10}k` : String(Math.round(number)));
 
 function turn(event, names, tab, show) {
@@ -261,11 +269,14 @@ function Facts({ detail, figures, total }) {
   const times = figures ? figures.metrics.spent_on : null;
   const limits = detail.summary.limits || {};
   const amounts = detail.summary.spent || {};
+  const isUnknown = (name) => name === "usd" && amounts.usd === undefined && amounts.calls > 0;
+  const shown = (name) => (isUnknown(name) ? "unknown" : `${name === "usd" && detail.unpriced.length ? "≥ " : ""}${amount(name, amounts[name] || 0)}`);
   return html`<ul class="facts">
     <li><b>${total}</b><span>steps</span></li>
     ${times && html`<li><b>${lasting(times.working)}</b><span>working</span></li><li><b>${lasting(times.waiting)}</b><span>waiting for people</span></li>`}
-    ${["usd", "tokens", "calls"].filter((name) => amounts[name] !== undefined || limits[name] !== undefined).map((name) => html`<li><b>${amount(name, amounts[name] || 0)}</b><span>${name === "usd" ? "spent" : name}${limits[name] !== undefined ? ` of ${amount(name, limits[name])}` : ""}</span>
-      ${limits[name] !== undefined && html`<span class="meter" role="img" aria-label="${Math.round((100 * (amounts[name] || 0)) / (limits[name] || 1))} % of the budget"><span style=${{ width: `${Math.min(100, (100 * (amounts[name] || 0)) / (limits[name] || 1))}%` }}></span></span>`}</li>`)}
+    ${["usd", "tokens", "calls"].filter((name) => amounts[name] !== undefined || limits[name] !== undefined).map((name) => html`<li><b>${shown(name)}</b><span>${name === "usd" ? "spent" : name}${limits[name] !== undefined ? ` of ${amount(name, limits[name])}` : ""}</span>
+      ${limits[name] !== undefined && !isUnknown(name) && html`<span class="meter" role="img" aria-label="${Math.round((100 * (amounts[name] || 0)) / (limits[name] || 1))} % of the budget"><span style=${{ width: `${Math.min(100, (100 * (amounts[name] || 0)) / (limits[name] || 1))}%` }}></span></span>`}</li>`)}
+    ${detail.unpriced.length > 0 && html`<li class="small">no price is known for ${shortModels(detail.unpriced).join(", ")}: what it costs does not count towards the budget</li>`}
   </ul>`;
 }
 

@@ -14,7 +14,7 @@ from moothall.app.kinds.arena.place import found_locks, workspace_at
 from moothall.app.kinds.arena.result import GOOD, result_of, text_of
 from moothall.app.kinds.arena.sections import sections_of
 from moothall.app.kinds.arena.standings import rating_measures, standings
-from moothall.app.kinds.arena.workspace import LocalWorkspace
+from moothall.app.kinds.arena.workspace import LocalWorkspace, saves_at
 from moothall.app.kinds.bindings import Provided, bind_functions
 from moothall.app.kinds.kind import Kind, Presented
 from moothall.app.kinds.python import PythonKind
@@ -83,6 +83,11 @@ class ArenaKind(PythonKind):
         if not isinstance(case, Case):
             return case
         return replace(case, workspace=str(Path(case.workspace or ".").resolve()))
+
+    def own_saves(self, data: Any) -> Any:
+        """Those that its tasks are rolled back to."""
+        folder = data.get("workspace") if isinstance(data, Mapping) else ""  # texts may be forgotten
+        return saves_at(Path(folder)) if folder else None
 
     def form(self, machine: Machine) -> Mapping[str, Any]:
         """The request, where it is carried out, and how careful to be."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from moothall.app.kinds.arena.sections import repair_lines
+from moothall.app.kinds.ends import end_of, last_lines
 from moothall.app.runs.outcome import Outcome
 from moothall.kernel.chart import COMPOUND, ROOT, Chart
 from moothall.kernel.machine import Machine
 from moothall.machines.arena.case import Case
+from moothall.machines.arena.machine import NAME
 from moothall.machines.arena.report import report_of, trace_lines
 
 GOOD = ("succeeded", "dry_run")
@@ -47,7 +50,7 @@ def status_of(outcome: Outcome) -> str:
 
 
 VOTE = ("role", "agent", "verdict", "confidence", "weight")
-TASK = ("id", "command", "exit_code", "duration", "outcome", "sandbox")
+TASK = ("id", "command", "exit_code", "duration", "outcome", "sandbox", "failure", "stderr")
 
 
 def states_visited(machine: Machine, entries: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -93,13 +96,14 @@ def text_of(outcome: Outcome) -> str:
     """What a run tells people."""
     case: Case = outcome.data
     head = "failed" if case.rollback is not None else case.outcome.replace("_", " ") or outcome.status
-    lines = [f"{head}: {case.reason}".rstrip(": ")]
+    end = end_of(NAME, case)
+    lines = [f"{head}: {end.reason if end is not None and end.is_bad else case.reason}".rstrip(": ")]
     if case.votes:
         lines.append(f"consensus {case.consensus.value:.3f} after {_format_count(case.passes, 'pass', 'passes')}")
-    for task in report_of(case)["tasks"] if case.results or case.former else ():
-        code = "" if task["exit_code"] is None else f", exit code {task['exit_code']}"
-        why = f": {task['failure']}" if task["failure"] else ""
-        lines.append(f"  {task['id']}: {task['outcome'].replace('_', ' ')}{code}{why}  ({task['command']})")
+    told = report_of(case)
+    for task in told["tasks"] if case.results or case.former else ():
+        lines += _task_lines(task)
+    lines += [f"  {line}" for line in repair_lines(told)]
     if case.rollback is not None:
         left = "; ".join(case.rollback.left)
         lines.append("rolled back" if case.rollback.is_complete else f"rollback incomplete: {left}")
@@ -108,6 +112,14 @@ def text_of(outcome: Outcome) -> str:
     if case.shows_trace:
         lines += [f"  {line}" for line in trace_lines(case)]
     return "\n".join([*lines, f"trace_id {outcome.run}"])
+
+
+def _task_lines(task: Mapping[str, Any]) -> Iterator[str]:
+    """A task and what came of it; of one that failed also the end of what it wrote to stderr."""
+    code = "" if task["exit_code"] is None or "exit code" in task["failure"] else f", exit code {task['exit_code']}"
+    why = f": {task['failure']}" if task["failure"] else ""
+    yield f"  {task['id']}: {task['outcome'].replace('_', ' ')}{code}{why}  ({task['command']})"
+    yield from (f"    {line}" for line in last_lines(task["stderr"]) if task["failure"])
 
 
 def _format_count(number: int, singular: str, plural: str) -> str:

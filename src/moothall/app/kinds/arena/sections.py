@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from moothall.app.kinds.ends import bad_end
+from moothall.app.kinds.ends import end_of, format_failure
 from moothall.app.report.amounts import lasting
 from moothall.app.report.section import Chart, Listed, Measure, Part, Section, Table
 from moothall.machines.arena.case import Case
@@ -25,8 +26,8 @@ def _decision(case: Case, told: dict[str, Any]) -> Section:
     if case.decision:
         parts.append(f"Decision: {case.decision}: {_why_decided(case)}")
     if case.outcome:
-        end = bad_end(NAME, case)
-        is_told = end is None or (case.decision and case.rollback is None)
+        end = end_of(NAME, case)
+        is_told = end is None or not end.is_bad or (case.decision and case.rollback is None)
         parts.append(f"End: {case.outcome.replace('_', ' ') if is_told else end}")
     if told["veto"]:
         veto = told["veto"]
@@ -71,7 +72,7 @@ def _tasks(told: dict[str, Any]) -> Section:
         (
             task["id"],
             task["command"],
-            task["outcome"].replace("_", " ") + (f": {task['failure']}" if task["failure"] else ""),
+            _format_outcome(task),
             "" if task["exit_code"] is None else str(task["exit_code"]),
             "" if task["duration"] is None else lasting(task["duration"]),
             str(task["attempts"] or ""),
@@ -82,17 +83,30 @@ def _tasks(told: dict[str, Any]) -> Section:
     return Section("The tasks", (Table(head, rows),))
 
 
+def _format_outcome(task: Mapping[str, Any]) -> str:
+    why = f": {format_failure(task['failure'], task['stderr'])}" if task["failure"] else ""
+    return f"{task['outcome'].replace('_', ' ')}{why}"
+
+
 def _undone(told: dict[str, Any]) -> Section:
     parts: list[Part] = []
     if told["healing"]:
-        repairs = (f"{repair['outcome']}: {repair['reason'] or repair['diagnosis']}" for repair in told["healing"])
-        parts.append(Listed("Repairs", tuple(repairs)))
+        parts.append(Listed("Repairs", repair_lines(told)))
     if told["rollback"] is not None:
         is_complete = told["rollback"]["complete"]
         parts.append("Everything was rolled back." if is_complete else "The rollback is incomplete.")
         if told["rollback"]["left"]:
             parts.append(Listed("What is left", tuple(told["rollback"]["left"])))
     return Section("Repairs and rollback", tuple(parts))
+
+
+def repair_lines(told: Mapping[str, Any]) -> tuple[str, ...]:
+    """What came of every attempt at a repair, and why; of one that succeeded also what had failed."""
+    return tuple(
+        f"repair {number}: {repair['outcome']}: {repair['reason'] or repair['diagnosis']}"
+        + (f" ({format_failure(repair['failure'])})" if repair["outcome"] == "repaired" else "")
+        for number, repair in enumerate(told["healing"], 1)
+    )
 
 
 def _reasons(case: Case) -> Section:

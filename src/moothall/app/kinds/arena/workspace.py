@@ -80,7 +80,7 @@ class LocalWorkspace:
         """The saves of this workspace, without what a command that was killed has left in it."""
         with suppress(Refused):
             Shield(self._root).close()
-        return Saves(self._root, saves_folder(self._root))
+        return saves_at(self._root)
 
 
 def stamps(workspace: Path, saved: Collection[str]) -> dict[str, list[int]]:
@@ -96,6 +96,11 @@ def stamps(workspace: Path, saved: Collection[str]) -> dict[str, list[int]]:
                     there = os.lstat(os.path.join(top, name))
                     found[path] = [there.st_size, there.st_mtime_ns]
     return found
+
+
+def saves_at(workspace: Path) -> Saves:
+    """The saves of a workspace."""
+    return Saves(workspace, saves_folder(workspace))
 
 
 def saves_folder(workspace: Path) -> Path:

@@ -53,13 +53,13 @@ async def result_of(store: Store, roster: Roster, outcome: Outcome) -> dict[str,
 
 
 def figures(data: Conversation, moves: list[Any]) -> dict[str, Any]:
-    """Turns, transitions and how many of them had been worked out before, and what preparing brought."""
+    """Turns, transitions and how many of them had been taken before, and what preparing brought."""
     pairs = [(move["from"], move["to"]) for move in moves]
     repeated = len(pairs) - len(set(pairs))
     return {
         "turns": data.turn,
         "transitions": len(pairs),
-        "transition_cache_hit_rate": round(repeated / len(pairs), 3) if pairs else 0.0,
+        "repeated_transition_rate": round(repeated / len(pairs), 3) if pairs else 0.0,
         "reworks": data.reworks,
         "approvals": len(data.chain.approvals),
         "personas_visited": len(data.visits),
@@ -73,7 +73,7 @@ def figures(data: Conversation, moves: list[Any]) -> dict[str, Any]:
 
 def joined_figures(before: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of several conversations: sums, and the rate over all their transitions."""
-    rate = "transition_cache_hit_rate"
+    rate = "repeated_transition_rate"
     joined = {name: before.get(name, 0) + count for name, count in figures.items() if name != rate}
     repeated = sum(round(known.get(rate, 0) * known.get("transitions", 0)) for known in (before, figures))
     return {**joined, rate: round(repeated / joined["transitions"], 3) if joined["transitions"] else 0.0}

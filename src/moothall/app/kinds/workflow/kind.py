@@ -292,7 +292,7 @@ def _one(type_: str) -> str:
 
 def notes(machine: WorkflowMachine, outcome: Outcome) -> Iterator[str]:
     """What a person should know: entries of filters that mean no tool, and an end without an output."""
-    tools = [tool.name for tool in tools_in(spot_of(source_of(machine)).functions)]
+    tools = [tool.name for tool in machine.plan.tools]
     for name, role in machine.plan.roles.items():
         idle = role.idle_entries((*tools, *BUILT_IN))
         yield from (f"role {name}: no tool fits {entry!r}; check the name" for entry in idle)

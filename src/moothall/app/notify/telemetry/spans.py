@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
+from urllib.parse import urlsplit
 
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -193,11 +194,17 @@ def attributes_of(subject: Subject, effect: Span) -> Attributes:
 
 
 def asked_model(model: str) -> Attributes:
-    """A model as the conventions name it: provider and name where it is one of a provider."""
+    """A model as the conventions name it: provider, name and server where it is one of a provider."""
     kind, _, rest = model.partition(":")
     if kind not in PROVIDERS or "|" in model:
         return {"gen_ai.request.model": model}
-    return {"gen_ai.provider.name": PROVIDERS[kind], "gen_ai.request.model": rest.partition("@http")[0]}
+    name, at, address = rest.partition("@http")
+    asked: Attributes = {"gen_ai.provider.name": PROVIDERS[kind], "gen_ai.request.model": name}
+    if not at:
+        return asked
+    server = urlsplit(f"http{address}")
+    port: Attributes = {} if server.port is None else {"server.port": server.port}
+    return {**asked, "server.address": server.hostname or "", **port}
 
 
 def usage_of(usage: Mapping[str, float]) -> Attributes:

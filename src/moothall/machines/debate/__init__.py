@@ -72,6 +72,7 @@ INNER = (
     "QUESTIONS_COLLECTED",
     "DRAFTS_IN",
     "SUMMARY_READY",
+    "SOLUTION_WANTED",
     "SOLUTION_WRITTEN",
     "TIE",
     "PAUSE",
@@ -196,6 +197,7 @@ def _diagram(size: Size) -> list[On]:
         On("Proposal", "DRAFTS_IN", do=wanting(on.drafts_in, {CallTool: 1}), at_most=checks),
         On("Proposal", "PROPOSALS_COMPLETE", to="Critique"),
         On("Proposal", "CONSENSUS_REACHED", to="Synthesis"),
+        On("Proposal", "MAX_ROUNDS_REACHED", to="Synthesis"),
         On("Critique", "CRITIQUES_COMPLETE", to="Refinement"),
         On("Refinement", "REFINEMENTS_COMPLETE", to="Evaluation"),
         On("Evaluation", "CONTINUE", to="RoundManager"),
@@ -272,6 +274,7 @@ def _table_talk() -> list[On]:
         *(On(node, "STEER", do=on.steer, at_most=STEERS) for node in steered),
         *(On(node, "SYNTHESISE", to="Synthesis", do=on.end_early) for node in ENDING),
         On("Proposal", "SYNTHESISE", do=on.end_drafts, at_most=STEERS),
+        On("Proposal", "SOLUTION_WANTED", to="Synthesis"),
     ]
 
 

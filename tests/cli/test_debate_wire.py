@@ -275,8 +275,7 @@ def test_the_judge_writes_from_the_critiques_and_the_earlier_rounds_too(moot: Mo
         return {"confidence": 10} if call.node == "evaluate" else agreeable(call)
 
     with debaters(speak) as panel:
-        config = {"rounds": 2, "summarization": {"enabled": True}}
-        assert debated(moot, panel, **config).code == 0
+        assert debated(moot, panel, rounds=2, summarization={"enabled": True}).code == 0
     assert not panel.of("summarise")
     words = panel.of("synthesise")[0].words
     assert all(f"propose number {number} of" in words for number in range(3))

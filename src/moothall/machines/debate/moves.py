@@ -867,7 +867,7 @@ def synthesise(debate: Debate, _: Event) -> Moved:
     if not debate.termination.reason:
         debate = replace(debate, termination=Termination("asked_for"))
     if debate.configuration.debate.answer.is_closed and not final_vote(debate).leaders:
-        return raised(replace(debate, waiting=(), failed={}, reason=no_answer(debate)), "FAILED", effects=cancel)
+        return raised(_unanswered(replace(debate, waiting=(), failed={})), "FAILED", effects=cancel)
     if _needs_summary(debate, judge) and judge.id not in debate.contexts and not debate.failed:
         return _ask(debate, (*cancel, replace(summary_ask(debate, judge.id), id=SUMMARY)), (SUMMARY,))
     return _solution_asks(debate, cancel)
@@ -1004,13 +1004,15 @@ def _capped(confidence: float | None) -> float | None:
     return None if confidence is None else min(confidence, UNMET_CAP)
 
 
-def no_answer(debate: Debate) -> str:
-    """Why a closed question has no answer."""
+def _unanswered(debate: Debate) -> Debate:
+    """A closed question that has no answer, and why."""
     counted = final_vote(debate)
     if counted.is_tie:
-        return f"no answer: the vote is a tie ({_votes(counted.counts)}), and the judge chose none of the leaders"
-    last = debate.history[-1].abstained if debate.history else abstentions(debate, debate.proposals)
-    return "no answer: nobody chose an option" + "".join(f"; {name}: {why}" for name, why in last.items())
+        why = f"the vote is a tie ({_votes(counted.counts)}), and the judge chose none of the leaders"
+    else:
+        last = debate.history[-1].abstained if debate.history else abstentions(debate, debate.proposals)
+        why = "nobody chose an option" + "".join(f"; {name}: {text}" for name, text in last.items())
+    return replace(debate, is_answered=False, reason=f"no answer: {why}")
 
 
 def lose_synthesis(debate: Debate, gave_up: GaveUp) -> Moved:
@@ -1030,14 +1032,14 @@ def end_synthesis(debate: Debate, _: Event) -> Moved:
     debate = replace(debate, failed={})
     tie = ("TIE",) if is_closed and final_vote(debate).is_tie else ()
     if is_closed and debate.solution is not None and not debate.solution.answer:
-        return raised(replace(debate, reason=no_answer(debate)), *tie, "FAILED")
+        return raised(_unanswered(debate), *tie, "FAILED")
     return raised(debate, *tie, "COMPLETE")
 
 
 def note_tie(debate: Debate, _: Event) -> Debate:
     """Say that the vote was a tie, and who decided."""
     note = "the vote was a tie; the judge decided between the leaders"
-    if debate.reason:
+    if not debate.is_answered:
         note = "the vote was a tie, and nobody decided between the leaders"
     return replace(debate, carried=(*debate.carried, note))
 

@@ -232,6 +232,8 @@ class Debate(Frozen):
     termination: Termination = field(default_factory=Termination)
     solution: Solution | None = None
     reason: str = ""
+    is_answered: bool = True
+    """False where a closed question ended without an answer."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """What nodes from outside keep."""
 

@@ -131,13 +131,9 @@ def _steering_text(debate: Debate) -> str:
 def narrow_answer(debate: Debate, options: Sequence[str] = ()) -> Narrow:
     """What the answer of a draft or a solution may be: one of the options, or of these."""
     answers = debate.configuration.debate.answer
-    match answers.type:
-        case "choice":
-            return {"answer": {"enum": list(options or answers.options)}}
-        case "number":
-            return {"answer": {"pattern": NUMBER}}
-        case _:
-            return {}
+    if wanted := options or answers.options:
+        return {"answer": {"enum": list(wanted)}}
+    return {"answer": {"pattern": NUMBER}} if answers.type == "number" else {}
 
 
 def _answer_form(debate: Debate) -> str:

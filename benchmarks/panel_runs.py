@@ -30,6 +30,8 @@ from moothall.runtime.ports import Performer
 from moothall.stores.memory import MemoryStore
 
 CHECK = "accepts"
+ATTEMPT = 60.0
+"""Seconds within which an attempt is made again; a round has more."""
 
 
 class Draft(NamedTuple):
@@ -77,17 +79,20 @@ class PanelModel:
             self.shown += sum(drafts[-1].characters for name, drafts in self.said.items() if name != request.agent)
             return Reply(value={"reviews": []})
         if "Propose a solution" in request.prompt or "Refine your own" in request.prompt:
-            return Reply(value=self.draft(request.agent))
+            is_repair = bool(request.messages)
+            return Reply(value=_value(self.said[request.agent][-1]) if is_repair else self.draft(request.agent))
         if "After round" in request.prompt:
             self.judgements += 1
             return Reply(value={"confidence": 100})
-        return Reply(value={"description": "counted", "confidence": 50})
+        assert request.schema is not None
+        leaders = request.schema["properties"]["answer"]["enum"]
+        return Reply(value={"description": "counted", "answer": leaders[0], "confidence": 50})
 
     def draft(self, name: str) -> Any:
         others = {other: answer for other, answer in self.before.items() if other != name}
         draft = self.panel.drafts[name](len(self.said[name]), others)
         self.said[name].append(draft)
-        return {"text": "see the record", "answer": draft.answer or "?", "confidence": draft.confidence}
+        return _value(draft)
 
     async def accepts(self, answer: str, problem: str) -> bool:
         assert self.panel.check is not None
@@ -95,14 +100,19 @@ class PanelModel:
         return self.panel.check(answer)
 
 
+def _value(draft: Draft) -> dict[str, Any]:
+    return {"text": "see the record", "answer": draft.answer or "?", "confidence": draft.confidence}
+
+
 class HastyClock:
-    """Time that nobody waits for: no round is ever late."""
+    """Time that nobody waits for: another attempt is made at once, and no round is ever late."""
 
     def now(self) -> float:
         return 0.0
 
     async def wait_until(self, moment: float) -> None:
-        await asyncio.Event().wait()
+        if moment > ATTEMPT:
+            await asyncio.Event().wait()
 
 
 async def play(panel: Panel, protocol: Protocol, rounds: int) -> Played:
@@ -129,11 +139,10 @@ async def play(panel: Panel, protocol: Protocol, rounds: int) -> Played:
     hall.bind("bench", Bindings(performers))
     await begin(hall, Record("bench", machine.name, machine.digest, 0.0), machine, data)
     ended = (await drive(hall, "bench")).snapshot
-    assert ended.active == ("Complete",), ended
-    assert ended.data.solution is not None
+    assert ended.active == ("Complete",) or not ended.data.is_answered, ended
     drafts = [draft for said in model.said.values() for draft in said]
     return Played(
-        ended.data.solution.answer,
+        ended.data.solution.answer if ended.data.is_answered else "",
         sum(draft.characters for draft in drafts) + model.shown,
         sum(bool(said) for said in model.said.values()),
         sum(len(said) - 1 for said in model.said.values() if said),

@@ -343,11 +343,12 @@ def test_the_report_alone_says_why_the_answer_is_what_it_is(moot: Moot) -> None:
     debated(moot)
     text, page = moot("report", "till", "--format", "md").out, moot("report", "till", "--format", "html").out
     for part in (
-        "It ended after 2 of at most 3 rounds by agreement.",
+        "It ended after 2 of at most 3 rounds by agreement of 100 of 100 and the judge's confidence of 92 "
+        "(threshold 80).",
         "The confidence of 92 reached the threshold of 80.",
         "Warning: all agents share one model.",
         "3 agents ≈ ",
-        "| 1 | 67 | 55 | 0.14 | 2010 | PostgreSQL: 1, SQLite: 2 | nobody |",
+        "| 1 | 67 | 55 | 0.14 | 2010 | PostgreSQL: 1, SQLite: 2 | nobody | nobody |",
         "| performance | 2 | PostgreSQL | SQLite | architect, kiss |",
         "| kiss | kiss | the run's | took part | 0 | 5 | 960 | 0.00192 |",
         "which were paid for already (nothing was bought), is a tie",

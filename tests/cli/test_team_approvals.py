@@ -65,8 +65,8 @@ def test_a_transition_that_waits_is_told_to_programs_and_by_show_and_the_report(
     )
     assert "\nhash of this: " in question["prompt"]
     assert question["prompt"].endswith("\nnext: Game Designer\nShall it go on?")
-    assert question in moot("show", "talk").out
-    assert moot("show", "talk", "--json").json["summary"]["questions"][0]["prompt"] == question
+    assert question["prompt"].splitlines()[0] in moot("show", "talk").out
+    assert moot("show", "talk", "--json").json["summary"]["questions"][0]["prompt"] == question["prompt"]
     assert WAITING_TRANSITION in moot("report", "talk", "--format", "md").out
 
 

@@ -96,11 +96,12 @@ def test_a_critic_that_fails_costs_its_review_and_not_its_seat() -> None:
     assert panel.count("refine") == 3
 
 
-def test_where_no_critique_came_everybody_is_told_that_there_are_none() -> None:
+def test_where_no_critique_came_everybody_is_told_how_many_are_missing() -> None:
     panel = ill("critique", *NAMES)
     simulation = settled(begun(), panel)
     assert simulation.active == ("Complete",)
-    assert all(ask.arguments["critiques"] == "There are none." for ask in panel.asks("refine"))
+    missing = "2 of 2 critiques are missing: they did not come or could not be read."
+    assert [ask.arguments["critiques"] for ask in panel.asks("refine")] == [missing] * 3
 
 
 def test_a_judge_that_cannot_be_had_is_replaced_by_what_is_measured() -> None:

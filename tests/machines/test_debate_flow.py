@@ -62,6 +62,7 @@ DIAGRAM: dict[tuple[str, str, str], tuple[Debate, Panel]] = {
     ("RoundManager", "MAX_ROUNDS_REACHED", "Synthesis"): (begun(rounds=1, terminationCondition=FIXED), Panel()),
     ("Synthesis", "COMPLETE", "Complete"): (begun(), Panel()),
     ("Proposal", "CONSENSUS_REACHED", "Synthesis"): (begun(answer=CLOSED), Panel()),
+    ("Proposal", "MAX_ROUNDS_REACHED", "Synthesis"): (begun(protocol="vote", answer=CLOSED), Panel(GATED)),
     ("Proposal", "FAILED", "Failed"): (
         begun(),
         Panel(fails=Counter({("propose", name): 9 for name in (ANN, BOB, CAT)})),
@@ -108,7 +109,7 @@ def test_the_table_has_no_other_way_between_states_than_the_diagram() -> None:
     asking = {"Clarification", *ROUND, "Synthesis"}
     failing = {(node, "RETRY", node) for node in asking} | {(node, "FAILED", "Failed") for node in asking}
     early = {(node, "SYNTHESISE", "Synthesis") for node in (*ROUND, "Evaluation") if node != "Proposal"}
-    assert rows == set(DIAGRAM) | failing | early
+    assert rows == set(DIAGRAM) | failing | early | {("Proposal", "SOLUTION_WANTED", "Synthesis")}
 
 
 @pytest.mark.covers("D6")

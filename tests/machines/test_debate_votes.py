@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from moothall.machines.debate.definition import Answers
 from moothall.machines.debate.result import result_of
-from moothall.machines.debate.state import Debate, Evaluation, Proposal, Solution
+from moothall.machines.debate.state import Debate, Evaluation, Proposal, Ranking, Solution
 from moothall.machines.debate.votes import (
     effective_voices,
     flips,
@@ -20,8 +21,24 @@ from moothall.machines.debate.votes import (
     ranked_choice,
     similarity,
     tally,
+    weigh_ballots,
+    weigh_voices,
 )
-from tests.machines.debates import ANN, BOB, CAT, CLOSED, Key, Panel, begun, events, path, played, proposals, state
+from tests.machines.debates import (
+    ANN,
+    BOB,
+    CAT,
+    CLOSED,
+    Key,
+    Panel,
+    begun,
+    events,
+    path,
+    played,
+    proposals,
+    settled,
+    state,
+)
 
 NUMBER = Answers("number")
 NAMES = (ANN, BOB, CAT)
@@ -49,14 +66,22 @@ def told(data: Debate) -> Mapping[str, Any]:
     [
         ("A", CLOSED, "A"),
         ("(a).", CLOSED, "A"),
-        ("The answer is B", CLOSED, "B"),
+        ("Option b", CLOSED, "B"),
+        (' "**A**" ', CLOSED, "A"),
+        ("The answer is B", CLOSED, ""),
+        ("not A", CLOSED, ""),
         ("A or B", CLOSED, ""),
         ("nothing", CLOSED, ""),
         ("", CLOSED, ""),
         ("42", NUMBER, "42"),
         ("42.0", NUMBER, "42"),
-        ("1,000 apples", NUMBER, "1000"),
-        ("from 3 to 7", NUMBER, "7"),
+        ("1,000", NUMBER, "1000"),
+        ('"42."', NUMBER, "42"),
+        (".5", NUMBER, "0.5"),
+        ("1,000 apples", NUMBER, ""),
+        ("1,5", NUMBER, ""),
+        ("from 3 to 7", NUMBER, ""),
+        ("1e999", NUMBER, ""),
         ("50%", NUMBER, "0.5"),
         ("none", NUMBER, ""),
         ("  Two   Words! ", Answers(), "two words"),
@@ -111,7 +136,7 @@ def test_a_gated_debate_debates_only_where_no_majority_holds(answers: tuple[str,
 
 @pytest.mark.parametrize("answers", [("A", "A", "B"), ("A", "B", "C")])
 def test_a_vote_never_debates(answers: tuple[str, ...]) -> None:
-    panel = voting(*answers)
+    panel = voting(*answers, judge="B")
     simulation = played(begun(answer=CLOSED, protocol="vote"), panel)
     assert path(simulation)[-3:] == ["Proposal", "Synthesis", "Complete"]
     assert panel.count("critique") == panel.count("refine") == panel.count("evaluate") == 0
@@ -133,7 +158,7 @@ def test_the_vote_pooled_over_rounds_is_the_answer_whatever_the_judge_writes() -
     assert "this is the answer; explain it" in panel.asks("synthesise")[0].arguments["vote"]
 
 
-@pytest.mark.parametrize(("judge", "answer"), [("B", "B"), ("C", "C"), ("nonsense", "A")])
+@pytest.mark.parametrize(("judge", "answer"), [("B", "B"), ("c.", "C")])
 def test_a_tie_is_an_event_and_the_judge_decides_between_the_leaders(judge: str, answer: str) -> None:
     panel = voting("A", "B", "C", judge=judge)
     simulation = played(begun(answer=CLOSED, protocol="vote"), panel)
@@ -142,9 +167,75 @@ def test_a_tie_is_an_event_and_the_judge_decides_between_the_leaders(judge: str,
     assert "the vote was a tie; the judge decided between the leaders" in state(simulation).carried
 
 
-def test_answers_that_cannot_be_read_do_not_count() -> None:
-    simulation = played(begun(answer=CLOSED, protocol="vote"), voting("A", "rubbish", "C or B"))
-    assert told(state(simulation))["votes"]["counts"] == {"A": 1}
+def test_a_tie_that_the_judge_does_not_decide_has_no_answer() -> None:
+    simulation = played(begun(answer=CLOSED, protocol="vote"), voting("A", "B", "C", judge="nonsense"))
+    assert simulation.active == ("Failed",)
+    result = told(state(simulation))
+    assert result["solution"]["answer"] == ""
+    assert result["reason"] == (
+        "no answer: the vote is a tie (A: 1, B: 1, C: 1), and the judge chose none of the leaders"
+    )
+    assert "the vote was a tie, and nobody decided between the leaders" in state(simulation).carried
+
+
+# everybody is in the denominator
+
+
+def test_who_cannot_be_read_abstains_and_is_a_part_of_the_panel() -> None:
+    simulation = played(begun(answer=CLOSED, protocol="vote"), voting("A", "rubbish", ""))
+    result = told(state(simulation))
+    assert (result["votes"]["counts"], result["votes"]["abstained"]) == ({"A": 1}, 2)
+    assert result["votes"]["share"] == pytest.approx(1 / 3, abs=1e-4)
+    assert result["agreement"] == pytest.approx(100 / 3, abs=0.01)
+    assert [(known["agent"], known["round"], known["reason"]) for known in result["abstentions"]] == [
+        (BOB, 0, "its answer is not one of A, B, C: rubbish"),
+        (CAT, 0, "it gave no answer"),
+    ]
+    assert "CONSENSUS_REACHED" not in events(simulation)
+
+
+@pytest.mark.parametrize("protocol", ["gated", "debate"])
+def test_one_readable_answer_of_three_is_no_consensus(protocol: str) -> None:
+    panel = voting("A", "", "rubbish")
+    simulation = played(begun(answer=CLOSED, protocol=protocol, rounds=2), panel)
+    assert "CONSENSUS_REACHED" not in events(simulation)
+    assert state(simulation).termination.reason == "max_rounds"
+    assert {known.agreement for known in state(simulation).history} == {0.3333}
+
+
+def test_an_agent_that_fails_is_counted_among_those_who_took_part() -> None:
+    panel = voting("A", "A", "A")
+    panel.fails.update({("propose", name): 9 for name in (BOB, CAT)})
+    result = told(state(settled(begun(answer=CLOSED, protocol="vote"), panel)))
+    assert (result["votes"]["share"], result["votes"]["abstained"]) == (pytest.approx(1 / 3, abs=1e-4), 2)
+    assert [known["reason"] for known in result["abstentions"]] == ["bob is ill", "cat is ill"]
+
+
+def test_in_a_gated_vote_an_abstainer_weighs_as_much_as_the_others_on_average() -> None:
+    ballots = weigh_voices({ANN: "A", BOB: "B", CAT: "", "dan": "A"}, {ANN: 80, BOB: 20, CAT: 100})
+    assert [ballot.weight for ballot in ballots] == [80, 20, 50, 50]
+    counted = weigh_ballots(ballots)
+    assert (counted.leader, counted.share) == ("A", 0.65)
+
+
+def test_where_nobody_says_how_sure_it_is_all_voices_weigh_alike() -> None:
+    assert [ballot.weight for ballot in weigh_voices({ANN: "A", BOB: ""}, {})] == [1, 1]
+
+
+def test_an_open_debate_in_which_others_failed_does_not_agree_with_itself() -> None:
+    panel = Panel(fails=Counter({("propose", name): 9 for name in (BOB, CAT)}))
+    simulation = settled(begun(rounds=1), panel)
+    assert state(simulation).history[0].agreement == 0
+    assert set(state(simulation).history[0].abstained) == {BOB, CAT}
+
+
+def test_who_ranks_nothing_gives_nobody_points_and_is_told() -> None:
+    panel = Panel({("rank", ANN): [Ranking(("X", "nobody"))]}, fails=Counter({("rank", BOB): 1}))
+    result = told(state(played(begun(), panel)))
+    assert result["votes"]["abstained"] == [ANN, BOB]
+    assert result["votes"]["ranking"][CAT] == 0
+    assert sum(result["votes"]["ranking"].values()) == pytest.approx(0.5)
+    assert "ann ranked no drafts: none of its labels is one of A, B" in result["notes"]
 
 
 def test_numbers_are_voted_on_by_value() -> None:
@@ -263,8 +354,9 @@ def test_a_panel_of_one_is_one_voice_and_a_panel_of_none_is_none() -> None:
     assert (effective_voices([{"a": "A"}]), effective_voices([])) == (1, 0)
 
 
-def test_a_gated_debate_in_which_nobody_can_be_read_ends_after_a_round() -> None:
+def test_a_gated_debate_in_which_nobody_can_be_read_ends_after_a_round_without_an_answer() -> None:
     simulation = played(begun(answer=CLOSED), voting("x", "y", "z"))
     assert (state(simulation).rounds, state(simulation).termination.reason) == (1, "no_answers")
     assert "MAX_ROUNDS_REACHED" in events(simulation)
-    assert simulation.active == ("Complete",)
+    assert simulation.active == ("Failed",)
+    assert state(simulation).reason.startswith("no answer: nobody chose an option; ann: its answer is not one of")

@@ -23,6 +23,7 @@ from string import Formatter
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, get_args, get_origin, get_type_hints, overload
 
+from moothall.agents.narrow import Narrow
 from moothall.agents.outside import Outside, library_of
 from moothall.agents.workspace import BUILT_IN, Policy
 from moothall.errors import DefinitionError
@@ -58,6 +59,9 @@ ASKS = "-asks"
 
 Picks = tuple[tuple[str, tuple[str, ...]], ...]
 """Paths of fields, each with its parts."""
+
+UNUSABLE = "This reply cannot be used: {reason}. Please reply again."
+"""What an agent is told whose reply is shown back to it."""
 
 AgentFunction = Callable[[str], Awaitable[Any]]
 ToolFunction = Callable[..., Awaitable[Any]]
@@ -131,13 +135,14 @@ class AskAgent(Effect):
     The template is a text, or the name of one of the machine's prompts; `windows` are further arguments, which the
     performer reads from threads. `thread` is the conversation that the agent takes part in. `system` is what the agent
     is told about itself, in place of what its `role` says: a text, or the name of a prompt. `model` plays it in place
-    of the run's, `fallback` where that fails; a run that is played offline stays offline.
+    of the run's, `fallback` where that fails; a run that is played offline stays offline. `narrow` is what fields of
+    the reply may be in this request.
     """
 
     kind = "ask.agent"
     outcomes = (Replied,)
     costs: ClassVar[Mapping[str, float]] = {"calls": 1}
-    words = ("template", "arguments")
+    words = ("template", "arguments", "narrow")
     agent: str
     template: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -154,6 +159,7 @@ class AskAgent(Effect):
     fallback: tuple[str, ...] = field(default=(), kw_only=True, metadata=RARE)
     attempts: int = field(default=3, kw_only=True, metadata=RARE)  # type: ignore[misc]
     windows: Mapping[str, Window] = field(default_factory=dict, kw_only=True, metadata=RARE)
+    narrow: Narrow = field(default_factory=dict, kw_only=True, metadata=RARE)
 
     def settled(self, value: Any) -> Event:
         """The reply that a person reports: a text, or a value of the shape that was asked for."""
@@ -274,6 +280,7 @@ class Asking:
             fallback=manner.fallback,
             attempts=manner.attempts,
             windows=_NO_WINDOWS,
+            narrow=_NOT_NARROW,
         )
 
 
@@ -286,7 +293,9 @@ class Turning:
     rounds: int
     emits: ClassVar[Mapping[str, int]] = {StartChild.kind: 1}
     outcomes: ClassVar[tuple[type[Event], ...]] = (Replied,)
-    words: ClassVar[Mapping[str, tuple[str, ...]]] = {StartChild.kind: ("input.ask.template", "input.ask.arguments")}
+    words: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        StartChild.kind: ("input.ask.template", "input.ask.arguments", "input.ask.narrow")
+    }
 
     @property
     def child(self) -> str:
@@ -793,5 +802,6 @@ Picking = Asking | Calling | Starting | Questioning
 """The actions that take fields of the data."""
 LONGEST_LABEL = 80
 _NO_WINDOWS: Mapping[str, Window] = {}
+_NOT_NARROW: Narrow = {}
 _WITHOUT_FIELDS = ((NoneType, "nothing"), (str, "a text"), (list, "a list"), (bool | int | float, "a number"))
 """What data can be that are no object, in words."""

@@ -80,7 +80,7 @@ def _add_beginning(parser: ArgumentParser) -> None:
         choices=PROTOCOLS,
         help="debate: always debate; vote: vote over independent drafts; gated: vote first, and debate only where no "
         "majority holds. The default is gated where answers can be counted: on recorded debates it was right as often "
-        "as a debate, for a third of the text. Open answers are debated",
+        "as a debate, for half of the text. Open answers are debated",
     )
     parser.add_argument(
         "--functions",

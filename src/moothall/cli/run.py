@@ -458,7 +458,7 @@ def _print_outcome(chosen: Namespace, outcome: Outcome, presented: Presented) ->
         print_json(presented.plain)
     elif presented.text:
         print(harmless(presented.text) if sys.stdout.isatty() else presented.text)
-    if outcome.fault == "provider":
+    if (outcome.fault if presented.fault is None else presented.fault) == "provider":
         return PROVIDER
     return CODES.get(presented.status, FAILED)
 

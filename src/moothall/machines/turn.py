@@ -19,7 +19,7 @@ from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any
 
-from moothall.agents.ask import ASKS, TURN, AskAgent, CallTool, Replied, Returned, ToolCall, Unusable
+from moothall.agents.ask import ASKS, TURN, UNUSABLE, AskAgent, CallTool, Replied, Returned, ToolCall, Unusable
 from moothall.agents.workspace import Policy
 from moothall.kernel.codec import encode
 from moothall.kernel.effects import Effect, Repeats, StartChild
@@ -161,7 +161,7 @@ def all_are_back(turn: Turn, _: Event) -> bool:
 def show_back(turn: Turn, unusable: Unusable) -> Move[Turn]:
     """Show the agent what was wrong with its reply."""
     said = {"role": "assistant", "text": unusable.text, "calls": []}
-    asked = {"role": "user", "text": f"This reply cannot be used: {unusable.reason}. Please reply again."}
+    asked = {"role": "user", "text": UNUSABLE.format(reason=unusable.reason)}
     return Move(turn, appends=(Append(THREAD, said), Append(THREAD, asked)))
 
 

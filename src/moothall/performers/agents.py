@@ -2,7 +2,7 @@
 
 A model that fails ends the attempt, or where that would last the effect. A reply of a model that does not have the
 shape that was asked for is shown back to it once, as an attempt of its own; in a turn with tools, the turn shows it
-back.
+back. So is one with a value that this request does not allow; what is said then is taken as it is.
 
 A prompt that has something before it, the examples of a role or what others said in a thread, is the last message of
 a conversation.
@@ -20,7 +20,8 @@ from typing import Any, get_type_hints
 
 import orjson
 
-from moothall.agents.ask import KEY, AskAgent, Replied, ToolCall, Unusable, render
+from moothall.agents.ask import KEY, UNUSABLE, AskAgent, Replied, ToolCall, Unusable, render
+from moothall.agents.narrow import find_stray, narrow_schema
 from moothall.agents.ports import Guest, Model, Offered, PayFor, Reply, Request, unlimited
 from moothall.agents.roles import Role, library_role
 from moothall.agents.thread import as_text, seen_by
@@ -59,13 +60,14 @@ class AgentPerformer:
 
     async def __call__(self, effect: AskAgent, context: Context) -> Event:
         shown = self.shown_back.pop(context.key, ())
+        request = await self._request(effect, context, shown)
         try:
-            reply = await self._reply(effect, context, await self._request(effect, context, shown))
+            reply = await self._reply(effect, context, request)
         except EffectFailed as failure:
             if effect.agent in self.functions:
                 raise
             return failure_event(effect.agent, failure)
-        return self._event(effect, context, reply, was_shown=bool(shown))
+        return self._event(effect, context, reply, was_shown=bool(shown) or _shows_back(request))
 
     async def _request(self, effect: AskAgent, context: Context, shown: Said) -> Request:
         """What an agent is asked: what it is told about itself, what was said before, the prompt, what was said since.
@@ -87,7 +89,7 @@ class AgentPerformer:
             prompt,
             context.key,
             context.nth,
-            None if shape is None else schema(shape),
+            None if shape is None else narrow_schema(schema(shape), effect.narrow),
             since and clean(since),
             tuple(_clean_tool(offer_tool(name, self.functions.get(name)), clean) for name in effect.tools),
             context.ear(effect.agent),
@@ -120,6 +122,8 @@ class AgentPerformer:
             return GaveUp(f"{effect.agent}: {error}", PROVIDER, usage, id, model=model)
         text = whole(reply.text) or (json.dumps(value, ensure_ascii=False) if effect.shape else "")
         reason = self._misshapen(effect, value, clean)
+        if not reason and effect.narrow and not was_shown:
+            reason = clean(find_stray(value, effect.narrow))
         if reason and effect.tools:
             return Unusable(effect.agent, text, reason, usage, id=id, model=model)
         if reason and not was_shown and effect.agent not in self.functions:
@@ -170,7 +174,14 @@ def failure_event(agent: str, failure: EffectFailed) -> Event:
 def _back(text: str, reason: str) -> tuple[Any, ...]:
     """A reply and what is wrong with it, as the messages that a model sees."""
     said = {"role": "assistant", "text": text, "calls": []}
-    return said, {"role": "user", "text": f"This reply cannot be used: {reason}. Please reply again."}
+    return said, {"role": "user", "text": UNUSABLE.format(reason=reason)}
+
+
+def _shows_back(request: Request) -> bool:
+    """Whether an agent is shown a reply of its own that cannot be used."""
+    beginning = UNUSABLE.partition("{")[0]
+    said = [message for message in request.messages if message.get("role") == "user"]
+    return bool(said) and str(said[-1].get("text", "")).startswith(beginning)
 
 
 def _clean_tool(tool: Offered, clean: Clean) -> Offered:

@@ -100,6 +100,8 @@ class Presented(Frozen):
     plain: Any
     text: str
     status: str
+    fault: str | None = None
+    """Whose fault a bad end is, where that is not for the last event to say."""
 
 
 class Offer(Frozen):

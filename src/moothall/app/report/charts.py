@@ -38,12 +38,15 @@ class Bar:
     other: float = 0.0
 
 
-def bars(title: str, given: Sequence[Bar]) -> str:
-    """Bars below each other, the longest as long as there is room; the shortest of many are left out."""
-    if not any(bar.value for bar in given):
+def bars(title: str, given: Sequence[Bar], most: float = 0.0) -> str:
+    """Bars below each other; the shortest of many are left out.
+
+    One of the value `most`, or where that is 0 the longest, is as long as there is room.
+    """
+    if not given or not (most or any(bar.value for bar in given)):
         return ""
     shown = sorted(given, key=lambda bar: -bar.value)[:MOST] if len(given) > MOST else given
-    most, room = max(bar.value for bar in shown), WIDTH / 2 - NAMES - 90
+    most, room = max(most, *(bar.value for bar in shown)), WIDTH / 2 - NAMES - 90
     rows = [_bar(bar, ROW * number, room / most) for number, bar in enumerate(shown)]
     note = f"{len(given) - len(shown)} more" if len(shown) < len(given) else ""
     return _chart(title, WIDTH / 2, ROW * len(shown), rows, note)

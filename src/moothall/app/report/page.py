@@ -133,8 +133,9 @@ def _part(part: Part) -> str:
             return f'<dl class="talk">\n{"".join(said)}\n</dl>'
         case Tree(text=text):
             return f"<pre>{harmless(text)}</pre>"
-        case Chart(title=title, bars=measures):
-            return bars(title, [Bar(measure.name, measure.value, measure.told, measure.other) for measure in measures])
+        case Chart(title=title, bars=measures, most=most):
+            shown = [Bar(measure.name, measure.value, measure.told, measure.other) for measure in measures]
+            return bars(title, shown, most)
         case _:
             assert_never(part)
 

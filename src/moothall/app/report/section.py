@@ -29,10 +29,14 @@ class Measure(Frozen):
 
 
 class Chart(Frozen):
-    """Bars below each other; a format without pictures leaves them out."""
+    """Bars below each other; a format without pictures leaves them out.
+
+    `most` is what a bar of full length stands for; 0: the longest of them.
+    """
 
     title: str
     bars: tuple[Measure, ...]
+    most: float = 0.0
 
 
 class Talk(Frozen):

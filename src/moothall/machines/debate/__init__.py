@@ -72,6 +72,7 @@ INNER = (
     "QUESTIONS_COLLECTED",
     "DRAFTS_IN",
     "SUMMARY_READY",
+    "SOLUTION_WANTED",
     "SOLUTION_WRITTEN",
     "TIE",
     "PAUSE",
@@ -175,7 +176,7 @@ def debate_with(size: Size, nodes: Sequence[Node] = (), rules: Sequence[Rule] = 
 
 def _rows(size: Size) -> list[On]:
     """The rows of the document's diagram, and around them what a node keeps, and what becomes of failures."""
-    return [*_diagram(size), *_arrivals(size), *_trouble(size), *_table_talk()]
+    return [*_diagram(size), *_arrivals(size), *_trouble(size), *_table_talk(), *_later()]
 
 
 def _diagram(size: Size) -> list[On]:
@@ -272,6 +273,14 @@ def _table_talk() -> list[On]:
         *(On(node, "STEER", do=on.steer, at_most=STEERS) for node in steered),
         *(On(node, "SYNTHESISE", to="Synthesis", do=on.end_early) for node in ENDING),
         On("Proposal", "SYNTHESISE", do=on.end_drafts, at_most=STEERS),
+    ]
+
+
+def _later() -> list[On]:
+    """Rows that came later. They stand below all others: journals know rows by their places."""
+    return [
+        On("Proposal", "MAX_ROUNDS_REACHED", to="Synthesis"),
+        On("Proposal", "SOLUTION_WANTED", to="Synthesis"),
     ]
 
 

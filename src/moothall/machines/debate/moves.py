@@ -25,6 +25,7 @@ from moothall.agents.ask import (
     texts,
     turn_of,
 )
+from moothall.agents.narrow import Narrow, pick_choice
 from moothall.kernel.effects import Alarm, AskPerson, CancelSend, Effect, Send
 from moothall.kernel.events import Answered, Event, GaveUp, Named
 from moothall.kernel.step import Append, Move
@@ -35,9 +36,11 @@ from moothall.machines.debate.state import (
     Critique,
     Debate,
     Evaluation,
+    Measure,
     Proposal,
     Questions,
     Ranking,
+    Remark,
     Retry,
     Round,
     RoundTimeout,
@@ -48,6 +51,7 @@ from moothall.machines.debate.state import (
     Termination,
 )
 from moothall.machines.debate.votes import (
+    NUMBER,
     Ballot,
     Tally,
     elect,
@@ -59,9 +63,13 @@ from moothall.machines.debate.votes import (
     shuffle,
     similarity,
     tally,
-    weigh_ballots,
+    weigh_voices,
 )
 
+ABSTAINED = 80
+"""How much of an answer that cannot be read is told."""
+RECORDED = 12_000
+"""The most characters of what was said that the judge is shown as it is, where it writes no summary."""
 UNMET_CAP = 50.0
 """The most confidence of a solution that does not meet a requirement."""
 PAUSE = 1.0
@@ -120,6 +128,14 @@ def _steering_text(debate: Debate) -> str:
     return added + ("A check rejects these answers:\n" + "\n".join(wrong) + "\n" if wrong else "")
 
 
+def narrow_answer(debate: Debate, options: Sequence[str] = ()) -> Narrow:
+    """What the answer of a draft or a solution may be: one of the options, or of these."""
+    answers = debate.configuration.debate.answer
+    if wanted := options or answers.options:
+        return {"answer": {"enum": list(wanted)}}
+    return {"answer": {"pattern": NUMBER}} if answers.type == "number" else {}
+
+
 def _answer_form(debate: Debate) -> str:
     answers = debate.configuration.debate.answer
     match answers.type:
@@ -170,9 +186,17 @@ def record_line(debate: Debate, name: str, what: str, text: str) -> Append:
     return Append(HISTORY, message)
 
 
-def _record(debate: Debate, message: Append) -> Debate:
+def _record(debate: Debate, message: Append, remark: Remark) -> Debate:
     known = debate.spoken
-    return replace(debate, spoken=Spoken(known.messages + 1, known.characters + len(message.message["text"])))
+    spoken = Spoken(known.messages + 1, known.characters + len(remark.text))
+    debate = replace(debate, spoken=spoken)
+    if _needs_summary(debate, debate.configuration.judge):
+        return replace(debate, record=())
+    return replace(debate, record=(*debate.record, remark)) if spoken.characters <= RECORDED else debate
+
+
+def _remark(debate: Debate, by: str, what: str, text: str, of: str = "") -> Remark:
+    return Remark(by, what, debate.round, text, of)
 
 
 # asking, failing, falling back
@@ -359,9 +383,8 @@ def keep_answers(debate: Debate, answered: Answered) -> Moved:
 def manage_round(debate: Debate, _: Event) -> Moved:
     """Begin a round while there may be one more."""
     if debate.rounds >= debate.configuration.debate.rounds:
-        threshold = debate.configuration.debate.terminationCondition.threshold
         last = debate.history[-1].confidence if debate.history else None
-        return raised(replace(debate, termination=Termination("max_rounds", last, threshold)), "MAX_ROUNDS_REACHED")
+        return raised(_end_rounds(debate, "max_rounds", last, ""), "MAX_ROUNDS_REACHED")
     return raised(debate, "BEGIN_ROUND")
 
 
@@ -446,9 +469,14 @@ def propose(debate: Debate, _: Event) -> Moved:
 def _draft_ask(debate: Debate, name: str) -> Effect:
     if debate.seat(name).person:
         return _person_form(debate, name, "Your proposal")
-    return ask_of(
+    ask = ask_of(
         debate, name, "propose", "Proposal", wanted=_answer_form(debate), **_context(debate), **_history(debate, name)
     )
+    return replace(ask, narrow=_narrow_draft(debate))
+
+
+def _narrow_draft(debate: Debate) -> Narrow:
+    return {"text": {"minLength": 1}, **narrow_answer(debate)}
 
 
 def _person_form(debate: Debate, name: str, what: str, shown: str = "") -> AskPerson:
@@ -465,9 +493,9 @@ def keep_draft(debate: Debate, event: Replied | Answered) -> Moved:
     name, draft = event.id, _proposal(event)
     if name not in debate.waiting:
         return Move(debate)
-    record = record_line(debate, name, "proposal", draft.text)
+    record, remark = record_line(debate, name, "proposal", draft.text), _remark(debate, name, "proposal", draft.text)
     debate = replace(_back(debate, name), proposals={**debate.proposals, name: draft})
-    return close(_record(debate, record), "DRAFTS_IN", record)
+    return close(_record(debate, record, remark), "DRAFTS_IN", record)
 
 
 def _proposal(event: Replied | Answered) -> Proposal:
@@ -492,16 +520,26 @@ def drafts_in(debate: Debate, _: Event) -> Moved:
 
 
 def vote(debate: Debate) -> Moved:
-    """A vote ends it; in the gated protocol only where a majority holds, or where a check accepts an answer."""
+    """A vote ends it; in the gated protocol only where a majority holds, or where a check accepts an answer.
+
+    It is a consensus where a majority holds or the check accepts an answer; else the only round there is has ended.
+    """
     ballots = draft_ballots(debate)
-    if debate.configuration.debate.chosen_protocol == "gated" and not holds(ballots, debate.checks):
+    is_agreed = holds(ballots, debate.checks)
+    if debate.configuration.debate.chosen_protocol == "gated" and not is_agreed:
         return raised(debate, "PROPOSALS_COMPLETE")
     counted = Round(debate.round, **_count_votes(debate, debate.proposals))
-    ended = Termination("vote", round(100 * weigh_ballots(ballots).share, 4), None)
+    is_closed = debate.configuration.debate.answer.is_closed
+    share = round(100 * elect(ballots, debate.checks).share, 4) if is_closed else None
+    ended = Termination("vote", share, measure="agreement" if is_closed else "", agreement=_percent(counted.agreement))
     return raised(
         replace(debate, history=(*debate.history, counted), rounds=debate.rounds + 1, termination=ended),
-        "CONSENSUS_REACHED",
+        "CONSENSUS_REACHED" if is_agreed else "MAX_ROUNDS_REACHED",
     )
+
+
+def _percent(share: float) -> float:
+    return round(100 * share, 4)
 
 
 def keep_check(debate: Debate, returned: Returned) -> Moved:
@@ -533,46 +571,80 @@ def fall_back_on_drafts(debate: Debate, _: Event) -> Moved:
 
 
 def normal_answers(debate: Debate, drafts: Mapping[str, Proposal]) -> dict[str, str]:
-    """The answers that count, as they are compared."""
+    """The answers that count, as they are compared; "" where one cannot be read."""
     answers = debate.configuration.debate.answer
     if not answers.is_closed:
         return {}
-    return {name: normalise(draft.answer or draft.text, answers) for name, draft in drafts.items()}
+    return {name: normalise(draft.answer, answers) for name, draft in drafts.items()}
+
+
+def panel_answers(debate: Debate, answers: Mapping[str, str]) -> dict[str, str]:
+    """The answers of the whole panel: who failed, or gave none that can be read, has "" and abstains."""
+    return {agent.id: answers.get(agent.id, "") for agent in debate.configuration.panel}
+
+
+def abstentions(debate: Debate, drafts: Mapping[str, Proposal]) -> dict[str, str]:
+    """Who on the panel gave nothing that counts, and why."""
+    reasons = {agent.id: _why_abstained(debate, agent.id, drafts) for agent in debate.configuration.panel}
+    return {name: why for name, why in reasons.items() if why}
+
+
+def _why_abstained(debate: Debate, name: str, drafts: Mapping[str, Proposal]) -> str:
+    answers = debate.configuration.debate.answer
+    if name not in drafts:
+        return debate.left_out.get(name) or "it gave no proposal"
+    draft = drafts[name]
+    if not answers.is_closed:
+        return "" if draft.text.strip() else "its proposal is empty"
+    if normalise(draft.answer, answers):
+        return ""
+    if not draft.answer.strip():
+        return "it gave no answer"
+    wanted = "a number" if answers.type == "number" else f"one of {', '.join(answers.options)}"
+    return f"its answer is not {wanted}: {shorten(' '.join(draft.answer.split()), ABSTAINED)}"
+
+
+def shorten(text: str, most: int) -> str:
+    """A text, or its beginning where it is longer than that."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def ballots_of(debate: Debate, answers: Mapping[str, str], confidences: Mapping[str, float]) -> list[Ballot]:
-    """Voices as the protocol weighs them: in a gated debate by how sure each says it is, else all alike."""
-    if debate.configuration.debate.chosen_protocol != "gated":
-        return [Ballot(answer) for answer in answers.values()]
-    return [Ballot(answer, max(confidences.get(name, 50.0), 1.0)) for name, answer in answers.items()]
+    """The voices of the whole panel as the protocol weighs them: in a gated debate by confidence, else all alike."""
+    if not debate.configuration.debate.answer.is_closed:
+        return []
+    every = panel_answers(debate, answers)
+    if debate.configuration.debate.chosen_protocol == "gated":
+        return weigh_voices(every, confidences)
+    return [Ballot(answer) for answer in every.values()]
 
 
 def draft_ballots(debate: Debate) -> list[Ballot]:
     """The voices of the independent drafts."""
     drafts = debate.drafts or debate.proposals
-    confidences = {name: draft.confidence for name, draft in drafts.items()}
-    return ballots_of(debate, normal_answers(debate, drafts), confidences)
+    return ballots_of(debate, normal_answers(debate, drafts), _stated(drafts))
 
 
-def leading(debate: Debate, drafts: Mapping[str, Proposal]) -> str:
-    """The answer that leads."""
-    return tally(normal_answers(debate, drafts).values()).leader
+def _stated(drafts: Mapping[str, Proposal]) -> dict[str, float]:
+    """How sure those say they are who say so."""
+    return {name: draft.confidence for name, draft in drafts.items() if draft.confidence is not None}
 
 
 def agreement(debate: Debate, drafts: Mapping[str, Proposal]) -> float:
-    """How far drafts agree, 0 to 1: the leading answer's share, or how alike the texts are."""
+    """How far the whole panel agrees, 0 to 1: the leading answer's share, or how alike the texts are."""
     if debate.configuration.debate.answer.is_closed:
-        return tally(normal_answers(debate, drafts).values()).share
-    return similarity([draft.text for draft in drafts.values()])
+        return tally(panel_answers(debate, normal_answers(debate, drafts)).values()).share
+    return similarity([drafts[agent.id].text if agent.id in drafts else "" for agent in debate.configuration.panel])
 
 
 def _count_votes(debate: Debate, drafts: Mapping[str, Proposal]) -> dict[str, Any]:
     return {
         "answers": normal_answers(debate, drafts),
-        "confidences": {name: draft.confidence for name, draft in drafts.items()},
+        "confidences": _stated(drafts),
         "similarity": round(similarity([draft.text for draft in drafts.values()]), 4),
         "agreement": round(agreement(debate, drafts), 4),
         "missing": tuple(sorted(debate.left_out)),
+        "abstained": abstentions(debate, drafts),
     }
 
 
@@ -586,13 +658,19 @@ def criticise(debate: Debate, _: Event) -> Moved:
     names = tuple(name for name in names if not debate.seat(name).person)
     if not names:
         return raised(replace(debate, waiting=(), failed={}), "CRITIQUES_COMPLETE")
-    asks = [
-        ask_of(
-            debate, name, "critique", "Critique", **_arguments(debate, name, _alive(debate)), **_history(debate, name)
-        )
-        for name in names
-    ]
-    return _ask(debate, asks, names)
+    return _ask(debate, [_critique_ask(debate, name) for name in names], names)
+
+
+def _critique_ask(debate: Debate, name: str) -> AskAgent:
+    ask = ask_of(
+        debate, name, "critique", "Critique", **_arguments(debate, name, _alive(debate)), **_history(debate, name)
+    )
+    return replace(ask, narrow={"reviews.label": {"enum": list(labels_for(debate, name, _others(debate, name)))}})
+
+
+def _others(debate: Debate, name: str) -> list[str]:
+    """Those whose proposals somebody else reviews."""
+    return [other for other in _alive(debate) if other != name]
 
 
 def _alive(debate: Debate) -> dict[str, Proposal]:
@@ -600,19 +678,21 @@ def _alive(debate: Debate) -> dict[str, Proposal]:
 
 
 def keep_critique(debate: Debate, replied: Replied) -> Moved:
-    """Keep the reviews, each for the one whom the critic knew by its label."""
+    """Keep the reviews, each for the one whom the critic knew by its label; what is for nobody is told as lost."""
     value: Critique = replied.value
-    known = labels_for(debate, replied.id, (name for name in _alive(debate) if name != replied.id))
-    reviews = [
-        Said(replied.id, known[label], review.text)
-        for review in value.reviews
-        if (label := review.label.strip(" []().")) in known and review.text.strip()
-    ]
-    debate = replace(_back(debate, replied.id), critiques=(*debate.critiques, *reviews))
-    records: list[Append] = []
-    for review in reviews:
-        records.append(record_line(debate, replied.id, f"critique of {member(debate, review.of)}", review.text))
-        debate = _record(debate, records[-1])
+    known = labels_for(debate, replied.id, _others(debate, replied.id))
+    debate, records = _back(debate, replied.id), list[Append]()
+    for review in value.reviews:
+        label = pick_choice(review.label, tuple(known))
+        if label and review.text.strip():
+            said = Said(replied.id, known[label], review.text)
+            records.append(record_line(debate, said.by, f"critique of {member(debate, said.of)}", said.text))
+            remark = _remark(debate, said.by, "critique", said.text, said.of)
+            debate = _record(replace(debate, critiques=(*debate.critiques, said)), records[-1], remark)
+        else:
+            why = f"no argument is called {shorten(review.label, ABSTAINED)!r}" if not label else "it is empty"
+            note = f"round {debate.round}: a review by {replied.id} was lost: {why}"
+            debate = replace(debate, carried=(*debate.carried, note))
     return close(debate, "CRITIQUES_COMPLETE", *records)
 
 
@@ -635,15 +715,11 @@ def refine(debate: Debate, _: Event) -> Moved:
 
 
 def _refine_ask(debate: Debate, name: str) -> Effect:
-    own = [remark for remark in debate.critiques if remark.of == name]
-    order = shuffle([remark.by for remark in own], f"{debate.digest}/{debate.round}/{name}/critics")
-    said_by = {remark.by: remark.text for remark in own}
-    shown = [part for number, by in enumerate(order, 1) for part in (f"[critic {number}]", said_by[by], "")]
-    shown = shown[:-1] or ["There are none."]
+    shown = _critiques_of(debate, name)
     if debate.seat(name).person:
         parts = (*_parts(debate, debate.proposals[name]), "", *shown)
         return _person_form(debate, name, "Your proposal now", "\n".join(parts))
-    return ask_of(
+    ask = ask_of(
         debate,
         name,
         "refine",
@@ -653,6 +729,21 @@ def _refine_ask(debate: Debate, name: str) -> Effect:
         wanted=_answer_form(debate),
         **_history(debate, name),
     )
+    return replace(ask, narrow=_narrow_draft(debate))
+
+
+def _critiques_of(debate: Debate, name: str) -> list[str]:
+    """Every critique of somebody's proposal, without names, and how many of those that could be are missing."""
+    said_by: dict[str, list[str]] = {}
+    for remark in debate.critiques:
+        if remark.of == name:
+            said_by.setdefault(remark.by, []).append(remark.text)
+    order = shuffle(list(said_by), f"{debate.digest}/{debate.round}/{name}/critics")
+    shown = [part for number, by in enumerate(order, 1) for part in (f"[critic {number}]", *said_by[by], "")]
+    critics = [agent.id for agent in debate.panel if not agent.person and agent.id != name]
+    if missing := len([critic for critic in critics if critic not in said_by]):
+        return [*shown, f"{missing} of {len(critics)} critiques are missing: they did not come or could not be read."]
+    return shown[:-1] or ["There are none."]
 
 
 def keep_refinement(debate: Debate, event: Replied | Answered) -> Moved:
@@ -661,8 +752,9 @@ def keep_refinement(debate: Debate, event: Replied | Answered) -> Moved:
     if name not in debate.waiting:
         return Move(debate)
     record = record_line(debate, name, "refinement", draft.text)
+    remark = _remark(debate, name, "refinement", draft.text)
     debate = replace(_back(debate, name), refinements={**debate.refinements, name: draft})
-    return close(_record(debate, record), "REFINEMENTS_COMPLETE", record)
+    return close(_record(debate, record, remark), "REFINEMENTS_COMPLETE", record)
 
 
 def fall_back_on_proposals(debate: Debate, _: Event) -> Moved:
@@ -682,7 +774,7 @@ def evaluate(debate: Debate, _: Event) -> Moved:
         return raised(debate, "CONTINUE", effects=(cancel,))
     if debate.configuration.debate.chosen_protocol == "gated" and not any(debate.history[-1].answers.values()):
         # another round would cost as much and say as little
-        return raised(replace(debate, termination=Termination("no_answers")), "MAX_ROUNDS_REACHED", effects=(cancel,))
+        return raised(_end_rounds(debate, "no_answers", None, ""), "MAX_ROUNDS_REACHED", effects=(cancel,))
     judge = debate.configuration.judge.id
     rubric = debate.configuration.debate.rubric
     wanted = f"Score each of these from 1 to 10 as rubric: {', '.join(rubric)}." if rubric else ""
@@ -715,41 +807,49 @@ def _round_over(debate: Debate) -> Debate:
 def keep_evaluation(debate: Debate, replied: Replied) -> Moved:
     """Go on, or end the rounds, by what the judge says."""
     value: Evaluation = replied.value
-    return _decide(replace(_back(debate, replied.id), evaluation=value), _score(debate, value))
+    return _decide(replace(_back(debate, replied.id), evaluation=value), *_score(debate, value))
 
 
-def _score(debate: Debate, value: Evaluation) -> float:
-    """Confidence of 0 to 100, or points of a rubric times ten.
+def _score(debate: Debate, value: Evaluation) -> tuple[float, Measure]:
+    """Confidence of 0 to 100, or points of a rubric times ten, and what it is.
 
     The judge's counts; counted answers can contradict it, and texts that are the same stand in for it.
     """
     if debate.configuration.debate.terminationCondition.type == "quality":
         points = list(value.rubric.values())
-        return 10 * sum(points) / len(points) if points else value.confidence
+        return (10 * sum(points) / len(points), "rubric") if points else (value.confidence, "judge")
     measured = 100 * debate.history[-1].agreement
     if debate.configuration.debate.answer.is_closed:
-        return min(value.confidence, measured)
-    return max(value.confidence, measured) if measured >= 100 * SAME else value.confidence
+        return min(value.confidence, measured), "agreement and judge"
+    if measured >= max(100 * SAME, value.confidence):
+        return measured, "agreement"
+    return value.confidence, "judge"
 
 
-def _decide(debate: Debate, score: float) -> Moved:
+def _decide(debate: Debate, score: float, measure: Measure) -> Moved:
     chosen = debate.configuration.debate
     last = replace(debate.history[-1], confidence=round(score, 4))
     debate = replace(debate, history=(*debate.history[:-1], last), failed={}, retries=0)
     threshold = chosen.terminationCondition.threshold
     if score >= threshold:
-        reached = Termination(chosen.terminationCondition.type, score, threshold)
-        return raised(replace(debate, termination=reached), "CONSENSUS_REACHED")
+        return raised(_end_rounds(debate, chosen.terminationCondition.type, score, measure), "CONSENSUS_REACHED")
     if debate.rounds >= chosen.rounds:
-        return raised(replace(debate, termination=Termination("max_rounds", score, threshold)), "MAX_ROUNDS_REACHED")
+        return raised(_end_rounds(debate, "max_rounds", score, measure), "MAX_ROUNDS_REACHED")
     return raised(debate, "CONTINUE")
+
+
+def _end_rounds(debate: Debate, reason: str, score: float | None, measure: Measure) -> Debate:
+    threshold = debate.configuration.debate.terminationCondition.threshold
+    measured = _percent(debate.history[-1].agreement) if debate.history else None
+    judged = debate.evaluation.confidence if debate.evaluation is not None else None
+    return replace(debate, termination=Termination(reason, score, threshold, measure, measured, judged))
 
 
 def measure_instead(debate: Debate, _: Event) -> Moved:
     """Where the judge cannot be had, what is measured decides."""
     note = f"round {debate.round}: the judge gave no evaluation: {'; '.join(debate.failed.values())}"
     debate = replace(debate, carried=(*debate.carried, note))
-    return _decide(debate, 100 * debate.history[-1].agreement)
+    return _decide(debate, 100 * debate.history[-1].agreement, "agreement")
 
 
 # Synthesis
@@ -762,6 +862,8 @@ def synthesise(debate: Debate, _: Event) -> Moved:
     debate = fresh(debate)
     if not debate.termination.reason:
         debate = replace(debate, termination=Termination("asked_for"))
+    if debate.configuration.debate.answer.is_closed and not final_vote(debate).leaders:
+        return raised(_unanswered(replace(debate, waiting=(), failed={})), "FAILED", effects=cancel)
     if _needs_summary(debate, judge) and judge.id not in debate.contexts and not debate.failed:
         return _ask(debate, (*cancel, replace(summary_ask(debate, judge.id), id=SUMMARY)), (SUMMARY,))
     return _solution_asks(debate, cancel)
@@ -780,30 +882,63 @@ def _solution_asks(debate: Debate, before: Sequence[Effect] = ()) -> Moved:
         "synthesise",
         "Solution",
         arguments=_arguments(debate, judge, drafts)["arguments"],
+        rounds=_rounds_text(debate, judge),
         vote=_vote_text(debate),
         **_context(debate),
         **_history(debate, judge),
     )
+    if debate.configuration.debate.answer.is_closed:
+        ask = replace(ask, narrow=narrow_answer(debate, final_vote(debate).leaders))
     if debate.failed or debate.configuration.debate.answer.is_closed or len(debate.drafts) < 3 or debate.rankings:
         return _ask(debate, (*before, ask), (judge,))
     names = [name for name in debate.ids if not debate.seat(name).person and name in debate.drafts]
-    ranks = [
-        replace(
-            ask_of(debate, name, "rank", "Ranking", arguments=_arguments(debate, name, debate.drafts)["arguments"]),
-            id=f"rank:{name}",
-        )
-        for name in names
-    ]
+    ranks = [_rank_ask(debate, name) for name in names]
+    debate = replace(debate, voters=tuple(names))
     return _ask(debate, (*before, ask, *ranks), (judge, *(f"rank:{name}" for name in names)))
+
+
+def _rank_ask(debate: Debate, name: str) -> AskAgent:
+    shown = _arguments(debate, name, debate.drafts)
+    known = labels_for(debate, name, (other for other in debate.drafts if other != name))
+    ask = ask_of(debate, name, "rank", "Ranking", arguments=shown["arguments"])
+    return replace(ask, id=f"rank:{name}", narrow={"ranking": {"enum": list(known)}})
+
+
+def _rounds_text(debate: Debate, judge: str) -> Any:
+    """What was said in the rounds before the final proposals, under the labels of these; "" where a summary has it."""
+    if judge in debate.contexts:
+        return ""
+    remarks = debate.record or tuple(
+        _remark(debate, said.by, "critique", said.text, said.of) for said in debate.critiques
+    )
+    names = {name: f"[{label}]" for label, name in labels_for(debate, judge, debate.proposals).items()}
+    final = {(name, draft.text) for name, draft in debate.proposals.items()}
+    parts, number = list[str](), 0
+    for remark in remarks:
+        if remark.what != "critique" and (remark.by, remark.text) in final:
+            continue
+        if remark.round != number:
+            number = remark.round
+            parts.append(f"Round {number}:")
+        by, of = names.get(remark.by, "somebody who left"), names.get(remark.of, "somebody who left")
+        what = {"proposal": "proposed", "refinement": "refined this to"}.get(remark.what, f"said of {of}")
+        parts += [f"{by} {what}:", remark.text]
+    if left_out := debate.spoken.messages - len(debate.record) if debate.record else 0:
+        parts.append(f"{left_out} other remarks are left out here.")
+    return texts("What was said on the way, oldest first:", "", *parts, "") if parts else ""
 
 
 def _vote_text(debate: Debate) -> str:
     if not debate.configuration.debate.answer.is_closed:
         return ""
     counted = final_vote(debate)
+    silent = f"; {counted.abstained} abstained" if counted.abstained else ""
     if counted.is_tie:
-        return f"The vote is a tie ({_votes(counted.counts)}): choose one of the leading answers and say why."
-    return f"The vote over all rounds is {counted.leader} ({_votes(counted.counts)}): this is the answer; explain it."
+        leaders = ", ".join(counted.leaders)
+        votes = f"{_votes(counted.counts)}{silent}"
+        return f"The vote is a tie ({votes}): choose one of the leading answers ({leaders}) and say why."
+    votes = f"{_votes(counted.counts)}{silent}"
+    return f"The vote over all rounds is {counted.leader} ({votes}): this is the answer; explain it."
 
 
 def _votes(counts: Mapping[str, int]) -> str:
@@ -839,24 +974,41 @@ def _keep_ranking(debate: Debate, replied: Replied) -> Moved:
     name, value = replied.id.removeprefix("rank:"), replied.value
     assert isinstance(value, Ranking)
     known = labels_for(debate, name, (other for other in debate.drafts if other != name))
-    order = tuple(known[label] for text in value.ranking if (label := text.strip(" []().")) in known)
-    debate = replace(_back(debate, replied.id), rankings={**debate.rankings, name: order})
-    return close(debate, "SOLUTION_WRITTEN")
+    chosen = [pick_choice(text, tuple(known)) for text in value.ranking]
+    order = tuple(known[label] for label in dict.fromkeys(chosen) if label)
+    debate = _back(debate, replied.id)
+    if not order:
+        note = f"{name} ranked no drafts: none of its labels is one of {', '.join(known)}"
+        return close(replace(debate, carried=(*debate.carried, note)), "SOLUTION_WRITTEN")
+    return close(replace(debate, rankings={**debate.rankings, name: order}), "SOLUTION_WRITTEN")
 
 
 def _settle_solution(debate: Debate, solution: Solution) -> Solution:
-    """The vote is the answer where answers are counted; what is unmet caps the confidence."""
+    """The vote is the answer where answers are counted, between leaders the judge's; what is unmet caps confidence."""
     answers = debate.configuration.debate.answer
     if answers.is_closed:
-        counted = final_vote(debate)
-        chosen = normalise(solution.answer or solution.description, answers)
-        first = counted.leaders[0] if counted.leaders else chosen
-        answer = counted.leader or (chosen if chosen in counted.leaders else first)
-        solution = replace(solution, answer=answer)
+        counted, chosen = final_vote(debate), normalise(solution.answer, answers)
+        solution = replace(solution, answer=counted.leader or (chosen if chosen in counted.leaders else ""))
     else:
         solution = replace(solution, answer="")
-    capped = min(solution.confidence, UNMET_CAP) if solution.unmet_requirements else solution.confidence
-    return replace(solution, confidence=capped)
+    return replace(
+        solution, confidence=_capped(solution.confidence) if solution.unmet_requirements else solution.confidence
+    )
+
+
+def _capped(confidence: float | None) -> float | None:
+    return None if confidence is None else min(confidence, UNMET_CAP)
+
+
+def _unanswered(debate: Debate) -> Debate:
+    """A closed question that has no answer, and why."""
+    counted = final_vote(debate)
+    if counted.is_tie:
+        why = f"the vote is a tie ({_votes(counted.counts)}), and the judge chose none of the leaders"
+    else:
+        last = debate.history[-1].abstained if debate.history else abstentions(debate, debate.proposals)
+        why = "nobody chose an option" + "".join(f"; {name}: {text}" for name, text in last.items())
+    return replace(debate, is_answered=False, reason=f"no answer: {why}")
 
 
 def lose_synthesis(debate: Debate, gave_up: GaveUp) -> Moved:
@@ -871,14 +1023,21 @@ def lose_synthesis(debate: Debate, gave_up: GaveUp) -> Moved:
 
 
 def end_synthesis(debate: Debate, _: Event) -> Moved:
-    """The debate is complete; a tie of the vote is an event of its own."""
-    is_tie = debate.configuration.debate.answer.is_closed and final_vote(debate).is_tie
-    return raised(replace(debate, failed={}), *(("TIE",) if is_tie else ()), "COMPLETE")
+    """The debate is complete; a tie of the vote is an event of its own. A closed question without an answer failed."""
+    is_closed = debate.configuration.debate.answer.is_closed
+    debate = replace(debate, failed={})
+    tie = ("TIE",) if is_closed and final_vote(debate).is_tie else ()
+    if is_closed and debate.solution is not None and not debate.solution.answer:
+        return raised(_unanswered(debate), *tie, "FAILED")
+    return raised(debate, *tie, "COMPLETE")
 
 
 def note_tie(debate: Debate, _: Event) -> Debate:
-    """Say that the judge decided between equals."""
-    return replace(debate, carried=(*debate.carried, "the vote was a tie; the judge decided between the leaders"))
+    """Say that the vote was a tie, and who decided."""
+    note = "the vote was a tie; the judge decided between the leaders"
+    if not debate.is_answered:
+        note = "the vote was a tie, and nobody decided between the leaders"
+    return replace(debate, carried=(*debate.carried, note))
 
 
 def fall_back_on_best(debate: Debate, _: Event) -> Moved:
@@ -891,16 +1050,19 @@ def fall_back_on_best(debate: Debate, _: Event) -> Moved:
 
 
 def best_proposal(debate: Debate) -> Solution:
-    """The proposal with the leading answer, or the surest one, as a solution."""
-    leader = leading(debate, debate.proposals)
+    """The proposal with the leading answer, among several the surest one, as a solution."""
     answers = normal_answers(debate, debate.proposals)
-    ranked = sorted(
-        debate.proposals.items(), key=lambda item: (answers.get(item[0]) == leader, item[1].confidence), reverse=True
+    leaders = final_vote(debate).leaders if answers else ()
+    name, draft = max(
+        debate.proposals.items(), key=lambda item: (answers.get(item[0]) in leaders, item[1].confidence or 0.0)
     )
-    name, draft = ranked[0]
     note = f"This is the proposal of {name}: the judge could not be had."
+    answer = answers.get(name, "")
     return Solution(
-        draft.text, confidence=min(draft.confidence, UNMET_CAP), open_questions=(note,), answer=draft.answer
+        draft.text,
+        confidence=_capped(draft.confidence),
+        open_questions=(note,),
+        answer=answer if answer in leaders else "",
     )
 
 
@@ -925,7 +1087,7 @@ def end_drafts(debate: Debate, event: Event) -> Moved:
     if not debate.proposals:
         note = "a solution was asked for before there was any proposal"
         return Move(replace(debate, carried=(*debate.carried, note)))
-    return raised(end_early(debate, event), "CONSENSUS_REACHED")
+    return raised(end_early(debate, event), "SOLUTION_WANTED")
 
 
 def count_flips(debate: Debate) -> dict[str, int]:

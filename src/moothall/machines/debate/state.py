@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, Literal
 
 from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
 from moothall.machines.debate.definition import AgentConfig, Configuration
 
+Measure = Literal["", "agreement", "judge", "agreement and judge", "rubric"]
+"""What a number stands for that ends a debate or does not."""
 HISTORY = "debate"
 """The thread with everything that the panel said."""
 
 
-def _confident(value: float) -> None:
-    if not 0 <= value <= 100:
+def _confident(value: float | None) -> None:
+    if value is not None and not 0 <= value <= 100:
         raise ValueError(f"confidence is a number from 0 to 100, not {value:g}")
 
 
@@ -43,11 +45,11 @@ class Questions(Frozen):
 
 
 class Proposal(Frozen):
-    """A draft of an agent: the text, the short answer where answers are counted, and how sure it is."""
+    """A draft of an agent: the text, the short answer where answers are counted, and how sure it says it is."""
 
     text: str
     answer: str = ""
-    confidence: float = 50.0
+    confidence: float | None = None
 
     def __post_init__(self) -> None:
         _confident(self.confidence)
@@ -85,7 +87,7 @@ class Solution(Frozen):
     description: str
     tradeoffs: tuple[str, ...] = ()
     recommendations: tuple[str, ...] = ()
-    confidence: float = 50.0
+    confidence: float | None = None
     unmet_requirements: tuple[str, ...] = ()
     open_questions: tuple[str, ...] = ()
     minority: str = ""
@@ -124,6 +126,16 @@ class Said(Frozen):
     text: str
 
 
+class Remark(Frozen):
+    """Something that was said in a round, for the judge: by whom, what it was, and of whom it spoke."""
+
+    by: str
+    what: str
+    round: int
+    text: str
+    of: str = ""
+
+
 class Spoken(Frozen):
     """How long the record of a debate is."""
 
@@ -139,20 +151,27 @@ class Round(Frozen):
     confidences: Mapping[str, float] = field(default_factory=dict)
     similarity: float = 0.0
     agreement: float = 0.0
-    """What part of the panel gives the leading answer; for open answers how alike the texts are."""
+    """What part of the whole panel gives the leading answer; for open answers how alike the texts are."""
     confidence: float | None = None
     """What the judge says, 0 to 100; None where it was not asked."""
     missing: tuple[str, ...] = ()
     moved_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Who changed its answer, and whose critics had argued for the new one."""
+    abstained: Mapping[str, str] = field(default_factory=dict)
+    """Who on the panel gave nothing that counts, and why."""
 
 
 class Termination(Frozen):
-    """Why the rounds ended."""
+    """Why the rounds ended: the reason, the number that was held against the threshold, and what it was."""
 
     reason: str = ""
     confidence: float | None = None
     threshold: float | None = None
+    measure: Measure = ""
+    agreement: float | None = None
+    """What was measured of the last round, 0 to 100."""
+    judged: float | None = None
+    """How sure the judge was after it, 0 to 100."""
 
 
 class FileDigest(Frozen):
@@ -187,6 +206,8 @@ class Debate(Frozen):
     refinements: Mapping[str, Proposal] = field(default_factory=dict)
     spoken: Spoken = field(default_factory=Spoken)
     """How long the record of the debate is."""
+    record: tuple[Remark, ...] = ()
+    """What was said so far, as long as the judge needs no summary of it."""
     summarised: Mapping[str, Spoken] = field(default_factory=dict)
     """How long it was when each agent last summarised it."""
     history: tuple[Round, ...] = ()
@@ -203,12 +224,16 @@ class Debate(Frozen):
     """Notes on who carried over what it had."""
     steering: tuple[str, ...] = ()
     rankings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    voters: tuple[str, ...] = ()
+    """Who was asked to rank the drafts."""
     checks: Mapping[str, str] = field(default_factory=dict)
     """The answers that the registered check was asked about: why it rejects one, "" where it accepts it."""
     evaluation: Evaluation | None = None
     termination: Termination = field(default_factory=Termination)
     solution: Solution | None = None
     reason: str = ""
+    is_answered: bool = True
+    """False where a closed question ended without an answer."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """What nodes from outside keep."""
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from hashlib import sha256
 from itertools import combinations, pairwise
 
+from moothall.agents.narrow import bare_value, pick_choice
 from moothall.kernel.frozen import Frozen
 from moothall.machines.debate.definition import Answers
 
 _WORD = re.compile(r"[^\W_]+")
-_NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?%?")
+NUMBER = r"^[-+]?([0-9]+([.][0-9]+)?|[0-9]{1,3}(,[0-9]{3})+([.][0-9]+)?|[.][0-9]+)([eE][-+]?[0-9]+)?%?$"
+"""A number as agents may write it."""
 
 
 class Ballot(Frozen):
@@ -32,9 +34,11 @@ class Tally(Frozen):
     counts: Mapping[str, int]
     leader: str
     share: float
-    """What part of all weight the leader has."""
+    """What part of all weight the leader has; those who gave no answer are a part of it."""
     leaders: tuple[str, ...] = ()
     """The answers that lead, more than one in a tie."""
+    abstained: int = 0
+    """How many gave no answer."""
 
     @property
     def is_majority(self) -> bool:
@@ -44,7 +48,7 @@ class Tally(Frozen):
     @property
     def is_tie(self) -> bool:
         """Whether several answers lead."""
-        return bool(self.counts) and not self.leader
+        return len(self.leaders) > 1
 
 
 def normalise(answer: str, answers: Answers) -> str:
@@ -53,53 +57,53 @@ def normalise(answer: str, answers: Answers) -> str:
     if answers.type == "number":
         return _normal_number(plain)
     if answers.type == "choice":
-        return _option(plain, answers.options)
+        return pick_choice(plain, answers.options)
     return " ".join(_WORD.findall(plain.casefold()))
 
 
 def _normal_number(text: str) -> str:
-    numbers: list[str] = _NUMBER.findall(text)
-    if not numbers:
+    """The number that a text is, but for what stands around it; "" where it says more than a number."""
+    bare = bare_value(text)
+    if not re.fullmatch(NUMBER, bare):
         return ""
-    last = numbers[-1]
-    try:
-        value = float(last.rstrip("%").replace(",", ""))
-    except ValueError:
-        return ""
-    return f"{value / 100 if last.endswith('%') else value:.10g}"
-
-
-def _option(text: str, options: Sequence[str]) -> str:
-    """The option that a text names: as it stands, but for case, brackets and a final stop, or alone in a sentence."""
-    bare = text.strip(" \t\n().:\"'*").casefold()
-    for option in options:
-        if bare == option.casefold():
-            return option
-    named = [
-        option for option in options if re.search(rf"(?<!\w){re.escape(option.casefold())}(?!\w)", text.casefold())
-    ]
-    return named[0] if len(named) == 1 else ""
+    value = float(bare.rstrip("%").replace(",", ""))
+    value = value / 100 if bare.endswith("%") else value
+    return f"{value + 0.0:.10g}" if math.isfinite(value) else ""
 
 
 def tally(answers: Iterable[str]) -> Tally:
-    """Count answers that are normalised; what is empty does not count."""
+    """Count answers that are normalised; what is empty is an abstention."""
     return weigh_ballots(Ballot(answer) for answer in answers)
 
 
-def weigh_ballots(ballots: Iterable[Ballot]) -> Tally:
-    """Count voices by their weight; what is empty does not count."""
-    given = [ballot for ballot in ballots if ballot.answer]
-    if not given:
-        return Tally({}, "", 0.0)
+def weigh_ballots(ballots: Iterable[Ballot], possible: Container[str] | None = None) -> Tally:
+    """Count voices by their weight. Who gave no answer cannot lead, but is one of those whom the leader has a share of.
+
+    Where only some answers are `possible`, the others do not lead either.
+    """
+    every = list(ballots)
+    given = [ballot for ballot in every if ballot.answer]
     counts = Counter(ballot.answer for ballot in given)
     weights = {
         answer: round(math.fsum(ballot.weight for ballot in given if ballot.answer == answer), 9)
         for answer in sorted(counts)
+        if possible is None or answer in possible
     }
-    most, total = max(weights.values()), math.fsum(weights.values())
+    most, total = max(weights.values(), default=0.0), math.fsum(ballot.weight for ballot in every)
     leaders = tuple(answer for answer, weight in weights.items() if weight == most)
     share = most / total if total else 0.0
-    return Tally(dict(sorted(counts.items())), leaders[0] if len(leaders) == 1 else "", share, leaders)
+    leader = leaders[0] if len(leaders) == 1 else ""
+    return Tally(dict(sorted(counts.items())), leader, share, leaders, len(every) - len(given))
+
+
+def weigh_voices(answers: Mapping[str, str], confidences: Mapping[str, float]) -> list[Ballot]:
+    """Voices that weigh as much as each says it is sure, at least 1.
+
+    Who gave no answer, or did not say how sure it is, weighs as much as those on average who did both.
+    """
+    stated = {name: max(confidences[name], 1.0) for name, answer in answers.items() if answer and name in confidences}
+    mean = math.fsum(stated.values()) / len(stated) if stated else 1.0
+    return [Ballot(answer, stated.get(name, mean)) for name, answer in answers.items()]
 
 
 def pool_rounds(rounds: Sequence[Mapping[str, str]]) -> Tally:
@@ -113,9 +117,10 @@ def elect(ballots: Sequence[Ballot], checks: Mapping[str, str]) -> Tally:
     `checks` are the answers that were checked, with the reason why one is rejected, "" where it is accepted. Where
     everything is rejected, all votes count.
     """
-    accepted = [ballot for ballot in ballots if checks.get(ballot.answer) == ""]
-    possible = [ballot for ballot in ballots if not checks.get(ballot.answer)]
-    return weigh_ballots(next(filter(None, (accepted, [ballot for ballot in possible if ballot.answer])), ballots))
+    given = {ballot.answer for ballot in ballots if ballot.answer}
+    accepted = {answer for answer in given if checks.get(answer) == ""}
+    open_ = {answer for answer in given if not checks.get(answer)}
+    return weigh_ballots(ballots, accepted or open_ or given)
 
 
 def holds(ballots: Sequence[Ballot], checks: Mapping[str, str]) -> bool:
@@ -129,7 +134,7 @@ def next_to_check(ballots: Sequence[Ballot], checks: Mapping[str, str]) -> str:
     """The answer that is to be checked: the strongest of those that were not, until one is accepted; "" for none."""
     if any(not why for why in checks.values()):
         return ""
-    left = weigh_ballots(ballot for ballot in ballots if ballot.answer not in checks)
+    left = weigh_ballots(ballots, {ballot.answer for ballot in ballots} - checks.keys())
     return left.leaders[0] if left.leaders else ""
 
 
@@ -169,7 +174,7 @@ def _kappa(agreements: Sequence[Mapping[str, str]], first: str, second: str) -> 
 
 
 def similarity(texts: Sequence[str]) -> float:
-    """How alike texts are, 0 to 1: the mean cosine of their words, over all pairs."""
+    """How alike texts are, 0 to 1: the mean cosine of their words, over all pairs; an empty one is like no other."""
     bags = [Counter(_WORD.findall(text.casefold())) for text in texts]
     pairs = [_cosine(first, second) for first, second in combinations(bags, 2)]
     return sum(pairs) / len(pairs) if pairs else 1.0
@@ -180,13 +185,18 @@ def _cosine(first: Counter[str], second: Counter[str]) -> float:
     return sum(first[word] * second[word] for word in first.keys() & second.keys()) / length if length else 0.0
 
 
-def ranked_choice(rankings: Mapping[str, Sequence[str]], candidates: Sequence[str]) -> dict[str, float]:
-    """Points of each candidate, 0 to 1, by Borda over the rankings; nobody's ranking counts for itself."""
+def ranked_choice(
+    rankings: Mapping[str, Sequence[str]], candidates: Sequence[str], voters: Iterable[str] = ()
+) -> dict[str, float]:
+    """Points of each candidate, 0 to 1, by Borda over the rankings; nobody's ranking counts for itself.
+
+    `voters` are all who could have ranked: who did not, gives nobody any points.
+    """
     points = dict.fromkeys(candidates, 0.0)
     chances = dict.fromkeys(candidates, 0)
-    for voter, ranking in rankings.items():
+    for voter in dict.fromkeys((*voters, *rankings)):
         others = [candidate for candidate in candidates if candidate != voter]
-        order = [name for name in dict.fromkeys(ranking) if name in others]
+        order = [name for name in dict.fromkeys(rankings.get(voter, ())) if name in others]
         for place, name in enumerate(order):
             points[name] += (len(others) - 1 - place) / (len(others) - 1) if len(others) > 1 else 1.0
         for name in others:

@@ -102,8 +102,8 @@ export function Empty({ title, children }) {
   return html`<div class="empty"><p class="empty-title">${title}</p><p>${children}</p></div>`;
 }
 
-export function Bars({ title, bars }) {
-  const most = Math.max(...bars.map((bar) => bar.value), 1e-9);
+export function Bars({ title, bars, whole = 0 }) {
+  const most = Math.max(...bars.map((bar) => bar.value), whole, 1e-9);
   if (!bars.length) return null;
   return html`<figure class="bars">
     ${title && html`<figcaption>${title}</figcaption>`}

@@ -18,7 +18,7 @@ function Part({ part }) {
     case "table":
       return html`<${Table} head=${part.head} rows=${part.rows} />`;
     case "chart":
-      return html`<${Bars} title=${part.title} bars=${part.bars} />`;
+      return html`<${Bars} title=${part.title} bars=${part.bars} whole=${part.most} />`;
     case "talk":
       return html`<${Talk} lines=${part.lines} />`;
     case "tree":

@@ -222,7 +222,7 @@ class DebateKind(PythonKind):
         result = await result_of(store, machine, outcome)
         if outcome.status in LIVE:
             return Presented(result, "", outcome.status)
-        return Presented(result, explain(result), outcome.status)
+        return Presented(result, explain(result), outcome.status, None if outcome.data.is_answered else "")
 
 
 KIND: Kind = DebateKind()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from moothall.app.kinds.debate.ending import describe_abstentions, describe_confidence, describe_ending
 from moothall.app.kinds.debate.tools import ToolUse, tool_uses
 from moothall.app.report.projections.path import path_of
 from moothall.app.runs.outcome import Outcome
@@ -33,6 +34,8 @@ async def result_of(store: Store, machine: Machine, outcome: Outcome) -> Mapping
         "minority": told["minority"],
         "agents": [{**seat, "tool_calls": _calls_of(uses, seat["id"])} for seat in told["agents"]],
         "clarifications": told["clarifications"],
+        "agreement": told["agreement"],
+        "abstentions": told["abstentions"],
         "votes": told["votes"],
         "tool_calls": encode(uses),
         "usage": dict(outcome.spent),
@@ -50,10 +53,11 @@ def _calls_of(uses: Sequence[ToolUse], agent: str) -> int:
 
 
 def explain(result: Mapping[str, Any]) -> str:
-    """The solution for people."""
+    """The solution for people; where a closed question has none, why."""
     solution = result["solution"]
-    if solution is None:
-        return f"The debate failed: {result['reason']}" if result["reason"] else ""
+    is_closed = "counts" in result["votes"]
+    if solution is None or (is_closed and not solution["answer"]):
+        return _explain_failure(result, is_closed=is_closed)
     parts = []
     if solution["answer"]:
         parts.append(f"Answer: {solution['answer']}")
@@ -65,26 +69,36 @@ def explain(result: Mapping[str, Any]) -> str:
         ("Open questions", "open_questions"),
     ):
         if solution[key]:
-            parts.append("\n".join([f"{title}:", *(f"- {text}" for text in solution[key])]))
+            parts.append(_list_of(title, solution[key]))
     if result["minority"]:
         parts.append(f"A minority holds: {result['minority']}")
+    if result["abstentions"]:
+        parts.append(_list_of("Abstained", describe_abstentions(result["abstentions"])))
     parts.append(_standing(result))
     return "\n\n".join(parts)
 
 
+def _explain_failure(result: Mapping[str, Any], *, is_closed: bool) -> str:
+    reason = result["reason"]
+    if not is_closed:
+        return f"The debate failed: {reason}" if reason else ""
+    why = reason.removeprefix("no answer: ")
+    told = [f"No answer: {why}" if why else "No answer"]
+    if result["abstentions"]:
+        told.append(_list_of("Abstained", describe_abstentions(result["abstentions"])))
+    return "\n\n".join(told)
+
+
+def _list_of(title: str, items: Sequence[str]) -> str:
+    return "\n".join([f"{title}:", *(f"- {text}" for text in items)])
+
+
 def _standing(result: Mapping[str, Any]) -> str:
     """How sure it is, and how it came about, in one line."""
-    ended, votes, rounds = result["termination"], result["votes"], result["rounds"]
+    votes, rounds = result["votes"], result["rounds"]
     number = f"{rounds} round" + ("" if rounds == 1 else "s")
-    why = {
-        "vote": "the vote over the drafts",
-        "convergence": "agreement",
-        "no_answers": "answers that nobody can read",
-        "quality": "the judge's rubric",
-        "max_rounds": "the limit on rounds",
-        "asked_for": "a person's wish",
-    }.get(ended["reason"], ended["reason"])
+    why = describe_ending(result["termination"])
     voices = votes.get("effective_voices")
     worth = f"; {len(result['agents'])} agents ≈ {voices:g} independent voices" if voices else ""
     ending = f"ended by {why}" if why else "ended before its time"
-    return f"Confidence {result['solution']['confidence']:g} of 100, after {number}, {ending}{worth}."
+    return f"Confidence {describe_confidence(result['solution']['confidence'])}, after {number}, {ending}{worth}."

@@ -96,7 +96,8 @@ def _went(entry: Mapping[str, Any], data: Debate) -> list[Line]:
 def agreement_of(known: Round) -> str:
     """How far a round came, in a few words."""
     judged = f", confidence {known.confidence:g} of 100" if known.confidence is not None else ""
-    return f"agreement {100 * known.agreement:.0f} of 100{judged}"
+    silent = f", abstained: {', '.join(known.abstained)}" if known.abstained else ""
+    return f"agreement {100 * known.agreement:.0f} of 100{judged}{silent}"
 
 
 def standing_of(news: Committed) -> str:

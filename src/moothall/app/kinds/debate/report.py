@@ -11,28 +11,22 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from moothall.app.kinds.debate.ending import describe_abstentions, describe_confidence, describe_ending
 from moothall.app.kinds.debate.tools import ToolUse
 from moothall.app.report.amounts import amount_of
 from moothall.app.report.figures import bill_rows
 from moothall.app.report.projections.costs import Bill, Costs
 from moothall.app.report.section import Chart, Listed, Measure, Part, Section, Table
+from moothall.kernel.codec import encode
 from moothall.kernel.frozen import Frozen
-from moothall.machines.debate.moves import best_proposal, count_flips, final_vote, normal_answers
-from moothall.machines.debate.result import agents_of, votes_of
+from moothall.machines.debate.moves import best_proposal, count_flips, final_vote, normal_answers, panel_answers
+from moothall.machines.debate.result import abstentions_of, agents_of, votes_of
 from moothall.machines.debate.state import Debate, Round, Solution
 from moothall.machines.debate.votes import ranked_choice, similarity, tally
 
 SHOWN = 200
 """How much of a call's arguments is shown."""
 BEFORE, AFTER = "before the rounds", "synthesis"
-ENDED = {
-    "vote": "a vote over the drafts",
-    "convergence": "agreement",
-    "quality": "the points of the judge's rubric",
-    "max_rounds": "the limit on rounds",
-    "asked_for": "the wish of a person",
-    "": "something from outside, or it has not ended yet",
-}
 
 
 class Told(Frozen):
@@ -71,10 +65,12 @@ def sections_of(told: Told) -> tuple[Section, ...]:
 
 def _answer(debate: Debate) -> Section:
     solution = solution_of(debate)
-    if solution is None:
-        return Section("The answer", (f"There is none: {debate.reason or 'the debate is not over'}.",))
+    is_closed = debate.configuration.debate.answer.is_closed
+    if solution is None or (is_closed and not solution.answer):
+        why = debate.reason.removeprefix("no answer: ") or "the debate is not over"
+        return Section("The answer", (f"There is none: {why}.",))
     parts: list[Part] = [f"Answer: {solution.answer}"] if solution.answer else []
-    parts += [solution.description, f"Confidence: {solution.confidence:g} of 100."]
+    parts += [solution.description, f"Confidence: {describe_confidence(solution.confidence)}."]
     for title, items in (
         ("Trade-offs", solution.tradeoffs),
         ("Recommendations", solution.recommendations),
@@ -112,10 +108,13 @@ def _way(debate: Debate) -> Section:
         "gated": "The panel voted over independent drafts first, to debate only where no majority held.",
     }[chosen.chosen_protocol]
     rounds = f"{debate.rounds} of at most {chosen.rounds} rounds"
-    parts: list[Part] = [f"{protocol} It ended after {rounds} by {ENDED.get(ended.reason, ended.reason)}."]
+    why = describe_ending(encode(ended)) or "something from outside, or it has not ended yet"
+    parts: list[Part] = [f"{protocol} It ended after {rounds} by {why}."]
     if ended.confidence is not None and ended.threshold is not None:
         reached = "reached" if ended.confidence >= ended.threshold else "did not reach"
         parts.append(f"The confidence of {ended.confidence:g} {reached} the threshold of {ended.threshold:g}.")
+    if silent := describe_abstentions(abstentions_of(debate)):
+        parts.append(Listed("Abstained, and counted as part of the panel", tuple(silent)))
     if debate.evaluation is not None and debate.evaluation.reason:
         parts.append(f"The judge's last reason: {debate.evaluation.reason}")
     if debate.check:
@@ -145,11 +144,11 @@ def _rounds(told: Told) -> Section:
     if not debate.history:
         return Section("The rounds", ())
     rows = tuple(_round_row(known, tokens.get(f"round {known.number}", 0)) for known in debate.history)
-    head = ("round", "agreement", "confidence", "likeness of texts", "tokens", "answers", "missing")
+    head = ("round", "agreement", "confidence", "likeness of texts", "tokens", "answers", "abstained", "missing")
     shares = {f"round {known.number}": 100 * known.agreement for known in debate.history}
     bars = tuple(Measure(name, share, f"{share:.0f} of 100") for name, share in shares.items())
     spent = tuple(Measure(name, amount, amount_of("tokens", amount)) for name, amount in tokens.items() if amount)
-    return Section("The rounds", (Table(head, rows), Chart("Agreement", bars), Chart("Tokens", spent)))
+    return Section("The rounds", (Table(head, rows), Chart("Agreement", bars, 100), Chart("Tokens", spent)))
 
 
 def _round_row(known: Round, tokens: float) -> tuple[str, ...]:
@@ -161,6 +160,7 @@ def _round_row(known: Round, tokens: float) -> tuple[str, ...]:
         f"{known.similarity:.2f}",
         amount_of("tokens", tokens),
         ", ".join(f"{answer}: {number}" for answer, number in counted.items()) or "open",
+        ", ".join(known.abstained) or "nobody",
         ", ".join(known.missing) or "nobody",
     )
 
@@ -256,22 +256,36 @@ def _vote(debate: Debate) -> Section:
     if not debate.drafts:
         return Section("The vote", ())
     paid = "over the independent drafts, which were paid for already"
+    is_weighed = debate.configuration.debate.chosen_protocol == "gated"
     if not debate.configuration.debate.answer.is_closed:
         if not debate.rankings:
             return Section("The vote", ("The drafts were not ranked.",))
-        points = ranked_choice(debate.rankings, list(debate.drafts))
+        points = ranked_choice(debate.rankings, list(debate.drafts), debate.voters)
         order = sorted(points, key=lambda name: -points[name])
         rows = tuple((name, f"{points[name]:.2f}") for name in order)
         how = f"Ranked choice of the agents {paid}, without names; nobody ranks its own."
-        return Section("The vote", (how, Table(("draft of", "points, 0 to 1"), rows)))
-    drafts, every = tally(normal_answers(debate, debate.drafts).values()), final_vote(debate)
+        silent = [name for name in debate.voters if name not in debate.rankings]
+        told = (f"Who ranked nothing gives nobody points: {', '.join(silent)}.",) if silent else ()
+        return Section("The vote", (how, *told, Table(("draft of", "points, 0 to 1"), rows)))
+    drafts, every = tally(panel_answers(debate, normal_answers(debate, debate.drafts)).values()), final_vote(debate)
     counts = tuple(
         (answer, str(drafts.counts.get(answer, 0)), str(every.counts.get(answer, 0)))
         for answer in sorted({*drafts.counts, *every.counts})
     )
-    led = f"is {drafts.leader}" if drafts.leader else "is a tie"
+    led = f"is {drafts.leader}" if drafts.leader else "is a tie" if drafts.is_tie else "has no answer"
     how = f"Answers are closed and compared by their normalised value. The vote {paid} (nothing was bought), {led}."
-    pooled = f"Pooled over all rounds it is {every.leader or 'a tie, which the judge decided'}: this is the answer."
+    if every.leader:
+        share = f"{100 * every.share:.0f} of 100 of the weight" if is_weighed else f"{100 * every.share:.0f} of 100"
+        pooled = f"Pooled over all rounds it is {every.leader} with {share}: this is the answer."
+    elif every.is_tie:
+        chosen = solution.answer if (solution := solution_of(debate)) is not None else ""
+        pooled = (
+            f"Pooled over all rounds it is a tie, {f'and {chosen} was chosen' if chosen else 'which nobody decided'}."
+        )
+    else:
+        pooled = "Pooled over all rounds there is no answer."
+    if drafts.abstained or every.abstained:
+        counts = (*counts, ("no answer", str(drafts.abstained), str(every.abstained)))
     return Section("The vote", (how, pooled, Table(("answer", "drafts", "all rounds"), counts)))
 
 
@@ -289,8 +303,12 @@ def comparison_text(debate: Debate, vote: Debate) -> str:
         alike = similarity([solution.description for solution in (ours, theirs) if solution is not None])
         return f"{bought}. Answers are open: the two solutions are {100 * alike:.0f} % alike by their words."
     counted, answer = final_vote(vote), ours.answer if ours is not None else ""
-    said = f"{counted.leader} ({100 * counted.share:.0f} % of them)" if counted.leader else "a tie"
-    verdict = "the same as the debate" if counted.leader == answer else f"and the debate says {answer or 'nothing'}"
+    silent = f", {counted.abstained} abstained" if counted.abstained else ""
+    share = f"{100 * counted.share:.0f} % of them{silent}"
+    said = f"{counted.leader} ({share})" if counted.leader else f"a tie{silent}" if counted.is_tie else f"none{silent}"
+    verdict = f"and the debate says {answer or 'nothing'}"
+    if counted.leader and counted.leader == answer:
+        verdict = "the same as the debate"
     return f"{bought}. Their vote is {said}, {verdict}."
 
 

@@ -24,7 +24,7 @@ def _attempts(job: Job) -> Section:
         for number, verdict in enumerate(job.verdicts, 1)
     )
     passes = f"An attempt passes with {job.pass_score:g}; below {job.soft_fail_score:g} the plan is made anew."
-    return Section("The attempts", (passes, Chart("Scores", bars), Table(("attempt", "score", "", "issues"), rows)))
+    return Section("The attempts", (passes, Chart("Scores", bars, 10), Table(("attempt", "score", "", "issues"), rows)))
 
 
 def _standing(job: Job, score: float) -> str:

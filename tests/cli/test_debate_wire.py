@@ -53,6 +53,27 @@ def test_the_schema_of_each_request_has_its_options_and_its_labels(moot: Moot) -
     assert panel.of("synthesise")[0].schema["properties"]["answer"]["enum"] == ["SQLite"]
 
 
+@pytest.mark.covers("D23")
+@pytest.mark.parametrize("points", [7, 70])
+def test_words_and_schema_name_one_scale_for_confidence_and_one_for_points(moot: Moot, points: int) -> None:
+    def speak(call: Call) -> Any:
+        given = {"confidence": 85, "rubric": {"clear": points}}
+        return given if call.node == "evaluate" else agreeable(call)
+
+    with debaters(speak) as panel:
+        ended = {"type": "quality", "threshold": 60}
+        debated(moot, panel, "--rounds", "1", protocol="debate", rubric=["clear"], terminationCondition=ended)
+    for call in (*panel.of("propose"), *panel.of("refine"), *panel.of("evaluate"), *panel.of("synthesise")):
+        assert (asked := call.schema["properties"]["confidence"])["minimum"] == 0
+        assert asked["maximum"] == 100
+        assert re.search(r"how sure you are,? \(?(from )?0 to 100", call.words)
+        assert "0 to 10 " not in call.role
+    judged = panel.of("evaluate")
+    assert judged[0].schema["properties"]["rubric"]["additionalProperties"]["maximum"] == 10
+    assert "from 1 to 10 as rubric: clear" in judged[0].words
+    assert [call.is_repair for call in judged] == ([False] if points == 7 else [False, True])
+
+
 def test_a_judge_who_decides_a_tie_may_name_its_leaders_only(moot: Moot) -> None:
     tied = voting(ann="SQLite", bob="Redis")
     with debaters(

@@ -33,13 +33,17 @@ FAILS = Fault(400, b'{"error": {"message": "no"}}')
 
 @dataclass(frozen=True)
 class Call:
-    """A request: to which seat, for what, in what words, with what schema, and what was shown back with it."""
+    """A request: to which seat, for what, in what words, with what schema, and what was shown back with it.
+
+    `role` is what the seat is told about itself.
+    """
 
     seat: str
     node: str
     words: str
     schema: dict[str, Any]
     back: str
+    role: str = ""
 
     @property
     def is_repair(self) -> bool:
@@ -72,7 +76,8 @@ class Debaters:
         schema = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
         schema = giving[0]["parameters"] if giving else schema
         node = next((node for words, node in NODES.items() if words in said[0]), "")
-        call = Call(body["model"], node, said[0], schema, said[-1] if len(said) > 1 else "")
+        role = "\n".join(message["content"] for message in body["messages"] if message["role"] == "system")
+        call = Call(body["model"], node, said[0], schema, said[-1] if len(said) > 1 else "", role)
         self.calls.append(call)
         reply = self.speak(call)
         if isinstance(reply, Fault):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from moothall.kernel.events import Event
 from moothall.kernel.frozen import Frozen
@@ -16,6 +16,9 @@ from moothall.machines.debate.definition import AgentConfig, Configuration
 
 Measure = Literal["", "agreement", "judge", "agreement and judge", "rubric"]
 """What a number stands for that ends a debate or does not."""
+Sure = {"minimum": 0, "maximum": 100, "description": "How sure you are, from 0 to 100."}
+"""What is said of a confidence to whoever is asked for one."""
+Points = Annotated[Mapping[str, float], {"additionalProperties": {"type": "number", "minimum": 1, "maximum": 10}}]
 HISTORY = "debate"
 """The thread with everything that the panel said."""
 
@@ -49,7 +52,7 @@ class Proposal(Frozen):
 
     text: str
     answer: str = ""
-    confidence: float | None = None
+    confidence: Annotated[float | None, Sure] = None
 
     def __post_init__(self) -> None:
         _confident(self.confidence)
@@ -71,9 +74,9 @@ class Critique(Frozen):
 class Evaluation(Frozen):
     """What the judge says after a round: how far the panel agrees, and points of a rubric."""
 
-    confidence: float
+    confidence: Annotated[float, Sure]
     reason: str = ""
-    rubric: Mapping[str, float] = field(default_factory=dict)
+    rubric: Points = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _confident(self.confidence)
@@ -87,7 +90,7 @@ class Solution(Frozen):
     description: str
     tradeoffs: tuple[str, ...] = ()
     recommendations: tuple[str, ...] = ()
-    confidence: float | None = None
+    confidence: Annotated[float | None, Sure] = None
     unmet_requirements: tuple[str, ...] = ()
     open_questions: tuple[str, ...] = ()
     minority: str = ""

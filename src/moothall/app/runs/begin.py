@@ -77,8 +77,7 @@ async def begin(context: RunContext, machine: Machine, data: Any, terms: Terms) 
 async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) -> tuple[RunId, ExitStack]:
     """Begin a run: it is kept with its first step, and what it wants can be performed until the stack is closed."""
     hall = context.hall
-    for warning in warnings_of(context, machine, terms):
-        context.broadcast.notice(warning)
+    warnings = tuple(warnings_of(context, machine, terms))
     terms = replace(terms, model=choose_model(context, machine, terms.model))
     machine, workspace = equip_machine(machine, terms.workspace)
     await require_new(hall.store, terms.run)
@@ -93,6 +92,8 @@ async def enter(context: RunContext, machine: Machine, data: Any, terms: Terms) 
         provided = Provided(terms.model, agents, performers=context.performers, toolbox=toolbox)
         first = _first_data(hall, run, machine, data, provided)
         hall.bind(run, bind(machine, provided))
+        for warning in warnings:  # of a run that is refused, nobody has to know more
+            context.broadcast.notice(warning)
         if toolbox.save is not None:
             await toolbox.save(kind_of(machine).save_name(machine))
         await halls.begin(hall, record, machine, first)

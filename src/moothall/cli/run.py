@@ -6,7 +6,7 @@ import asyncio
 import shlex
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -376,8 +376,10 @@ async def _driven(
                         outcome = await _wait_until_asked(hall, progress, answered)
                     except Refused as refusal:
                         await _require_open(hall, question, refusal)
-                case PutOff(is_interrupted=is_interrupted):
+                case PutOff(draft, is_interrupted):
                     put_off.add((question.run, question.id))
+                    if draft:
+                        outcome = await _keep_draft(chosen, hall, outcome, question, draft)
                     if is_interrupted:
                         raise KeyboardInterrupt
         presented = await present(hall, outcome, await _machine_now(chosen, hall))
@@ -411,6 +413,19 @@ def _question_here(chosen: Namespace, outcome: Outcome, put_off: Collection[tupl
 async def _give_answer(chosen: Namespace, hall: Moothall, question: Question, value: Any) -> Outcome:
     machine, by = await _machine_now(chosen, hall), _person(chosen) or question.who
     return await hall.answer(question.run, value, question=question.id, machine=machine, by=by)
+
+
+async def _keep_draft(
+    chosen: Namespace, hall: Moothall, outcome: Outcome, question: Question, draft: Mapping[str, Any]
+) -> Outcome:
+    """Keep what was filled in of a form that was left for later, and say what is still open."""
+    machine, by = await _machine_now(chosen, hall), _person(chosen) or question.who
+    kept = await hall.draft(question.run, draft, question=question.id, machine=machine, by=by)
+    still_open = ", ".join(name for name in question.schema["required"] if name not in draft)
+    notice(f"kept: {', '.join(draft)}; still open: {still_open or 'nothing that is needed'}")
+    now = {(asked.run, asked.id): asked for asked in kept.questions}
+    questions = tuple(now.get((asked.run, asked.id), asked) for asked in outcome.questions)
+    return replace(outcome, questions=questions)
 
 
 async def _require_open(hall: Moothall, question: Question, refusal: Refused) -> None:

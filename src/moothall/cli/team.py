@@ -16,6 +16,7 @@ from typing import Any, TextIO
 from moothall.app.kinds.team.present import change_line, reason_line, speaker_name
 from moothall.app.kinds.team.session import Chosen, Session
 from moothall.app.kinds.team.tools import functions_of, team_tools
+from moothall.app.runs.moothall import stop_tasks
 from moothall.app.runs.news import Committed, News, Noticed, Said
 from moothall.app.runs.outcome import questions_of
 from moothall.cli.main import DONE, FAILED, WAITING
@@ -152,20 +153,21 @@ async def _live(session: Session, screen: Screen, typed: AsyncIterator[str]) -> 
     under_way.add(resumed)
     resumed.add_done_callback(under_way.discard)
     screen.prompt()
-    async for line in typed:
-        screen.end_line()
-        if line.strip() == "!quit":
-            break
-        task = asyncio.create_task(take(line))
-        under_way.add(task)
-        task.add_done_callback(under_way.discard)
-        if line.strip() == "!exit":
-            await task
-            break
-        screen.prompt()
-    screen.end_prompts()
-    for task in under_way:
-        task.cancel()
+    try:
+        async for line in typed:
+            screen.end_line()
+            if line.strip() == "!quit":
+                break
+            task = asyncio.create_task(take(line))
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
+            if line.strip() == "!exit":
+                await task
+                break
+            screen.prompt()
+    finally:
+        screen.end_prompts()
+        await stop_tasks(under_way)
 
 
 async def _going_on(session: Session) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pexpect
+import pexpect  # type: ignore[import-untyped]
 import pytest
 
 from tests.cli.process import command, environment, moot
@@ -114,3 +114,15 @@ def test_what_was_typed_and_not_asked_for_does_not_reach_the_shell(tmp_path: Pat
         child.sendline("echo over-$((1 + 1))")
         child.expect("over-2")
     assert not (tmp_path / "leaked").exists()
+
+
+def test_a_paste_is_one_message_to_a_team_and_a_command_in_it_is_none(tmp_path: Path) -> None:
+    with terminal("team", "--model", "rehearsal", "--run-id", "mine", home=tmp_path, keyboard=True) as screen:
+        screen.read_until("> ")
+        screen.type("A game about tides\n!exit\n")
+        screen.read_until("[rehearsal]")
+        screen.type("!quit\n")
+        screen.read_all()
+    entries = json.loads(moot("show", "mine", "--json", home=tmp_path).stdout)["entries"]
+    said = [entry["event"]["text"] for entry in entries if entry["event"]["name"] == "USER_SAID"]
+    assert said == ["A game about tides\n!exit"]

@@ -32,8 +32,11 @@ def is_at_terminal() -> bool:
 
 async def read_answer(prompt: str) -> str:
     """What the person answers; nothing where the line is empty or the input has ended. Ctrl-C is an interrupt."""
-    text = await _edit_answer(prompt) if is_able(sys.stderr) else _read_burst(prompt)
-    return text.strip()
+    if is_able(sys.stderr):
+        return (await _edit_answer(prompt)).strip()
+    print(prompt, end="", file=sys.stderr, flush=True)
+    with plain_interrupts():
+        return read_burst().strip()
 
 
 def discard_typed() -> None:
@@ -68,13 +71,11 @@ def _is_waiting(descriptor: int, seconds: float) -> bool:
     return bool(select.select([descriptor], [], [], seconds)[0])
 
 
-def _read_burst(prompt: str) -> str:
-    """A line of a terminal that can do nothing else, with those that come at once behind it."""
-    print(prompt, end="", file=sys.stderr, flush=True)
-    with plain_interrupts():
-        text = sys.stdin.readline()
-        while text and _is_waiting(sys.stdin.fileno(), BURST) and (line := sys.stdin.readline()):
-            text += line
+def read_burst() -> str:
+    """A line of a terminal in its own mode, with those that come at once behind it; "" where the input has ended."""
+    text = sys.stdin.readline()
+    while text and _is_waiting(sys.stdin.fileno(), BURST) and (line := sys.stdin.readline()):
+        text += line
     return text
 
 

@@ -725,8 +725,8 @@ def _completed(schema: Any, value: Any) -> Any:
     if not isinstance(schema, Mapping) or not isinstance(value, Mapping):
         return value
     fields = schema.get("properties", {})
-    known = {name: fields[name]["earlier"] for name in schema.get("required", ()) if "earlier" in fields.get(name, {})}
-    return {**known, **value} if known else value
+    missing = [name for name in schema.get("required", ()) if name not in value]
+    return {**value, **{name: fields[name]["earlier"] for name in missing if "earlier" in fields.get(name, {})}}
 
 
 def _require_fit(schema: Any, value: Any) -> None:

@@ -217,7 +217,7 @@ async def _lines(script: list[str]) -> AsyncIterator[str]:
 def _typed_messages() -> Iterator[str]:
     """What is typed at a terminal: a paste is one message, whatever stands in it; commands may be typed ahead."""
     for text in iter(read_burst, ""):
-        yield from text.splitlines() if text.startswith("!") else [text]
+        yield from text.split("\n") if text.startswith("!") else [text]
 
 
 async def _read_lines() -> AsyncIterator[str]:

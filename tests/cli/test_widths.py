@@ -53,7 +53,7 @@ def test_the_lines_that_change_are_taken_back_whole_whatever_is_said(tmp_path: P
             while screen.said.count("round 1 of 3") < 3:
                 screen.read_more()
             screen.process.send_signal(2)
-            stream.feed(before + screen.said.rpartition("\x1b[?7h\r")[0])
+            stream.feed(before + screen.said.rpartition("\r\x1b[?7h")[0])
             rows = [row.rstrip() for row in shown.display if row.strip()]
             screen.read_all()
     live = [row for row in rows if row.startswith("       ")]

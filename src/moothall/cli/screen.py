@@ -258,7 +258,7 @@ class Progress:
             self._drawn = len(lines)
             steer(sys.stderr, NO_WRAP)
             print(shown, end="", file=sys.stderr)
-            steer(sys.stderr, f"{WRAP}\r")
+            steer(sys.stderr, f"\r{WRAP}")
 
     def _line(self, seconds: float) -> Iterator[str]:
         said = next((text for agent, text in self._said.items() if text and agent in self._waiting), "")

@@ -23,6 +23,10 @@ class Terminal:
         while text not in self.said:
             assert self._read(), f"it ended before it said {text!r}: {self.said!r}"
 
+    def read_more(self) -> None:
+        """Read what comes next."""
+        assert self._read(), f"it ended: {self.said!r}"
+
     def read_all(self) -> str:
         """Read to the end."""
         while self._read():

@@ -56,19 +56,25 @@ def test_nothing_that_an_agent_or_an_author_wrote_steers_a_terminal(place: Path)
 @pytest.mark.parametrize(
     ("typed", "state", "code"),
     [
-        ("y\n", "posted", 0),
-        ("NO\n", "kept", 0),
-        ("\n", "approving", 5),
-        ("perhaps\n\n", "approving", 5),
-        ("perhaps\nyes\n", "posted", 0),
-        ("\x04", "approving", 5),
+        (["y\n"], "posted", 0),
+        (["NO\n"], "kept", 0),
+        (["\n"], "approving", 5),
+        (["perhaps\n", "\n"], "approving", 5),
+        (["perhaps\n", "yes\n"], "posted", 0),
+        (["\x04"], "approving", 5),
     ],
     ids=["yes", "no", "later", "neither", "neither at first", "end of input"],
 )
-def test_a_person_at_the_terminal_is_asked_and_the_run_goes_on(place: Path, typed: str, state: str, code: int) -> None:
-    with terminal("run", "machines.py:SENT", "Ada", "--run-id", "mine", home=place, keyboard=True) as screen:
-        screen.read_until("[y]es, [n]o, or Enter to answer later: ")
-        screen.type(typed)
+@pytest.mark.parametrize("kind", ["xterm", "dumb"])
+def test_a_person_at_the_terminal_is_asked_and_the_run_goes_on(
+    place: Path, typed: list[str], state: str, code: int, kind: str
+) -> None:
+    begin = ("run", "machines.py:SENT", "Ada", "--run-id", "mine")
+    with terminal(*begin, home=place, keyboard=True, more={"TERM": kind}) as screen:
+        for text in typed:
+            screen.read_until("[y]es, [n]o, or Enter to answer later: ")
+            screen.said = ""
+            screen.type(text)
         screen.read_all()
     assert screen.process.returncode == code
     assert standing(place, "mine") == [state]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from functools import partial
 
@@ -12,8 +11,9 @@ from moothall.app.runs.moothall import Moothall
 from moothall.app.runs.outcome import Outcome
 from moothall.app.runs.replay import machine_instead
 from moothall.app.values import Origin
+from moothall.cli.keyboard import discard_typed, is_at_terminal, read_answer
 from moothall.cli.options import MACHINE, Handler, add_driving, add_run_id, nonempty_text, whole_number
-from moothall.cli.run import budget_of, drive, plain_interrupts
+from moothall.cli.run import budget_of, drive
 from moothall.cli.screen import notice
 
 
@@ -46,11 +46,11 @@ async def _fork(chosen: Namespace, hall: Moothall) -> Outcome:
     context = hall.context()
     machine = await machine_instead(hall.store, chosen.run, chosen.machine) if chosen.machine else None
     origin = await performed_since(context, chosen.run, chosen.at, machine)
-    fork = Fork(chosen.run_id or new_id(origin.machine), _may_repeat(chosen, origin), chosen.budget)
+    fork = Fork(chosen.run_id or new_id(origin.machine), await _may_repeat(chosen, origin), chosen.budget)
     return await go_own_way(context, origin, fork)
 
 
-def _may_repeat(chosen: Namespace, origin: Origin) -> Repeats:
+async def _may_repeat(chosen: Namespace, origin: Origin) -> Repeats:
     """Whether what the run has done since may be done again: as was said, or as the person at the terminal says."""
     if not origin.performed:
         return False
@@ -59,9 +59,9 @@ def _may_repeat(chosen: Namespace, origin: Origin) -> Repeats:
     )
     if chosen.repeat:
         return True if chosen.repeat == "all" else "agents"
-    if chosen.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if chosen.json or not is_at_terminal():
         notice("where the fork comes to one of these, it asks you how it ended; with --repeat it does it again")
         return False
-    print("may the fork do it again where it comes to it? [y/N] ", end="", file=sys.stderr, flush=True)
-    with plain_interrupts():
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
+    discard_typed()
+    said = await read_answer("may the fork do it again where it comes to it? [y/N] ")
+    return said.lower() in ("y", "yes")

@@ -7,13 +7,15 @@ import os
 import shlex
 import sys
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from moothall.app.runs.view import moment
-from moothall.app.values import misfits
-from moothall.cli.screen import harmless, paint, shorten
+from moothall.app.values import misfits, printable
+from moothall.cli.keyboard import discard_typed, read_answer
+from moothall.cli.screen import harmless, notice, paint, shorten
 from moothall.errors import DefinitionError, Refused
 
 LONGEST = 40
@@ -21,7 +23,6 @@ LONGEST = 40
 YES_NO = {"type": "boolean"}
 WORDS = {"y": True, "yes": True, "n": False, "no": False}
 FORMS = {"boolean": "true | false", "string": '"…"', "object": "{…}"}
-LATER = object()
 
 
 def format_question(question: Mapping[str, Any], command: str) -> str:
@@ -77,24 +78,51 @@ def _choices(schema: Any) -> list[Any]:
     return found if all(isinstance(choice, str) for choice in found) else []
 
 
-def is_at_terminal() -> bool:
-    """Whether a person sits there who can be asked."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a person answered."""
+
+    value: Any
 
 
-def prompt_for_answer(question: Mapping[str, Any]) -> Any:
-    """The answer of the person at the terminal; LATER where there is none now."""
-    if not is_at_terminal():
-        return LATER
+@dataclass(frozen=True, slots=True)
+class PutOff:
+    """A question that a person left for later: the fields of it that were filled in, and whether all is to stop now."""
+
+    draft: Mapping[str, Any] = field(default_factory=dict)
+    is_interrupted: bool = False
+
+
+async def prompt_for_answer(question: Mapping[str, Any], person: str) -> Given | PutOff:
+    """What the person at the terminal answers now, in this name."""
     print(paint(harmless(question["prompt"]), "bold", sys.stderr), file=sys.stderr)
-    if fields := _form_fields(question["schema"]):
-        return _filled_in(fields, question["schema"].get("required", ()))
-    while (said := _read_line(f"{_hint(question['schema'])}, or Enter to answer later: ")) != "":
+    if (who := question["who"]) and who != person:
+        notice(f"this question is for {printable(who)}: who answers it here answers as {printable(who)}")
+    answers: dict[str, Any] = {}
+    try:
+        if fields := _form_fields(question["schema"]):
+            is_whole = await _fill_in(fields, question["schema"].get("required", ()), answers)
+            return Given(answers) if is_whole else PutOff(answers)
+        schema = question["schema"]
+        return await _read_value(schema, f"{_hint(schema)}, or Enter to answer later: ") or PutOff()
+    except KeyboardInterrupt:
+        return PutOff(answers, is_interrupted=True)
+
+
+async def _read_value(schema: Any, prompt: str, check: Any = True) -> Given | None:
+    """What a person types until it is a value of this schema that passes the check as well; None for nothing."""
+    while (said := await read_answer(prompt)) != "":
         try:
-            return _interpret(question["schema"], said)
+            value = _interpret(schema, said)
         except (ValueError, RecursionError, Refused):
+            discard_typed()
             print(f"{said!r} is not an answer to this", file=sys.stderr)
-    return LATER
+            continue
+        if not (wrong := misfits(check, value)):
+            return Given(value)
+        discard_typed()
+        print(harmless("; ".join(map(str, wrong))), file=sys.stderr)
+    return None
 
 
 def _form_fields(schema: Any) -> Mapping[str, Any]:
@@ -115,30 +143,26 @@ def _field_text(inner: Mapping[str, Any]) -> str:
     return f"{inner['description']}{f' ({by})' if by else ''}{said}"
 
 
-def _filled_in(fields: Mapping[str, Any], required: Collection[str]) -> Any:
-    """The answers of the person at the terminal, question by question; LATER where one that is needed is left open."""
-    answers: dict[str, Any] = {}
+async def _fill_in(fields: Mapping[str, Any], required: Collection[str], answers: dict[str, Any]) -> bool:
+    """Have the person at the terminal answer question by question; whether none was left open that is needed.
+
+    What is answered is kept in `answers` at once: it is not lost where the rest is left for later.
+    """
     for name, inner in fields.items():
-        earlier, plain = inner.get("earlier"), _plain(inner)
+        earlier = inner.get("earlier")
         way = "Enter keeps the earlier answer" if earlier is not None else "Enter answers later"
         way = way if earlier is not None or name in required else "Enter leaves it open"
         print(harmless(_field_text(inner)), file=sys.stderr)
-        while (said := _read_line(f"{_hint(plain)}; {way}: ")) != "":
-            try:
-                value = _interpret(plain, said)
-            except (ValueError, RecursionError, Refused):
-                print(f"{said!r} is not an answer to this", file=sys.stderr)
-                continue
-            if not (found := misfits(inner, value)):
-                answers[name] = value
-                break
-            print(harmless("; ".join(map(str, found))), file=sys.stderr)
-        else:
-            if earlier is not None:
-                answers[name] = earlier
-            elif name in required:
-                return LATER
-    return answers
+        plain = _plain(inner)
+        given = await _read_value(plain, f"{_hint(plain)}; {way}: ", inner)
+        discard_typed()
+        if given is not None:
+            answers[name] = given.value
+        elif earlier is not None:
+            answers[name] = earlier
+        elif name in required:
+            return False
+    return True
 
 
 def _plain(inner: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -166,11 +190,6 @@ def _interpret(schema: Any, said: str) -> Any:
             raise ValueError(said)
         return said
     return said if schema == {"type": "string"} else parse_json(said, shorten(said))
-
-
-def _read_line(prompt: str) -> str:
-    print(prompt, end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip()
 
 
 def read_json(name: str) -> Any:

@@ -32,7 +32,7 @@ from moothall.app.report.report import report as reported
 from moothall.app.values import printable
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import MACHINE, Handler, nonempty_text
-from moothall.cli.screen import notice, paint, print_json, status
+from moothall.cli.screen import columns_of, notice, pad, paint, print_json, status
 from moothall.cli.view import add_shared_options, write
 
 WAYS = 10
@@ -99,7 +99,8 @@ def _format_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterato
     shown = [number for number, _ in enumerate(head) if number == 0 or any(row[number] for row in rows)]
     lines = [[printable(row[number]) for number in shown] for row in rows]
     widths = [
-        max(len(line[at]) for line in (*lines, [head[number] for number in shown])) for at, number in enumerate(shown)
+        max(columns_of(line[at]) for line in (*lines, [head[number] for number in shown]))
+        for at, number in enumerate(shown)
     ]
     yield paint(_line([head[number] for number in shown], widths), "dim")
     for line in lines:
@@ -108,7 +109,7 @@ def _format_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterato
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     first, *others = zip(cells, widths, strict=True)
-    return "  ".join([f"{first[0]:<{first[1]}}", *(f"{text:>{width}}" for text, width in others)]).rstrip()
+    return "  ".join([pad(*first), *(pad(text, width, left=True) for text, width in others)]).rstrip()
 
 
 def costs(parser: ArgumentParser) -> Handler:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import signal
+import shlex
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -15,19 +14,20 @@ from typing import Any, TypeVar
 from moothall.app.kinds.kind import Presented, kind_of
 from moothall.app.kinds.source import find, with_files
 from moothall.app.kinds.turn import single_turn
-from moothall.app.report.account import account_of, show
+from moothall.app.report.account import account_of
 from moothall.app.report.amounts import Account
 from moothall.app.runs.begin import new_id
 from moothall.app.runs.context import exists
 from moothall.app.runs.moothall import Moothall
-from moothall.app.runs.news import Committed, News
-from moothall.app.runs.outcome import Outcome, outcome_of
+from moothall.app.runs.outcome import Outcome, Question
+from moothall.app.runs.pause import wait_until_asked
 from moothall.app.runs.present import present
 from moothall.app.runs.replay import machine_instead
 from moothall.app.runs.view import summary_of_run
 from moothall.app.sandbox import GIVES_UP, LEVELS
 from moothall.app.toolbox import POLICIES
 from moothall.app.values import Budget, Machine, Workspace, encode
+from moothall.cli.keyboard import discard_typed, is_at_terminal
 from moothall.cli.main import CANCELLED, DONE, ELSEWHERE, FAILED, LIMITED, PROVIDER, WAITING
 from moothall.cli.options import (
     MACHINE,
@@ -44,15 +44,13 @@ from moothall.cli.options import (
     told_on_screen,
     words,
 )
-from moothall.cli.questions import LATER, format_question, is_at_terminal, parse_json, prompt_for_answer, read_json
+from moothall.cli.questions import Given, PutOff, format_question, parse_json, prompt_for_answer, read_json
 from moothall.cli.screen import Progress, harmless, notice, print_json, status
 from moothall.errors import DefinitionError, Refused
 
 CODES = {"done": DONE, "waiting": WAITING, "limited": LIMITED, "cancelled": CANCELLED, "running": ELSEWHERE}
 """The exit code of a command by how its run stands; every other way is a failure."""
 T = TypeVar("T")
-SETTLED = 0.05
-"""Seconds after which nothing more comes of a step by itself."""
 After = Callable[[Moothall, Outcome, Presented], Coroutine[Any, Any, Presented]]
 """What a command does when a run has gone as far as it goes; it may add to what is shown."""
 BUDGET = {"usd": float, "tokens": int, "calls": int, "seconds": float, "transitions": int}
@@ -212,11 +210,15 @@ def resume(parser: ArgumentParser) -> Handler:
     """Go on with a run."""
     parser.add_argument("run", help="the run's id")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    parser.add_argument(
+        "--as", dest="person", default="", metavar="NAME", help="who you are, for questions and --adopt"
+    )
     add_definition(parser)
     add_driving(parser)
 
     async def go_on(chosen: Namespace, hall: Moothall) -> Outcome:
-        return await hall.resume(chosen.run, await _machine_now(chosen, hall), adopt=chosen.adopt)
+        machine = await _machine_now(chosen, hall)
+        return await hall.resume(chosen.run, machine, by=_person(chosen), adopt=chosen.adopt)
 
     def work(chosen: Namespace) -> int:
         return drive(chosen, chosen.run, partial(go_on, chosen))
@@ -245,17 +247,17 @@ def answer(parser: ArgumentParser) -> Handler:
         help="with a value (FILE, - for stdin, or JSON itself): the answer; without one: print the outcome as JSON",
     )
 
-    async def go_on(chosen: Namespace, value: Any, hall: Moothall) -> Outcome:
+    async def go_on(chosen: Namespace, given: Given | None, hall: Moothall) -> Outcome:
         machine, by = await _machine_now(chosen, hall), _person(chosen)
         question, adopt = chosen.question, chosen.adopt
-        if value is LATER:
-            return await hall.resume(chosen.run, machine, adopt=adopt)
-        return await hall.answer(chosen.run, value, question=question, machine=machine, by=by, adopt=adopt)
+        if given is None:
+            return await hall.resume(chosen.run, machine, by=by, adopt=adopt)
+        return await hall.answer(chosen.run, given.value, question=question, machine=machine, by=by, adopt=adopt)
 
     def work(chosen: Namespace) -> int:
-        value = _answer(parser, chosen)
+        given = _answer(parser, chosen)
         chosen.json = True in (chosen.json or ())
-        return drive(chosen, chosen.run, partial(go_on, chosen, value))
+        return drive(chosen, chosen.run, partial(go_on, chosen, given))
 
     return work
 
@@ -351,8 +353,10 @@ def drive(
                 return asyncio.run(_driven(chosen, hall, progress, go, after))
         except KeyboardInterrupt:
             progress.clear()
-            notice(_stop_note(asyncio.run(exists(hall.store, run)), command("resume", chosen, run)))
+            notice(_stop_note(asyncio.run(exists(hall.store, run)), _resuming(chosen, run)))
             return FAILED
+        finally:
+            discard_typed()
 
 
 async def _driven(
@@ -362,15 +366,23 @@ async def _driven(
     go: Callable[[Moothall], Coroutine[Any, Any, Outcome]],
     after: After | None,
 ) -> int:
-    asking = Asking()
-    if is_at_terminal() and not chosen.json:
-        hall.listen(asking)
     async with hall:
-        outcome = await wait_with_progress(progress, asking.wait_until_asked(go(hall)))
-        while (value := _prompt_person(chosen, outcome)) is not LATER:
-            outcome = await wait_with_progress(
-                progress, asking.wait_until_asked(_give_answer(chosen, hall, outcome, value))
-            )
+        outcome = await _wait_until_asked(hall, progress, go(hall))
+        put_off: set[tuple[str, str]] = set()
+        while (question := _question_here(chosen, outcome, put_off)) is not None:
+            match await prompt_for_answer(encode(question), _person(chosen)):
+                case Given(value):
+                    answered = _give_answer(chosen, hall, question, value)
+                    try:
+                        outcome = await _wait_until_asked(hall, progress, answered)
+                    except Refused as refusal:
+                        await _require_open(hall, question, refusal)
+                case PutOff(draft, is_interrupted):
+                    put_off.add((question.run, question.id))
+                    if draft:
+                        outcome = await _keep_draft(chosen, hall, outcome, question, draft)
+                    if is_interrupted:
+                        raise KeyboardInterrupt
         machine = await _machine_now(chosen, hall)
         presented = await present(hall, outcome, machine)
         if after is not None and chosen.json:  # JSON is one value, and so it waits for the rest
@@ -390,53 +402,54 @@ async def _stands(hall: Moothall, outcome: Outcome, presented: Presented) -> Out
     return replace(outcome, status=presented.status, reason=(await summary_of_run(hall.store, outcome.run)).reason)
 
 
-class Asking:
-    """Sees when a run waits for a person and for nothing else but time: whoever sits there is asked at once.
-
-    Nobody drives the run while a person is asked: the time at the prompt is not counted, and a late answer counts.
-    """
-
-    def __init__(self) -> None:
-        self._asked: Committed | None = None
-        self._came = asyncio.Event()
-
-    def __call__(self, news: News) -> None:
-        """Something happened."""
-        if isinstance(news, Committed):
-            self._asked = news if news.waits_for_a_person_and_time else None
-            self._came.set() if self._asked else self._came.clear()
-
-    async def wait_until_asked(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
-        """How a run stands when its work is done, or when a person is to be asked before that."""
-        task = asyncio.create_task(work)
-        try:
-            while not task.done():
-                came = asyncio.create_task(self._came.wait())
-                await asyncio.wait({task, came}, return_when=asyncio.FIRST_COMPLETED)
-                came.cancel()
-                await asyncio.wait({task}, timeout=SETTLED)
-                if self._asked is not None and not task.done():
-                    news, self._asked = self._asked, None
-                    self._came.clear()
-                    return outcome_of(news.machine, news.run, news.head)
-            return task.result()
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+async def _wait_until_asked(hall: Moothall, progress: Progress, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """How the run stands when it is done or asks something; what was typed until then is no answer."""
+    outcome = await wait_with_progress(progress, wait_until_asked(hall.context().hall, work))
+    discard_typed()
+    return outcome
 
 
-async def _give_answer(chosen: Namespace, hall: Moothall, outcome: Outcome, value: Any) -> Outcome:
-    """How the run stands after an answer; as before where that was refused and the question is still open."""
-    [asked] = outcome.questions
-    try:
-        machine = await _machine_now(chosen, hall)
-        return await hall.answer(asked.run, value, question=asked.id, machine=machine, by=_person(chosen))
-    except Refused as error:
-        still_open = (await show(hall.store, asked.run)).summary.questions
-        if asked.id not in (question["id"] for question in still_open):
-            raise
-        notice(str(error))
-        return outcome
+def _question_here(chosen: Namespace, outcome: Outcome, put_off: Collection[tuple[str, str]]) -> Question | None:
+    """The next question for the person at the terminal, the named one first; nobody is asked for somebody else."""
+    if chosen.json or not is_at_terminal():
+        return None
+    person, named = _person(chosen), getattr(chosen, "question", None)
+    own = [question for question in outcome.questions if not person or question.who in ("", person)]
+    still_open = [question for question in own if (question.run, question.id) not in put_off]
+    return min(still_open, key=lambda question: question.id != named, default=None)
+
+
+async def _give_answer(chosen: Namespace, hall: Moothall, question: Question, value: Any) -> Outcome:
+    machine, by = await _machine_now(chosen, hall), _person(chosen) or question.who
+    return await hall.answer(question.run, value, question=question.id, machine=machine, by=by)
+
+
+async def _keep_draft(
+    chosen: Namespace, hall: Moothall, outcome: Outcome, question: Question, draft: Mapping[str, Any]
+) -> Outcome:
+    """Keep what was filled in of a form that was left for later, and say what is still open."""
+    machine, by = await _machine_now(chosen, hall), _person(chosen) or question.who
+    kept = await hall.draft(question.run, draft, question=question.id, machine=machine, by=by)
+    still_open = ", ".join(name for name in question.schema["required"] if name not in draft)
+    notice(f"kept: {', '.join(draft)}; still open: {still_open or 'nothing that is needed'}")
+    now = {(asked.run, asked.id): asked for asked in kept.questions}
+    questions = tuple(now.get((asked.run, asked.id), asked) for asked in outcome.questions)
+    return replace(outcome, questions=questions)
+
+
+async def _require_open(hall: Moothall, question: Question, refusal: Refused) -> None:
+    """Tell why an answer was refused, if the question is still open; else there is nothing more to ask."""
+    still_open = (await summary_of_run(hall.store, question.run)).questions
+    if question.id not in (asked["id"] for asked in still_open):
+        raise refusal
+    discard_typed()
+    notice(str(refusal))
+
+
+def _resuming(chosen: Namespace, run: str) -> str:
+    """The command line that goes on with a run, for the same person."""
+    person = _person(chosen)
+    return command("resume", chosen, run) + (f" --as {shlex.quote(person)}" if person else "")
 
 
 def _stop_note(begun: bool, go_on: str) -> str:
@@ -461,25 +474,6 @@ def _print_outcome(chosen: Namespace, outcome: Outcome, presented: Presented) ->
     if (outcome.fault if presented.fault is None else presented.fault) == "provider":
         return PROVIDER
     return CODES.get(presented.status, FAILED)
-
-
-def _prompt_person(chosen: Namespace, outcome: Outcome) -> Any:
-    """What the person at the terminal answers to a single question; scripts are not asked, nor is somebody else."""
-    if len(outcome.questions) != 1 or chosen.json or outcome.questions[0].who not in ("", _person(chosen)):
-        return LATER
-    with plain_interrupts():
-        return prompt_for_answer(encode(outcome.questions[0]))
-
-
-@contextmanager
-def plain_interrupts() -> Iterator[None]:
-    """Meanwhile Ctrl-C ends whatever is waited for, as where no loop runs: a terminal is read in place."""
-    before = signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _person(chosen: Namespace) -> str:
@@ -517,20 +511,20 @@ def _input(parser: ArgumentParser, chosen: Namespace, *, is_text: bool) -> Any:
     return text
 
 
-def _answer(parser: ArgumentParser, chosen: Namespace) -> Any:
-    """The one answer that was given; LATER where a person at the terminal is to be asked for it.
+def _answer(parser: ArgumentParser, chosen: Namespace) -> Given | None:
+    """The one answer that was given; None where a person at the terminal is to be asked for it.
 
     `--json` alone asks for JSON and is not an answer.
     """
     files = [file for file in chosen.json or () if file is not True]
     given = [answer for answer in (chosen.yes or None, chosen.no or None, chosen.text, *files) if answer is not None]
     if not given and not chosen.json and is_at_terminal():
-        return LATER
+        return None
     if len(given) != 1:
         parser.error("give one answer: --yes, --no, --text TEXT or --json FILE")
     if chosen.yes or chosen.no:
-        return bool(chosen.yes)
-    return chosen.text if chosen.text is not None else read_json(files[0])
+        return Given(bool(chosen.yes))
+    return Given(chosen.text if chosen.text is not None else read_json(files[0]))
 
 
 def budget_of(text: str) -> Budget:

@@ -35,6 +35,8 @@ SAID, REASON = 60, 400
 """How much is seen of what was said, and of why something went wrong; the file and the line stand at its end."""
 _JSON_MARKS = re.compile(r'[{}\[\]"\\]+')
 """What is left out of a reply that is JSON, while somebody looks on."""
+NO_WRAP, WRAP = "\x1b[?7l", "\x1b[?7h"
+"""Terminals disagree on how wide some signs are: a line that is taken back must not become two where one is wider."""
 STATUS_COLOURS = {"done": "green", "waiting": "yellow", "running": "cyan", "limited": "yellow"}
 
 
@@ -57,7 +59,7 @@ def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
 
 def status(text: str, stream: TextIO | None = None, width: int = 0) -> str:
     """A status in its colour, filled up to a width."""
-    return paint(f"{text:<{width}}", STATUS_COLOURS.get(text, "red"), stream)
+    return paint(pad(text, width), STATUS_COLOURS.get(text, "red"), stream)
 
 
 def print_json(value: Any) -> None:
@@ -254,8 +256,9 @@ class Progress:
             lines = [*(self._standing_lines(seconds) if self._standing else self._line(seconds))]
             shown = "\n".join(paint(f"       {shorten(line, width)}", "dim", sys.stderr) for line in lines)
             self._drawn = len(lines)
+            steer(sys.stderr, NO_WRAP)
             print(shown, end="", file=sys.stderr)
-            steer(sys.stderr, "\r")
+            steer(sys.stderr, f"\r{WRAP}")
 
     def _line(self, seconds: float) -> Iterator[str]:
         said = next((text for agent, text in self._said.items() if text and agent in self._waiting), "")
@@ -291,7 +294,7 @@ def _painted_line(line: Line, width: int = 0) -> str:
     """A line in the words of a kind, cut to a width where there is one; what goes somewhere stands further out."""
     goes = line.head.startswith("→")
     if width:
-        line = Line(line.head, shorten(line.text, max(20, width - len(line.head) - 10)))
+        line = Line(line.head, shorten(line.text, max(20, width - columns_of(line.head) - 10)))
     head = paint(printable(line.head), "bold" if goes else "cyan", sys.stderr)
     text = harmless(line.text).replace("\n", "\n         ")
     text = paint(text, "dim", sys.stderr) if goes else text
@@ -370,6 +373,29 @@ def _format_call(call: Any) -> str:
 
 
 def shorten(text: str, width: int = SAID) -> str:
-    """A text on one line, cut where it is long."""
+    """A text on one line, cut where it takes more columns than there are."""
     line = printable(" ".join(text.split()))
-    return line if len(line) <= width else line[: width - 1] + "…"
+    if columns_of(line) <= width:
+        return line
+    end, taken = 0, 1
+    while (taken := taken + columns_of(line[end])) <= width:
+        end += 1
+    return line[:end] + "…"
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a terminal a text takes: an emoji or a Chinese character takes two, a combining mark none.
+
+    Every character counts for itself. Of a sequence that some terminals join into one sign, this is the most.
+    """
+    if text.isascii():
+        return len(text)
+    from wcwidth import wcwidth  # its tables take longer to load than all the rest
+
+    return sum(max(0, wcwidth(letter)) for letter in text)
+
+
+def pad(text: str, width: int, *, left: bool = False) -> str:
+    """A text filled up with spaces to so many columns, behind it or to the left of it."""
+    spaces = " " * (width - columns_of(text))
+    return spaces + text if left else text + spaces

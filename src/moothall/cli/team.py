@@ -9,15 +9,17 @@ import re
 import sys
 import threading
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 from moothall.app.kinds.team.present import change_line, reason_line, speaker_name
 from moothall.app.kinds.team.session import Chosen, Session
 from moothall.app.kinds.team.tools import functions_of, team_tools
+from moothall.app.runs.moothall import stop_tasks
 from moothall.app.runs.news import Committed, News, Noticed, Said
 from moothall.app.runs.outcome import questions_of
+from moothall.cli.keyboard import discard_typed, read_burst
 from moothall.cli.main import DONE, FAILED, WAITING
 from moothall.cli.options import Handler, command, hall_of, nonempty_text, own_exit_code
 from moothall.cli.run import add_beginning, add_workspace, workspace_of
@@ -79,6 +81,8 @@ def team(parser: ArgumentParser) -> Handler:
             except KeyboardInterrupt:
                 notice(f"stopped; nothing is lost. Come back with:  {command('team --resume', chosen, screen.run)}")
                 return FAILED
+            finally:
+                discard_typed()
 
     return work
 
@@ -152,20 +156,21 @@ async def _live(session: Session, screen: Screen, typed: AsyncIterator[str]) -> 
     under_way.add(resumed)
     resumed.add_done_callback(under_way.discard)
     screen.prompt()
-    async for line in typed:
-        screen.end_line()
-        if line.strip() == "!quit":
-            break
-        task = asyncio.create_task(take(line))
-        under_way.add(task)
-        task.add_done_callback(under_way.discard)
-        if line.strip() == "!exit":
-            await task
-            break
-        screen.prompt()
-    screen.end_prompts()
-    for task in under_way:
-        task.cancel()
+    try:
+        async for line in typed:
+            screen.end_line()
+            if line.strip() == "!quit":
+                break
+            task = asyncio.create_task(take(line))
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
+            if line.strip() == "!exit":
+                await task
+                break
+            screen.prompt()
+    finally:
+        screen.end_prompts()
+        await stop_tasks(under_way)
 
 
 async def _going_on(session: Session) -> None:
@@ -209,13 +214,19 @@ async def _lines(script: list[str]) -> AsyncIterator[str]:
             yield line
 
 
+def _typed_messages() -> Iterator[str]:
+    """What is typed at a terminal: a paste is one message, whatever stands in it; commands may be typed ahead."""
+    for text in iter(read_burst, ""):
+        yield from text.split("\n") if text.startswith("!") else [text]
+
+
 async def _read_lines() -> AsyncIterator[str]:
     """The lines of stdin as they come; a thread reads them, so that nothing waits for the person."""
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[str | None]()
 
     def read() -> None:
         try:
-            for line in sys.stdin:
+            for line in _typed_messages() if sys.stdin.isatty() else sys.stdin:
                 loop.call_soon_threadsafe(lines.put_nowait, line.rstrip("\n"))
         except (OSError, ValueError) as error:  # nobody types here any more
             loop.call_soon_threadsafe(notice, f"stdin cannot be read: {error}")

@@ -26,7 +26,18 @@ from moothall.app.values import printable
 from moothall.cli.main import DONE, FAILED
 from moothall.cli.options import Handler, add_store, answering, command, days, nonempty_text, whole_number
 from moothall.cli.questions import format_question as asked
-from moothall.cli.screen import format_entry, harmless, is_unread, notice, paint, print_json, status
+from moothall.cli.screen import (
+    columns_of,
+    format_entry,
+    harmless,
+    is_unread,
+    notice,
+    pad,
+    paint,
+    print_json,
+    shorten,
+    status,
+)
 from moothall.errors import DefinitionError, EffectFailed
 
 WIDTH = 100
@@ -130,23 +141,23 @@ def _table(summaries: Sequence[Summary]) -> list[str]:
     status_width = max(8, *(len(summary.status) for summary in summaries))
     several = len({summary.project for summary in summaries}) > 1
     projects = [f"{printable(Path(summary.project).name)}  " if several else "" for summary in summaries]
-    project_width = max(map(len, projects))
+    project_width = max(map(columns_of, projects))
     spent = [_format_spent(summary) for summary in summaries]
     bill_width = max(map(len, spent))
     room = max(shutil.get_terminal_size((WIDTH, 0)).columns, 40) if sys.stdout.isatty() else WIDTH
     left = room - (width + project_width + status_width + len(f"    {summaries[0].began}  9999 entries  "))
     places = [" + ".join(summary.states) + (f" ({summary.ending})" if summary.ending else "") for summary in summaries]
-    with_bill = bool(bill_width) and max(map(len, places)) <= left - bill_width - 2
+    with_bill = bool(bill_width) and max(map(columns_of, places)) <= left - bill_width - 2
     lines = []
     for summary, project, bill, place in zip(summaries, projects, spent, places, strict=True):
         number = summary.seq + 1
         entries = f"{number:>4} {'entry' if number == 1 else 'entries':<7}"
         standing = status(summary.status, width=status_width)
-        line = f"{summary.run:<{width}}  {project:<{project_width}}{standing}  {summary.began}  {entries}"
+        line = f"{summary.run:<{width}}  {pad(project, project_width)}{standing}  {summary.began}  {entries}"
         shown = f"{line}  {bill:<{bill_width}}" if with_bill else line
         end = f"{place}{_format_cause(summary)}"
-        free = max(left - (bill_width + 2 if with_bill else 0), 8)
-        lines.append(f"{shown}  {end if len(end) <= free or not sys.stdout.isatty() else f'{end[: free - 1]}…'}")
+        free = max(left - (bill_width + 2 if with_bill else 0), 9)
+        lines.append(f"{shown}  {shorten(end, free) if sys.stdout.isatty() else end}")
     return lines
 
 

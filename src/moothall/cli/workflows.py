@@ -12,7 +12,7 @@ from moothall.app.kinds.workflow.roles import SCHEMA as SCHEMA_OF_ROLES
 from moothall.app.kinds.workflow.roles import ListedRole, found_roles, write_role
 from moothall.cli.main import DONE
 from moothall.cli.options import Handler, nonempty_text
-from moothall.cli.screen import paint, print_json, shorten, show
+from moothall.cli.screen import columns_of, pad, paint, print_json, shorten, show
 
 ROLE, ROLES = "role", "roles"
 
@@ -38,10 +38,10 @@ def workflows(parser: ArgumentParser) -> Handler:
         if chosen.json:
             print_json(found)
         else:
-            width = max(len(workflow.name) for workflow in found)
+            width = max(columns_of(workflow.name) for workflow in found)
             for workflow in found:
                 note = "" if workflow.is_usable else paint("  has errors: moot check ", "red") + workflow.file
-                show(f"{paint(f'{workflow.name:<{width}}', 'bold')}  {shorten(workflow.description, 90)}{note}")
+                show(f"{paint(pad(workflow.name, width), 'bold')}  {shorten(workflow.description, 90)}{note}")
         return DONE
 
     return work
@@ -58,12 +58,12 @@ def roles(parser: ArgumentParser) -> Handler:
         if chosen.json:
             print_json(found)
             return DONE
-        width = max((len(role.name) for role in found.roles), default=0)
-        places = max((len(_place(role)) for role in found.roles), default=0)
+        width = max((columns_of(role.name) for role in found.roles), default=0)
+        places = max((columns_of(_place(role)) for role in found.roles), default=0)
         for role in found.roles:
             decides = f"decides {', '.join(role.decides)}. " if role.decides else ""
             text = shorten(f"{role.level}. {decides}{role.begins}", 90)
-            show(f"{paint(f'{role.name:<{width}}', 'bold')}  {_place(role):<{places}}  {text}")
+            show(f"{paint(pad(role.name, width), 'bold')}  {pad(_place(role), places)}  {text}")
         for name in found.missing:
             show(f"{name} is in no file of roles: it has no system message; `moot new role {name}` writes one")
         for note in found.notes:

@@ -296,6 +296,14 @@ class Repeated(Mark):
     by: str = ""
 
 
+class Drafted(Mark):
+    """A person filled in some fields of a form and left the rest for later."""
+
+    name = "effect.drafted"
+    value: Mapping[str, Any] = field(default_factory=dict)
+    by: str = ""
+
+
 class Delivered(Event):
     """What a run had to say to another has arrived there."""
 

@@ -9,7 +9,8 @@ their due times, and the budget. The rules:
   instead.
 - A machine that answers `Exhausted` with nothing but more of what is exhausted has come to its end.
 - A mark changes an effect in flight and moves nothing. An attempt that went wrong is charged, and followed by another
-  or by `GaveUp`. A note concerns the run and not its machine: a definition adopted it, or it was forked here.
+  or by `GaveUp`. What was filled in of a form that is left for later stands in its question. A note concerns the run
+  and not its machine: a definition adopted it, or it was forked here.
 - Who retries a run takes back how it ended. What was spent stays spent, and what was answered is decided again.
 - What the origin of a fork has done since they parted is in doubt where the fork wants the same.
 - A child whose state is left is asked to stop; its parent hears no more of it than that.
@@ -37,6 +38,7 @@ from moothall.kernel.events import (
     Began,
     Denied,
     Doubted,
+    Drafted,
     Event,
     Exhausted,
     Expired,
@@ -339,6 +341,9 @@ def _marked(run: Run, head: Head, incoming: Incoming) -> Decision | Ask:
             changed = replace(pending, denied=resource, due=None)
         case Doubted(reason=reason):
             changed = replace(pending, doubt=reason, due=None)
+        case Drafted(value=value):
+            assert isinstance(pending.effect, AskPerson)
+            changed = replace(pending, effect=_with_earlier(pending.effect, value))
         case Repeated() if not pending.began:  # it was never tried: a fork did not want to do again what was done
             changed = replace(pending, doubt="")
         case Repeated():
@@ -361,6 +366,15 @@ def _marked(run: Run, head: Head, incoming: Incoming) -> Decision | Ask:
     active = head.snapshot.active
     after = replace(head, seq=head.seq + 1, pending=others, spent=spent)
     return Decision(after, Entry(after.seq, incoming.at, incoming.cause, incoming.event, active, active))
+
+
+def _with_earlier(effect: AskPerson, value: Mapping[str, Any]) -> AskPerson:
+    """A form of which some fields were filled in before: what is in these is kept, and may be changed."""
+    fields = {
+        name: {**inner, "earlier": value[name]} if name in value else inner
+        for name, inner in effect.schema["properties"].items()
+    }
+    return replace(effect, schema={**effect.schema, "properties": fields})
 
 
 def _next_attempt(run: Run, head: Head, pending: Pending, at: float) -> Pending:

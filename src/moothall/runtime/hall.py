@@ -30,6 +30,7 @@ from moothall.kernel.events import (
     Cancelled,
     Conflicted,
     Doubted,
+    Drafted,
     Event,
     Exhausted,
     Expired,
@@ -686,13 +687,12 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
     if asked.doubt:
         return await _resolve(hall, run, asked, _read(hall, Resolution, value), by)
     assert isinstance(asked.effect, AskPerson)
-    if asked.effect.who not in ("", by):
-        raise Refused(f"run {run}: question {asked.key} is for {asked.effect.who}, not for {by or 'anybody else'}")
+    _require_person(run, asked, by)
     if asked.due is not None and asked.due <= hall.clock.now():
         await advance(hall, run, (Expired(), asked.key))
         await let_go_unless_driven(hall, run)
         raise Refused(f"run {run}: the time to answer question {asked.key} is over")
-    shape = asked.effect.shape
+    shape, value = asked.effect.shape, _completed(asked.effect.schema, value)
     if shape in machine.shapes:
         _read(hall, machine.shapes[shape], value)
     fitted(partial(_require_fit, asked.effect.schema), value, hall.clean)
@@ -700,6 +700,34 @@ async def answer(hall: Hall, run: RunId, value: Any, question: str | None = None
     if advanced.received == "duplicate":  # somebody was quicker, or the deadline was
         await _answered(hall, run, asked.key)
     return advanced
+
+
+async def draft(hall: Hall, run: RunId, fields: Mapping[str, Any], question: str, by: str = "") -> None:
+    """Keep what a person filled in of a form that is left for later; a question that is answered stays answered."""
+    head = hall.runs[run].head
+    asked = _question(run, head, question)
+    if asked is None:
+        return
+    _require_person(run, asked, by)
+    known = asked.effect.schema.get("properties", {}) if isinstance(asked.effect, AskPerson) else {}
+    part = {"type": "object", "properties": known, "additionalProperties": False}
+    fitted(partial(_require_fit, part), fields, hall.clean)
+    await advance(hall, run, (Drafted(hall.clean(fields), by), f"{asked.key}-drafted-{head.seq}"))
+
+
+def _require_person(run: RunId, asked: Pending, by: str) -> None:
+    who = getattr(asked.effect, "who", "")
+    if who not in ("", by):
+        raise Refused(f"run {run}: question {asked.key} is for {who}, not for {by or 'anybody else'}")
+
+
+def _completed(schema: Any, value: Any) -> Any:
+    """An answer with what was filled in before, where the answer leaves a field out that is needed."""
+    if not isinstance(schema, Mapping) or not isinstance(value, Mapping):
+        return value
+    fields = schema.get("properties", {})
+    missing = [name for name in schema.get("required", ()) if name not in value]
+    return {**value, **{name: fields[name]["earlier"] for name in missing if "earlier" in fields.get(name, {})}}
 
 
 def _require_fit(schema: Any, value: Any) -> None:

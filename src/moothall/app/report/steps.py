@@ -24,6 +24,7 @@ from moothall.kernel.events import (
     ChildDone,
     Denied,
     Doubted,
+    Drafted,
     Exhausted,
     Expired,
     Forked,
@@ -53,6 +54,7 @@ WORDS: Mapping[str, str] = {
     Began.name: "Something with consequences began",
     AttemptFailed.name: "An attempt failed",
     Denied.name: "The budget did not allow it",
+    Drafted.name: "A form was filled in in part",
     Doubted.name: "Nobody knows whether it was done",
     ChildDone.name: "A child came to its end",
 }

@@ -61,6 +61,14 @@ def print_notices(news: News) -> None:
 print_notices.minds_no_steps = True  # type: ignore[attr-defined]
 
 
+async def stop_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Stop tasks and wait until each has put its things away; what they worked with may be closed afterwards."""
+    stopped = [task for task in tasks if task is not asyncio.current_task()]
+    for task in stopped:
+        task.cancel()
+    await asyncio.gather(*stopped, return_exceptions=True)
+
+
 class Moothall:
     """A place where runs are begun, driven, told things and looked at.
 
@@ -166,10 +174,9 @@ class Moothall:
 
     async def close(self) -> None:
         """Let go of the runs that are under way, which others may go on with, and of the store."""
-        for task in self._under_way.values():
-            task.cancel()
-        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+        await stop_tasks(self._under_way.values())
         if "_context" in self.__dict__:
+            await stop_tasks(drive.task for drive in self._context.hall.crew.drives.values() if drive.task is not None)
             try:
                 self._mirror_records()
                 if self._mirroring is not None and (behind := await self._mirroring.finish()):
@@ -294,6 +301,13 @@ class Moothall:
         with self._settings():
             context = self.context(agents, by, performers, adopt)
             return await resuming.answer(context, run, value, question=question, machine=machine)
+
+    async def draft(
+        self, run: RunId, fields: Mapping[str, Any], *, question: str, machine: Machine | None = None, by: str = ""
+    ) -> Outcome:
+        """Keep what was filled in of a form whose other fields are answered later; nothing else happens."""
+        with self._settings():
+            return await resuming.draft(self.context(person=by), run, fields, question, machine)
 
     async def send(
         self,

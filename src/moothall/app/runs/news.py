@@ -16,7 +16,7 @@ from moothall.kernel.effects import AskPerson
 from moothall.kernel.frozen import Frozen, slotted
 from moothall.kernel.machine import Machine
 from moothall.runtime.hall import Hall
-from moothall.runtime.journal import TIMERS, Entry, Head, Record, RunId, encode_entry
+from moothall.runtime.journal import Entry, Head, Record, RunId, encode_entry
 from moothall.runtime.observer import Aside
 
 
@@ -49,13 +49,6 @@ class Committed(Frozen):
     def agents(self) -> tuple[str, ...]:
         """The agents that are at work."""
         return tuple(pending.effect.agent for pending in self.head.pending if isinstance(pending.effect, AskAgent))
-
-    @property
-    def waits_for_a_person_and_time(self) -> bool:
-        """Whether nothing is under way but one question and timers: who drives the run waits for these."""
-        kinds = [pending.effect.kind for pending in self.head.pending]
-        others = [kind for kind in kinds if kind != AskPerson.kind]
-        return len(kinds) - len(others) == 1 and bool(others) and TIMERS.issuperset(others)
 
     def account(self, now: float) -> Account:
         """How far the run has come, and what it has spent of its budget."""

@@ -94,6 +94,18 @@ async def answer(
         return await _go_on(context, run, opened_machine, machine)
 
 
+async def draft(
+    context: RunContext, run: RunId, fields: Mapping[str, Any], question: str, machine: Machine | None = None
+) -> Outcome:
+    """Keep what a person filled in of a form that is left for later; how the run stands then."""
+    hall = context.hall
+    with halls.visiting(hall, run):
+        opened_machine = await reopen(context, run, machine)
+        await halls.draft(hall, run, fields, question, context.person)
+        await halls.let_go_unless_driven(hall, run)
+        return outcome_of(opened_machine, run, hall.runs[run].head)
+
+
 async def send(
     context: RunContext, run: RunId, said: tuple[Event | str, Any], *, key: str = "", machine: Machine | None = None
 ) -> Outcome:

@@ -29,6 +29,7 @@ def events(home: Path) -> list[dict[str, Any]]:
     return [entry["event"] for entry in json.loads(moot("show", "mine", "--json", home=home).stdout)["entries"]]
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.parametrize(("leaving", "code"), [("\x03", 1), ("\n", 5), ("\x04", 5)], ids=["ctrl-c", "enter", "end"])
 @pytest.mark.parametrize("kind", ["xterm", "dumb"])
 def test_the_first_answer_is_kept_when_the_second_is_left_for_later(

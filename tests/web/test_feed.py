@@ -175,3 +175,11 @@ def test_watchers_who_had_more_than_their_share_wait_and_are_even_after_a_while(
     assert not pace.owes()
     pace.pay(2 * BURST)
     assert pace.owes(), "what was not taken long ago does not add up"
+
+
+async def test_watchers_who_owe_more_than_they_can_pay_are_told_again_when_their_patience_is_over() -> None:
+    pace = Pace(patience=0.01)
+    pace.pay(60.0)
+    assert pace.owes()
+    await pace.wait_until_even()
+    assert not pace.owes()

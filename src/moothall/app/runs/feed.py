@@ -87,7 +87,8 @@ class Form(Frozen, Generic[T, B]):
 class Pace:
     """How often watchers of a run are told something, so that they do not hold it up."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self._patience = patience
         self._left, self._at, self._worked = BURST, time.monotonic(), time.process_time()
         self.is_here = True
         """Whether the run is driven in this process."""
@@ -105,10 +106,14 @@ class Pace:
         return self._left < 0
 
     async def wait_until_even(self) -> None:
-        """Wait until they may be told again."""
-        latest = time.monotonic() + PATIENCE
+        """Wait until they may be told again; what they still owe when they have waited long enough is forgiven.
+
+        In a process that has nothing to do, a large debt would never be paid.
+        """
+        latest = time.monotonic() + self._patience
         while self.owes() and time.monotonic() < latest:  # noqa: ASYNC110  # nobody tells that time was spent
             await asyncio.sleep(NAP)
+        self._left = max(self._left, 0.0)
 
 
 class Feed(Generic[T, B]):
